@@ -1,0 +1,285 @@
+//! The command line: one grammar for every name the program goes by (decision 1).
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use manifold_config::{Bare, LogFormat, LogLevel, Profile};
+use manifold_protocol::framing::Framing;
+
+/// The exit code of a wrong command line or an unusable config.
+pub(crate) const USAGE: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  manifold                                   serve over HTTP on 127.0.0.1:3095
+  manifold serve --stdio                     serve one client on standard input and output
+  manifold serve --stdio --namespace work    ... with the servers of one namespace
+  manifold --stdio --schema=workspace        the same, as mcps-proxy spells it
+  manifold stdio --mcp-config mcp.json       the same, as mcp-all-in-one spells it
+  manifold status                            what is configured, and what is wrong with it
+  manifold config check ~/mcp.json           check a config file
+  manifold config schema > schema.json       JSON Schema for your editor
+
+In a client's config:
+  {\"mcpServers\": {\"manifold\": {\"command\": \"manifold\", \"args\": [\"serve\", \"--stdio\"]}}}";
+
+#[derive(Debug, Parser)]
+#[command(name = "manifold", version, about = "Every MCP server behind one plug", after_help = EXAMPLES)]
+#[command(disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    mode: ModeFlags,
+    #[command(flatten)]
+    flags: Flags,
+    /// Check a config file and exit (as mcp-all-in-one spells `config check`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, hide = true)]
+    validate_mcp_config: Option<Option<PathBuf>>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct ModeFlags {
+    /// Serve one client on standard input and output
+    #[arg(long, global = true)]
+    stdio: bool,
+    /// Serve over HTTP
+    #[arg(long, global = true)]
+    http: bool,
+}
+
+/// What applies to every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Flags {
+    /// The config file [default: the profile's, such as ~/.config/manifold/config.json]
+    #[arg(short, long, alias = "mcp-config", global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The namespace to serve, by id or unique name
+    #[arg(long, alias = "schema", global = true, value_name = "ID")]
+    pub(crate) namespace: Option<String>,
+    /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one
+    #[arg(long, global = true, value_name = "NAME", env = "MANIFOLD_PROFILE", value_parser = profile)]
+    pub(crate) profile: Option<Profile>,
+    /// Start all servers with the first request
+    #[arg(long, global = true)]
+    pub(crate) eager: bool,
+    /// How much is logged on standard error
+    #[arg(short, long, global = true, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LevelArg>,
+    /// How log lines look
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<FormatArg>,
+    /// Log nothing
+    #[arg(short, long, global = true)]
+    pub(crate) silent: bool,
+    /// Force the framing of standard input and output [default: as the client's first bytes say]
+    #[arg(long, global = true, value_name = "FRAMING")]
+    pub(crate) framing: Option<FramingArg>,
+    /// The port for HTTP [default: 3095]
+    #[arg(short, long, global = true)]
+    pub(crate) port: Option<u16>,
+    /// The address for HTTP [default: 127.0.0.1]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub(crate) host: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve (over stdio unless told otherwise)
+    Serve,
+    /// Serve one client on standard input and output
+    Stdio,
+    /// Serve over HTTP
+    Http,
+    /// Serve LiteMCP on standard input and output
+    Litemcp,
+    /// Show what is configured, and what is wrong with it
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a config, or print its JSON Schema
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Watch and manage servers in the terminal
+    Tui,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Check a config file and report every problem
+    Check {
+        /// The file [default: as --config]
+        file: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of config files
+    Schema,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LevelArg {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatArg {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FramingArg {
+    Newline,
+    ContentLength,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Stdio,
+    Http,
+    Status { json: bool },
+    ConfigCheck { file: Option<PathBuf>, json: bool },
+    ConfigSchema,
+    /// A command that a later version brings.
+    NotYet(&'static str),
+}
+
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub(crate) task: Task,
+    pub(crate) flags: Flags,
+    /// The profile of the name we were started under, if it is one.
+    pub(crate) program_profile: Option<Profile>,
+}
+
+impl Flags {
+    /// Returns the profile as far as it is known before the config is read.
+    fn known_profile(&self, program: Option<Profile>) -> Profile {
+        self.profile.or(program).unwrap_or(Profile::Manifold)
+    }
+}
+
+/// Reads the command line. What cannot be carried out has been said on the right stream when this returns `Err`.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, ExitCode> {
+    let args: Vec<OsString> = args.collect();
+    let program_profile =
+        args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
+    let cli = Cli::try_parse_from(&args).map_err(|error| show(&error, speaks_stdio(&args)))?;
+    decide(cli, program_profile).map_err(|error| show(&error, speaks_stdio(&args)))
+}
+
+fn decide(cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
+    let usage = |kind: ErrorKind, text: &str| Cli::command().error(kind, text);
+    let ModeFlags { stdio, http } = cli.mode;
+    if stdio && http {
+        return Err(usage(ErrorKind::ArgumentConflict, "--stdio and --http cannot be used together"));
+    }
+    let profile = cli.flags.known_profile(program_profile);
+    let task = match (cli.command, cli.validate_mcp_config) {
+        (_, Some(file)) => Task::ConfigCheck { file, json: false },
+        (Some(Command::Stdio), _) if http => {
+            return Err(usage(ErrorKind::ArgumentConflict, "`stdio` and --http cannot be used together"));
+        }
+        (Some(Command::Http), _) if stdio => {
+            return Err(usage(ErrorKind::ArgumentConflict, "`http` and --stdio cannot be used together"));
+        }
+        (Some(Command::Serve), _) if http => Task::Http,
+        (Some(Command::Serve | Command::Stdio), _) => Task::Stdio,
+        (Some(Command::Http), _) => Task::Http,
+        (Some(Command::Litemcp), _) => Task::NotYet("litemcp"),
+        (Some(Command::Tui), _) => Task::NotYet("tui"),
+        (Some(Command::Status { json }), _) => Task::Status { json },
+        (Some(Command::Config { command: ConfigCommand::Check { file, json } }), _) => {
+            Task::ConfigCheck { file, json }
+        }
+        (Some(Command::Config { command: ConfigCommand::Schema }), _) => Task::ConfigSchema,
+        (None, None) if stdio => Task::Stdio,
+        (None, None) if http || profile.defaults().bare == Bare::Http => Task::Http,
+        (None, None) => return Err(usage(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, "")),
+    };
+    if task == Task::Stdio && (cli.flags.port.is_some() || cli.flags.host.is_some()) {
+        return Err(usage(ErrorKind::ArgumentConflict, "--port and --host are for HTTP; stdio has neither"));
+    }
+    if task == Task::Http && profile == Profile::McpsProxy && cli.flags.namespace.is_some() {
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--schema is for --stdio; over HTTP every schema is served at /api/{schema}/mcp",
+        ));
+    }
+    Ok(Invocation { task, flags: cli.flags, program_profile })
+}
+
+/// Shows help, version or an error of the command line. Standard output stays the protocol's in stdio mode (S1-9).
+fn show(error: &clap::Error, stdio: bool) -> ExitCode {
+    let (text, code) = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => (Cli::command().render_help(), 0),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => (error.render(), 0),
+        _ => (error.render(), USAGE),
+    };
+    // A reader that hung up needs no help.
+    let _ = if code == 0 && !stdio {
+        write!(std::io::stdout(), "{text}")
+    } else {
+        write!(std::io::stderr(), "{text}")
+    };
+    ExitCode::from(code)
+}
+
+/// Returns whether these arguments, wrong as they may be, ask for stdio mode.
+fn speaks_stdio(args: &[OsString]) -> bool {
+    let has = |wanted: &str| args.iter().skip(1).any(|arg| arg == wanted);
+    (has("--stdio") || has("stdio") || has("serve")) && !(has("--http") && !has("--stdio"))
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Profile::ALL.iter().map(|profile| profile.name()).collect();
+        format!("the profiles are {}", known.join(", "))
+    })
+}
+
+impl From<LevelArg> for LogLevel {
+    fn from(level: LevelArg) -> Self {
+        match level {
+            LevelArg::Error => Self::Error,
+            LevelArg::Warn => Self::Warn,
+            LevelArg::Info => Self::Info,
+            LevelArg::Debug => Self::Debug,
+        }
+    }
+}
+
+impl From<FormatArg> for LogFormat {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Text => Self::Text,
+            FormatArg::Json => Self::Json,
+        }
+    }
+}
+
+impl From<FramingArg> for Framing {
+    fn from(framing: FramingArg) -> Self {
+        match framing {
+            FramingArg::Newline => Self::Newline,
+            FramingArg::ContentLength => Self::ContentLength,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! `status`: what is configured, without starting anything.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use manifold_config::{
+    Builtin, Config, Format, LoadOptions, Problem, RemoteKind, Server, ServerFault, ServerStart, Transport, load,
+};
+use serde::Serialize;
+
+use super::{fail, print};
+use crate::cli::USAGE;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    version: &'static str,
+    profile: &'static str,
+    config: Option<String>,
+    format: &'static str,
+    servers: Vec<Row>,
+    namespaces: Vec<NamespaceRow>,
+    default_namespace: Option<String>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<String>,
+    name: String,
+    exposed_id: String,
+    enabled: bool,
+    transport: &'static str,
+    /// The command line or the address.
+    target: String,
+    start: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NamespaceRow {
+    id: String,
+    name: String,
+    enabled: bool,
+    server_ids: Vec<String>,
+}
+
+pub(super) fn run(options: &LoadOptions, json: bool) -> ExitCode {
+    let config = match load(options) {
+        Ok(config) => config,
+        Err(error) => return fail(&error.to_string(), USAGE),
+    };
+    let report = report(config);
+    if json {
+        print(&serde_json::to_string_pretty(&report).unwrap_or_default())
+    } else {
+        print(&text(&report))
+    }
+}
+
+fn report(config: Config) -> Report {
+    Report {
+        version: env!("CARGO_PKG_VERSION"),
+        profile: config.profile.name(),
+        config: config.source.path.map(|path| path.display().to_string()),
+        format: match config.source.format {
+            Format::Embedded => "embedded",
+            Format::Schemas => "schemas",
+            Format::Servers => "servers",
+            Format::McpServers => "mcpServers",
+        },
+        servers: config.servers.iter().map(row).collect(),
+        namespaces: config
+            .namespaces
+            .iter()
+            .map(|namespace| NamespaceRow {
+                id: namespace.id.clone(),
+                name: namespace.name.clone(),
+                enabled: namespace.enabled,
+                server_ids: namespace.servers.iter().map(|key| key.id.clone()).collect(),
+            })
+            .collect(),
+        default_namespace: config.default_namespace,
+        problems: config.problems,
+    }
+}
+
+fn row(server: &Server) -> Row {
+    let (transport, target) = match &server.transport {
+        Transport::Builtin(Builtin::Time) => ("builtin", "time".to_owned()),
+        // Arguments may hold secrets; their number tells enough.
+        Transport::Process(process) => match process.args.len() {
+            0 => ("stdio", process.command.clone()),
+            1 => ("stdio", format!("{} (1 argument)", process.command)),
+            count => ("stdio", format!("{} ({count} arguments)", process.command)),
+        },
+        Transport::Remote(remote) => {
+            let kind = match remote.kind {
+                RemoteKind::Auto | RemoteKind::StreamableHttp => "http",
+                RemoteKind::Sse => "sse",
+                RemoteKind::LiteMcp => "litemcp",
+            };
+            (kind, remote.origin())
+        }
+    };
+    Row {
+        id: server.key.id.clone(),
+        schema: server.key.schema.clone(),
+        name: server.display_name.clone(),
+        exposed_id: server.exposed_id.clone(),
+        enabled: server.enabled,
+        transport,
+        target,
+        start: match server.start {
+            ServerStart::Eager => "eager",
+            ServerStart::Lazy => "lazy",
+            ServerStart::Manual => "manual",
+        },
+        problem: server.fault.as_ref().map(|fault| match fault {
+            ServerFault::MissingVariable { variable, .. } => format!("the variable {variable} is not set"),
+            ServerFault::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
+            ServerFault::BadEntry { why } => why.clone(),
+        }),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    let source = report.config.as_deref().unwrap_or("built in (no config file)");
+    let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
+    let _ = writeln!(text, "config: {source}\n");
+    let name = |row: &Row| match &row.schema {
+        Some(schema) => format!("{schema}/{}", row.id),
+        None => row.id.clone(),
+    };
+    let width = report.servers.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
+    for row in &report.servers {
+        let state = match (&row.problem, row.enabled) {
+            (_, false) => "disabled".to_owned(),
+            (Some(problem), _) => format!("cannot work: {problem}"),
+            (None, true) => row.start.to_owned(),
+        };
+        let _ = writeln!(text, "  {:width$}  {:8}{}  [{state}]", name(row), row.transport, row.target);
+    }
+    if report.servers.is_empty() {
+        let _ = writeln!(text, "  no servers");
+    }
+    for namespace in &report.namespaces {
+        let disabled = if namespace.enabled { "" } else { " (disabled)" };
+        let _ = writeln!(text, "\nnamespace {}{disabled}: {}", namespace.id, namespace.server_ids.join(", "));
+    }
+    if !report.problems.is_empty() {
+        let _ = writeln!(text, "\nproblems:");
+        for problem in &report.problems {
+            let _ = writeln!(text, "  {problem}");
+        }
+    }
+    text
+}

@@ -1,0 +1,59 @@
+//! `serve --stdio`: one client, one namespace.
+
+use std::process::ExitCode;
+
+use manifold_config::{Config, LoadOptions, Selection, select_namespace};
+use manifold_engine::Front;
+use manifold_frontends::Doorway;
+use manifold_frontends::stdio::{self, Options};
+use tracing::{info, warn};
+
+use super::fail;
+use crate::cli::{Flags, USAGE};
+use crate::signals;
+use crate::wiring::{Plant, opening};
+
+pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
+    let selection = select_namespace(&config, flags.namespace.as_deref());
+    if let Selection::Unknown { requested, exists, disabled, fatal: true } = &selection {
+        let what = if *disabled { "is disabled" } else { "does not exist" };
+        let exists = if exists.is_empty() { "none".to_owned() } else { exists.join(", ") };
+        let hint = "choose one with --schema, for example: manifold --stdio --schema NAME";
+        return fail(&format!("schema '{requested}' {what}; enabled schemas: {exists}; {hint}"), USAGE);
+    }
+    // One client and its pipes: one thread does it all, with no hand-over between threads.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
+    };
+    let served = runtime.block_on(serve(config, options, flags, selection));
+    // A read of a terminal cannot be called back; it must not keep us.
+    runtime.shutdown_background();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("standard input and output cannot be used: {error}"), 1),
+    }
+}
+
+async fn serve(config: Config, options: LoadOptions, flags: &Flags, selection: Selection) -> std::io::Result<()> {
+    let streams = stdio::standard_streams()?;
+    let profile = config.profile;
+    let served = Options {
+        limit_bytes: config.settings.limits.request_bytes,
+        drain_timeout: config.settings.drain_timeout,
+        framing: flags.framing.map(Into::into),
+    };
+    let plant = Plant::new(config, options, flags.namespace.clone());
+    let stop = signals::watch_signals(&plant.tasks)?;
+    let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
+        info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");
+        plant.open(opening)
+    });
+    if let Err(fault) = &gateway {
+        warn!("{}", fault.message());
+    }
+    let doorway = Doorway { gateway, codes: plant.codes(), profile };
+    stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
+    plant.close().await;
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Manifold: every MCP server behind one plug.
+
+mod cli;
+mod commands;
+mod logging;
+mod signals;
+mod wiring;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The same program is the guard of its own children; that role is decided before anything else runs.
+    manifold_upstreams::process::guard_main_if_asked();
+    match cli::parse(std::env::args_os()) {
+        Ok(invocation) => commands::run(invocation),
+        Err(exit) => exit,
+    }
+}

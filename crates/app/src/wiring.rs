@@ -1,0 +1,122 @@
+//! Putting the parts together; nobody else knows all of them.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, load, select_namespace};
+use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks};
+use manifold_protocol::{CodeSet, Fault};
+use manifold_upstreams::Upstreams;
+use tracing::{info, warn};
+
+/// Everything that runs, whatever the front end.
+pub(crate) struct Plant {
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) tasks: Tasks,
+    reloader: Arc<FileReloader>,
+}
+
+impl Plant {
+    /// Makes the servers of a config ready to be started.
+    pub(crate) fn new(config: Config, options: LoadOptions, namespace: Option<String>) -> Self {
+        let tasks = Tasks::new();
+        let upstreams = Upstreams::new(tasks.clone(), config.settings.limits.message_bytes);
+        let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
+        let reloader = Arc::new(FileReloader { options, namespace, fleet: OnceLock::new() });
+        let _ = reloader.fleet.set(Arc::downgrade(&fleet));
+        Self { fleet, tasks, reloader }
+    }
+
+    /// Opens a namespace for one front end.
+    pub(crate) fn open(&self, opening: Opening) -> Arc<Gateway> {
+        let tasks = self.tasks.clone();
+        let reloader = Arc::clone(&self.reloader);
+        let manager = |control| manifold_upstreams::manager(control, tasks);
+        Gateway::open(Arc::clone(&self.fleet), opening, reloader, manager)
+    }
+
+    /// Returns the numbers a client of this profile expects.
+    pub(crate) fn codes(&self) -> CodeSet {
+        match self.fleet.config().settings.error_codes {
+            ErrorCodes::Own => CodeSet::Own,
+            ErrorCodes::Standard => CodeSet::Standard,
+        }
+    }
+
+    /// Ends every server.
+    pub(crate) async fn close(&self) {
+        self.fleet.close().await;
+    }
+}
+
+/// Turns a selection into what is opened, or into the fault a client hears (decision 5).
+pub(crate) fn opening(selection: Selection, front: Front, eager: bool) -> Result<Opening, Fault> {
+    match selection {
+        Selection::Namespace { id, how } => {
+            let selection = match how {
+                How::Flag => "flag",
+                How::Default => "default",
+                How::Only => "only",
+            };
+            Ok(Opening { namespace: Some(id), selection, front, eager })
+        }
+        Selection::All => Ok(Opening { namespace: None, selection: "all", front, eager }),
+        Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
+        Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),
+    }
+}
+
+/// Reads the config file again (S1-52).
+struct FileReloader {
+    options: LoadOptions,
+    namespace: Option<String>,
+    fleet: OnceLock<Weak<Fleet>>,
+}
+
+impl FileReloader {
+    fn read(&self, fleet: &Fleet) -> Result<Config, String> {
+        let config = load(&self.options).map_err(|error| error.to_string())?;
+        let before = select_namespace(&fleet.config(), self.namespace.as_deref());
+        let after = select_namespace(&config, self.namespace.as_deref());
+        let id = |selection: &Selection| match selection {
+            Selection::Namespace { id, .. } => Some(id.clone()),
+            _ => None,
+        };
+        // Taking the served namespace away under its client is no reload but an end.
+        match (id(&before), id(&after)) {
+            (Some(before), after) if after.as_ref() != Some(&before) => {
+                Err(format!("the namespace '{before}' being served is not selected by the new file"))
+            }
+            _ => Ok(config),
+        }
+    }
+}
+
+impl Reloader for FileReloader {
+    fn reload(&self) -> BoxFuture<Result<ReloadReport, String>> {
+        let Some(fleet) = self.fleet.get().and_then(Weak::upgrade) else {
+            return Box::pin(std::future::ready(Err("the gateway is shutting down".to_owned())));
+        };
+        let config = match self.read(&fleet) {
+            Ok(config) => config,
+            Err(why) => {
+                warn!("the config was not reloaded: {why}");
+                return Box::pin(std::future::ready(Err(why)));
+            }
+        };
+        Box::pin(async move {
+            let problems = config.problems.iter().map(ToString::to_string).collect();
+            let total = config.servers.len();
+            let difference = fleet.apply(Arc::new(config)).await;
+            let ids = |keys: &[manifold_config::ServerKey]| keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>();
+            let report = ReloadReport {
+                unchanged: total - difference.added.len() - difference.changed.len(),
+                added: ids(&difference.added),
+                removed: ids(&difference.removed),
+                restarted: ids(&difference.changed),
+                problems,
+            };
+            info!(added = ?report.added, removed = ?report.removed, restarted = ?report.restarted, "config reloaded");
+            Ok(report)
+        })
+    }
+}

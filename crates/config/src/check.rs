@@ -1,0 +1,82 @@
+//! Holds a file against the table of keys, and says where it differs.
+
+#[cfg(test)]
+mod tests;
+
+use crate::file::{Node, Object, Value, join};
+use crate::keys::table::SERVER;
+use crate::keys::{Kind, Section, Verdict};
+use crate::problem::Problems;
+
+/// Reports unknown keys, wrong kinds and odd numbers, here and below.
+pub(crate) fn check(object: &Object, section: &Section, place: &str, problems: &mut Problems) {
+    for (name, node) in &object.members {
+        let Some(key) = section.key(name) else {
+            let hint = nearest(name, section.keys.iter().map(|key| key.name));
+            problems.warn(node.line, place, format!("unknown key `{name}`"), hint);
+            continue;
+        };
+        // An explicit null is as good as no key.
+        if matches!(node.value, Value::Null) {
+            continue;
+        }
+        let place = join(place, name);
+        match key.kind.judge(node) {
+            Verdict::Fits => {}
+            // The server is marked as faulty for this, where it is resolved.
+            Verdict::Wrong(_) if key.vital => {}
+            Verdict::Odd(what) => {
+                problems.warn(node.line, &place, what, Some("it is used all the same".to_owned()))
+            }
+            Verdict::Wrong(what) => {
+                let hint = (!key.default.is_empty()).then(|| format!("using the default ({})", key.default));
+                problems.warn(node.line, &place, what, hint);
+            }
+        }
+        descend(node, key.kind, &place, problems);
+    }
+}
+
+fn descend(node: &Node, kind: Kind, place: &str, problems: &mut Problems) {
+    match (kind, &node.value) {
+        (Kind::Section(section), Value::Object(object)) => check(object, section, place, problems),
+        (Kind::Map(section), Value::Object(object)) => {
+            for (name, node) in &object.members {
+                entry(node, section, &join(place, name), problems);
+            }
+        }
+        (Kind::List(section), Value::List(items)) => {
+            for (index, node) in items.iter().enumerate() {
+                entry(node, section, &format!("{place}[{index}]"), problems);
+            }
+        }
+        (Kind::OneOf(kinds), _) => {
+            if let Some(kind) = kinds.iter().find(|kind| !matches!(kind.judge(node), Verdict::Wrong(_))) {
+                descend(node, *kind, place, problems);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn entry(node: &Node, section: &Section, place: &str, problems: &mut Problems) {
+    match &node.value {
+        Value::Object(object) => check(object, section, place, problems),
+        _ if section.name == SERVER.name => {}
+        other => {
+            let what = format!("expected an object, found {}", other.describe());
+            problems.warn(node.line, place, what, Some("it is left out".to_owned()));
+        }
+    }
+}
+
+/// Returns a hint that names the most similar of some names, if any is similar at all.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    let wanted = plain(name);
+    let (distance, best) = known
+        .map(|known| (strsim::damerau_levenshtein(&wanted, &plain(known)), known))
+        .min_by_key(|(distance, _)| *distance)?;
+    let close = distance <= (wanted.chars().count() / 3).max(1);
+    close.then(|| format!("did you mean `{best}`?"))
+}

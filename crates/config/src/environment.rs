@@ -1,0 +1,43 @@
+//! The process environment, handed in so that a test needs none.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The variables and directories a configuration is read with.
+#[derive(Clone, Default)]
+pub struct Environment {
+    pub vars: BTreeMap<String, String>,
+    pub home: Option<PathBuf>,
+    pub cwd: PathBuf,
+}
+
+impl Environment {
+    /// Takes a copy of our own environment. Variables that are not UTF-8 are left out.
+    pub fn from_process() -> Self {
+        let vars = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self {
+            vars: vars.collect(),
+            home: etcetera::home_dir().ok(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// Returns `$XDG_CONFIG_HOME`, else `~/.config`. A relative path there is invalid by the XDG rules.
+    pub(crate) fn config_home(&self) -> Option<PathBuf> {
+        let named = self.vars.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        named.or_else(|| Some(self.home.as_ref()?.join(".config")))
+    }
+}
+
+/// Names only: the values hold the user's secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("vars", &self.vars.keys().collect::<Vec<_>>())
+            .field("home", &self.home)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}

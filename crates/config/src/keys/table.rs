@@ -1,0 +1,328 @@
+//! Every key of every format, with its range, its default and one line about it.
+
+use super::Kind::{Choice, Flag, FlagMap, List, Map, Number, OneOf, Size, Text, TextMap, Texts, Unused};
+use super::{Key, Kind, Range, Section, Unit};
+use crate::profile::Profile;
+
+/// A year: whoever writes more means "never", and a clock must be able to add it.
+const LONGEST_MS: u64 = 365 * 24 * 3600 * 1000;
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, default, about, vital: false }
+}
+
+const fn vital(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, default: "", about, vital: true }
+}
+
+/// Known from another program's files, and silently left alone.
+const fn unused(name: &'static str) -> Key {
+    key(name, Unused, "", "Accepted and not used.")
+}
+
+const fn millis(min: u64, max: u64) -> Kind {
+    Number(Range { min, max, unit: Unit::Milliseconds, usable: (1, LONGEST_MS) })
+}
+
+const fn millis_or_none(max: u64) -> Kind {
+    Number(Range { min: 0, max, unit: Unit::Milliseconds, usable: (0, LONGEST_MS) })
+}
+
+/// For `cli.stdio`, where a value out of range is not used (S0-17).
+const fn strict_millis(min: u64, max: u64) -> Kind {
+    Number(Range { min, max, unit: Unit::Milliseconds, usable: (min, max) })
+}
+
+const fn seconds(min: u64, max: u64) -> Kind {
+    Number(Range { min, max, unit: Unit::Seconds, usable: (1, LONGEST_MS / 1000) })
+}
+
+const fn count(min: u64, max: u64, usable: (u64, u64)) -> Kind {
+    Number(Range { min, max, unit: Unit::Plain, usable })
+}
+
+const fn section(section: &'static Section) -> Kind {
+    Kind::Section(section)
+}
+
+const ROOTS: Kind = OneOf(&[Texts, List(&ROOT)]);
+const ANY_COUNT: (u64, u64) = (0, u32::MAX as u64);
+const SOME_COUNT: (u64, u64) = (1, u32::MAX as u64);
+
+pub(crate) static TOP: Section = Section {
+    name: "config",
+    about: "Configuration of Manifold. Files of mcps-proxy, mcp-studio, mcp-all-in-one and MCP clients are valid too.",
+    keys: &[
+        key("mcpServers", Map(&SERVER), "none", "The servers by name, as in every MCP client's file."),
+        key("servers", Map(&SERVER), "none", "The servers by id (mcp-studio)."),
+        key("schemas", Map(&SCHEMA), "none", "Toolsets that own their servers (mcps-proxy)."),
+        key(
+            "namespaces",
+            OneOf(&[Map(&NAMESPACE), List(&NAMESPACE)]),
+            "none",
+            "Toolsets that refer to servers.",
+        ),
+        key("defaultNamespaceId", Text, "none", "The namespace served when none is named."),
+        key("defaultNamespace", Text, "none", "Same as `defaultNamespaceId`."),
+        key("toolPermissions", List(&PERMISSION), "none", "Single tools allowed or denied in a namespace."),
+        key("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
+        key("separator", Text, "by profile", "What stands between server id and tool name."),
+        key("prefixDescriptions", Flag, "by profile", "Whether descriptions begin with `[server]`."),
+        key(
+            "prefixPrompts",
+            OneOf(&[Flag, Choice(PROMPT_PREFIXES)]),
+            "by profile",
+            "Whether prompt names carry the server id.",
+        ),
+        key(
+            "managerTools",
+            OneOf(&[Flag, section(&MANAGER_TOOLS)]),
+            "by profile",
+            "Whether the gateway's own tools are listed.",
+        ),
+        key("start", Choice(&["lazy", "eager"]), "by profile", "When servers start."),
+        key(
+            "validateArguments",
+            Choice(&["off", "required", "full"]),
+            "by profile",
+            "What is checked of a call's arguments.",
+        ),
+        key("callTimeout", millis(1000, 3_600_000), "by profile", "How long a call may take, in ms."),
+        key("errorCodes", Choice(&["own", "standard"]), "by profile", "The error codes told to clients."),
+        key(
+            "serverName",
+            Text,
+            "by profile",
+            "The name told to clients, and the prefix of the manager tools.",
+        ),
+        key("serverVersion", Text, "by profile", "The version told to clients."),
+        key("maxNameLength", count(16, 256, (12, 4096)), "64", "The longest tool name clients accept."),
+        key("limits", section(&LIMITS), "see there", "Sizes of messages."),
+        key(
+            "drainTimeout",
+            millis_or_none(60_000),
+            "5000",
+            "How long calls in flight may take at shutdown, in ms.",
+        ),
+        key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
+        key("server", section(&HTTP), "see there", "The HTTP server."),
+        key("logging", section(&LOGGING), "see there", "Logs."),
+        key("cli", section(&CLI), "see there", "Settings of the stdio mode (mcps-proxy)."),
+        unused("$schema"),
+        unused("schemaVersion"),
+        unused("lastModified"),
+        unused("proxies"),
+        unused("daemonMode"),
+        unused("metrics"),
+        unused("mcp_oauth_credentials_store"),
+        unused("mcp_oauth_callback_port"),
+        unused("inputs"),
+    ],
+};
+
+const PROMPT_PREFIXES: &[&str] = &["always", "onClash", "never"];
+const TYPES: &[&str] =
+    &["stdio", "http", "sse", "streamable-http", "streamable_http", "streamableHttp", "litemcp"];
+
+pub(crate) static SERVER: Section = Section {
+    name: "server",
+    about: "One server: `command` for a local program, `url` for a remote one, or `builtin`.",
+    keys: &[
+        vital("command", Text, "The program to run."),
+        vital("args", Texts, "Its arguments."),
+        vital("env", TextMap, "Its own environment variables."),
+        vital("cwd", Text, "The directory it runs in."),
+        vital("url", Text, "The address of a remote server."),
+        vital("serverUrl", Text, "Same as `url` (Windsurf)."),
+        vital("httpUrl", Text, "Same as `url`, Streamable HTTP (Gemini)."),
+        vital("headers", TextMap, "Headers sent to a remote server."),
+        vital("http_headers", TextMap, "Same as `headers` (mcpmu)."),
+        vital("env_http_headers", TextMap, "Headers whose values are in the named variables (mcpmu)."),
+        vital("bearer_token_env_var", Text, "The variable that holds the bearer token (mcpmu)."),
+        vital("builtin", Text, "A server inside the gateway: `time`."),
+        key("type", Choice(TYPES), "told by the other keys", "How the server speaks."),
+        key("kind", Choice(TYPES), "told by the other keys", "Same as `type` (mcp-studio)."),
+        key("name", Text, "the key", "The name shown to people and models."),
+        key("enabled", Flag, "true", "Whether the server is used."),
+        key("disabled", Flag, "false", "The opposite of `enabled`."),
+        key("eager", Flag, "by `start`", "Start it before it is needed."),
+        key("autostart", Flag, "by `start`", "Same as `eager` (mcpmu)."),
+        key(
+            "lazy",
+            Flag,
+            "by `start`",
+            "Start it when it is needed; `false` with `eager: false`: only by hand.",
+        ),
+        key("timeout", millis(1000, 300_000), "`callTimeout`", "How long a call may take, in ms."),
+        key("tool_timeout_sec", seconds(1, 300), "`callTimeout`", "Same as `timeout`, in seconds (mcpmu)."),
+        key("startTimeout", millis(1000, 300_000), "60000", "How long the server may take to start, in ms."),
+        key("startup_timeout_sec", seconds(1, 300), "60", "Same as `startTimeout`, in seconds (mcpmu)."),
+        key(
+            "idleTimeout",
+            millis_or_none(LONGEST_MS),
+            "never",
+            "Stop the server when unused for so long, in ms.",
+        ),
+        key("era", Choice(&["auto", "legacy", "modern"]), "auto", "Which revisions of MCP to speak with it."),
+        key("shared", Flag, "true", "One process for all clients, or one for each session."),
+        key(
+            "inheritEnv",
+            OneOf(&[Flag, Texts]),
+            "true",
+            "Whether, or which of, our variables are passed on.",
+        ),
+        key("maxConcurrency", count(1, 10_000, SOME_COUNT), "256", "How many calls may be open at once."),
+        key("roots", ROOTS, "those of the file", "Roots offered to this server."),
+        key("deniedTools", Texts, "none", "Tools refused in every namespace."),
+        key("disabledTools", Texts, "none", "Same as `deniedTools` (Roo, Kiro)."),
+        key("excludeTools", Texts, "none", "Same as `deniedTools` (Gemini)."),
+        key("restart", Flag, "true", "Start it again when it exits."),
+        key(
+            "restartDelay",
+            millis(100, 60_000),
+            "our own back-off",
+            "Wait at least so long before that, in ms.",
+        ),
+        key("retries", count(0, 10, ANY_COUNT), "3", "How often a failed connection is tried again."),
+        key("retryDelay", millis(100, 60_000), "1000", "The wait before that, in ms."),
+        key(
+            "reconnectInterval",
+            millis(100, 300_000),
+            "1000",
+            "The wait before an event stream is opened again, in ms.",
+        ),
+        key("maxRetries", count(0, 100, ANY_COUNT), "5", "How often an event stream is opened again."),
+        unused("id"),
+        unused("description"),
+        unused("oauth"),
+        unused("alwaysAllow"),
+        unused("autoApprove"),
+        unused("trust"),
+    ],
+};
+
+pub(crate) static SCHEMA: Section = Section {
+    name: "schema",
+    about: "A toolset that owns its servers.",
+    keys: &[
+        key("enabled", Flag, "true", "Whether it is served."),
+        key("mcpServers", Map(&SERVER), "none", "Its servers by name."),
+        key("name", Text, "the key", "The name shown to people."),
+        key("description", Text, "empty", "What it is for."),
+        key("denyByDefault", Flag, "false", "Deny every tool that no rule allows."),
+        key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
+    ],
+};
+
+pub(crate) static NAMESPACE: Section = Section {
+    name: "namespace",
+    about: "A toolset that refers to servers.",
+    keys: &[
+        key("id", Text, "the key", "Its id."),
+        key("name", Text, "the id", "The name shown to people."),
+        key("description", Text, "empty", "What it is for."),
+        key("enabled", Flag, "true", "Whether it is served."),
+        key("serverIds", Texts, "none", "The ids of its servers."),
+        key("denyByDefault", Flag, "false", "Deny every tool that no rule allows."),
+        key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
+    ],
+};
+
+pub(crate) static PERMISSION: Section = Section {
+    name: "permission",
+    about: "Allows or denies one tool in one namespace.",
+    keys: &[
+        key("namespaceId", Text, "", "The namespace."),
+        key("namespace", Text, "", "Same as `namespaceId`."),
+        key("serverId", Text, "", "The server."),
+        key("server", Text, "", "Same as `serverId`."),
+        key("toolName", Text, "", "The tool, by the server's own name for it."),
+        key("enabled", Flag, "false", "True allows it, false denies it."),
+    ],
+};
+
+pub(crate) static MANAGER_TOOLS: Section = Section {
+    name: "managerTools",
+    about: "Where the gateway's own tools are listed.",
+    keys: &[key("stdio", Flag, "by profile", "On stdio."), key("http", Flag, "by profile", "Over HTTP.")],
+};
+
+pub(crate) static LIMITS: Section = Section {
+    name: "limits",
+    about: "Sizes of messages.",
+    keys: &[
+        key("requestBytes", Size, "16MB", "The largest message from a client."),
+        key("messageBytes", Size, "64MB", "The largest message from a server."),
+    ],
+};
+
+pub(crate) static ROOT: Section = Section {
+    name: "root",
+    about: "One root.",
+    keys: &[key("uri", Text, "", "Its URI, or a path."), key("name", Text, "none", "Its name.")],
+};
+
+pub(crate) static HTTP: Section = Section {
+    name: "http",
+    about: "The HTTP server.",
+    keys: &[
+        key("host", Text, "127.0.0.1", "The address to listen on; any but loopback needs a token."),
+        key("port", count(0, 65_535, (0, 65_535)), "3095", "The port to listen on; 0 takes a free one."),
+        key("token", Text, "none", "The bearer token clients must send."),
+        key("allowedHosts", Texts, "none", "Host names accepted beside the loopback ones."),
+        key("cors", section(&CORS), "off", "Web pages that may use the gateway."),
+        key("tls", section(&TLS), "off", "Certificate and key."),
+    ],
+};
+
+pub(crate) static CORS: Section = Section {
+    name: "cors",
+    about: "Web pages that may use the gateway.",
+    keys: &[
+        key("enabled", Flag, "true", "Whether this section counts."),
+        key("origins", Texts, "none", "Origins allowed beside the loopback ones."),
+        key("methods", Texts, "GET, POST, DELETE, OPTIONS", "Methods allowed."),
+        key("allowedHeaders", Texts, "those MCP needs", "Request headers allowed."),
+        key("credentials", Flag, "false", "Whether credentials may be sent."),
+    ],
+};
+
+pub(crate) static TLS: Section = Section {
+    name: "tls",
+    about: "Certificate and key, as PEM files.",
+    keys: &[key("cert", Text, "", "The certificate chain."), key("key", Text, "", "The private key.")],
+};
+
+pub(crate) static LOGGING: Section = Section {
+    name: "logging",
+    about: "Logs.",
+    keys: &[
+        key("level", Choice(&["error", "warn", "info", "debug"]), "info", "The least serious level logged."),
+        key("format", Choice(&["text", "json"]), "text", "How lines look."),
+        key("console", Flag, "true", "Whether to log on stderr."),
+        key("file", Text, "by profile", "A file to log to as well."),
+        key("maxSize", Size, "10MB", "The file is rotated at this size."),
+        key("maxFiles", count(1, 100, (1, 10_000)), "5", "How many old files are kept."),
+    ],
+};
+
+pub(crate) static CLI: Section = Section {
+    name: "cli",
+    about: "Settings of the stdio mode (mcps-proxy).",
+    keys: &[key("stdio", section(&STDIO), "see there", "Settings of the stdio mode.")],
+};
+
+pub(crate) static STDIO: Section = Section {
+    name: "stdio",
+    about: "Settings of the stdio mode.",
+    keys: &[
+        key("encoding", Choice(&["utf8", "utf-8", "UTF-8"]), "utf8", "The only encoding of JSON."),
+        key("delimiter", Choice(&["\n", "\r\n"]), "\\n", "The line end; framing is detected anyway."),
+        key(
+            "timeout",
+            strict_millis(1000, 300_000),
+            "`callTimeout`",
+            "How long a call may take on stdio, in ms.",
+        ),
+    ],
+};

@@ -1,0 +1,34 @@
+//! The configuration file as written, and the checked `Config` made from it.
+
+mod check;
+mod diff;
+mod environment;
+mod expand;
+mod fields;
+mod file;
+mod identity;
+mod keys;
+mod load;
+mod model;
+mod problem;
+mod profile;
+mod resolve;
+mod schema;
+mod secret;
+mod select;
+#[cfg(test)]
+mod testing;
+
+pub use diff::{Difference, diff};
+pub use environment::Environment;
+pub use identity::generate_id;
+pub use load::{LoadError, LoadOptions, load, load_text};
+pub use model::*;
+pub use problem::{Problem, Severity};
+pub use profile::{
+    Bare, Defaults, ErrorCodes, Profile, PromptPrefix, StartPolicy, UserPath, ValidateArguments,
+    default_config_path,
+};
+pub use schema::schema;
+pub use secret::Secret;
+pub use select::{How, Selection, select_namespace};

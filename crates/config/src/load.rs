@@ -1,0 +1,104 @@
+//! Finding, reading and checking the configuration file.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+use crate::expand::expand_home;
+use crate::file;
+use crate::model::{Config, Format};
+use crate::problem::{Problem, Problems};
+use crate::profile::{Profile, default_config_path};
+use crate::resolve::{self, Origin};
+
+/// The configuration when there is no file: a gateway that works, with nothing written to disk.
+const EMBEDDED: &str = r#"{"mcpServers": {"time": {"builtin": "time"}}}"#;
+
+/// What decides which file is read, and how.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// `--config`.
+    pub path: Option<PathBuf>,
+    /// `--profile`, or its variable.
+    pub profile: Option<Profile>,
+    /// The name the program was started under.
+    pub program_profile: Option<Profile>,
+    pub environment: Environment,
+}
+
+/// Why there is no configuration: everything that stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, problem) in self.problems.iter().enumerate() {
+            if number > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reads the named file, else the one at the profile's default path, else the embedded default.
+pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
+    if let Some(named) = &options.path {
+        let path = with_home(named, &options.environment);
+        return load_text(&read(&path)?, Some(&path), options);
+    }
+    // The file's own `profile` cannot say where the file is.
+    let profile = options.profile.or(options.program_profile).unwrap_or(Profile::Manifold);
+    match default_config_path(profile, &options.environment) {
+        // Where we may not look, the file counts as there, and reading it tells why not.
+        Some(path) if path.try_exists().unwrap_or(true) => load_text(&read(&path)?, Some(&path), options),
+        _ => load_text(EMBEDDED, None, options),
+    }
+}
+
+/// Checks text as if it were read from `path`; without a path it counts as the embedded default.
+pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Result<Config, LoadError> {
+    let mut problems = Problems::new(path);
+    let Some(document) = file::parse(text, &options.environment, &mut problems) else {
+        return Err(LoadError { problems: problems.into_sorted() });
+    };
+    let origin = Origin {
+        path,
+        format: path.is_none().then_some(Format::Embedded),
+        profile: options.profile,
+        program_profile: options.program_profile,
+        environment: &options.environment,
+    };
+    resolve::resolve(&document, origin, problems)
+        .map_err(|problems| LoadError { problems: problems.into_sorted() })
+}
+
+fn read(path: &Path) -> Result<String, LoadError> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            failure(path, "does not exist", "name an existing file, or leave out --config for the default")
+        }
+        _ => failure(path, &format!("cannot be read: {error}"), "check its permissions"),
+    })?;
+    String::from_utf8(bytes).map_err(|_| failure(path, "is not UTF-8 text", "save it as UTF-8"))
+}
+
+fn failure(path: &Path, what: &str, hint: &str) -> LoadError {
+    let mut problems = Problems::new(Some(path));
+    problems.whole_file(what, Some(hint.to_owned()));
+    LoadError { problems: problems.into_sorted() }
+}
+
+/// A client's config passes `~/…` to us without a shell in between (S1-4).
+fn with_home(path: &Path, environment: &Environment) -> PathBuf {
+    path.to_str().map_or_else(|| path.to_path_buf(), |text| expand_home(text, environment).into())
+}

@@ -1,0 +1,137 @@
+//! From the file as written to the checked `Config`. Every problem is reported, not only the first.
+
+mod namespaces;
+mod program;
+mod roots;
+mod schemas;
+mod server;
+mod settings;
+mod transport;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::check::check;
+use crate::environment::Environment;
+use crate::fields::Fields;
+use crate::file::Object;
+use crate::identity::ExposedIds;
+use crate::keys::Kind;
+use crate::keys::table::TOP;
+use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
+use crate::problem::Problems;
+use crate::profile::Profile;
+
+/// Where the text came from, and what was said beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) path: Option<&'a Path>,
+    /// Set where the keys do not decide.
+    pub(crate) format: Option<Format>,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) program_profile: Option<Profile>,
+    pub(crate) environment: &'a Environment,
+}
+
+/// What every part of the file is resolved with.
+struct Context<'a> {
+    environment: &'a Environment,
+    settings: &'a Settings,
+    problems: &'a mut Problems,
+}
+
+/// Makes the configuration, or gives back the problems when going on would be unsafe.
+pub(crate) fn resolve(
+    document: &Object,
+    origin: Origin<'_>,
+    mut problems: Problems,
+) -> Result<Config, Problems> {
+    check(document, &TOP, "", &mut problems);
+    warn_of_missing_variables(document, &mut problems);
+    let top = Fields::new(document, &TOP);
+    let profile = choose_profile(top, origin);
+    let Some(settings) = settings::resolve(top, profile, origin.environment, &mut problems) else {
+        return Err(problems);
+    };
+    let format = detect(top, &mut problems);
+    let mut context =
+        Context { environment: origin.environment, settings: &settings, problems: &mut problems };
+    let (servers, mut namespaces) = match format {
+        Format::Schemas => schemas::resolve(top, &mut context),
+        Format::Servers => shared(top, "servers", &mut context),
+        Format::McpServers | Format::Embedded => shared(top, "mcpServers", &mut context),
+    };
+    namespaces::apply_permissions(top, &mut namespaces, &mut problems);
+    let default_namespace = top.string("defaultNamespaceId").or_else(|| top.string("defaultNamespace"));
+    Ok(Config {
+        profile,
+        source: Source { path: origin.path.map(Path::to_path_buf), format: origin.format.unwrap_or(format) },
+        settings,
+        servers,
+        namespaces,
+        // Go writes an empty string where nothing is set.
+        default_namespace: default_namespace.filter(|id| !id.is_empty()),
+        problems: problems.into_sorted(),
+    })
+}
+
+fn choose_profile(top: Fields<'_>, origin: Origin<'_>) -> Profile {
+    let written = || top.text("profile").and_then(|name| Profile::from_name(&name.value));
+    origin.profile.or_else(written).or(origin.program_profile).unwrap_or(Profile::Manifold)
+}
+
+/// Tells the format by the keys: the first that holds anything, else the first that is there at all.
+fn detect(top: Fields<'_>, problems: &mut Problems) -> Format {
+    const SIGNS: [(&str, Format); 3] =
+        [("schemas", Format::Schemas), ("servers", Format::Servers), ("mcpServers", Format::McpServers)];
+    let holds_any = |key: &str| top.object(key).is_some_and(|object| !object.members.is_empty());
+    let mut filled = SIGNS.iter().filter(|(key, _)| holds_any(key));
+    let Some((chosen, format)) = filled.next() else {
+        let there = SIGNS.iter().find(|(key, _)| top.present(key).is_some());
+        return there.map_or(Format::McpServers, |(_, format)| *format);
+    };
+    for (key, _) in filled {
+        let line = top.present(key).map_or(1, |node| node.line);
+        let what = format!("is not used beside `{chosen}`");
+        problems.warn(line, key, what, Some(format!("move its entries to `{chosen}`")));
+    }
+    *format
+}
+
+/// Servers in one place, shared by the namespaces that refer to them.
+fn shared(top: Fields<'_>, key: &str, context: &mut Context<'_>) -> (Vec<Server>, Vec<Namespace>) {
+    let mut exposed = ExposedIds::new(&context.settings.server_name);
+    let mut servers = Vec::new();
+    if let Some(object) = top.object(key) {
+        for (id, node) in &object.members {
+            let entry = server::Entry {
+                key: ServerKey { schema: None, id: id.clone() },
+                node,
+                place: format!("{key}.{id}"),
+                in_use: true,
+            };
+            servers.push(server::resolve(entry, &mut exposed, context));
+        }
+    }
+    let namespaces = namespaces::resolve(top, &servers, context.problems);
+    (servers, namespaces)
+}
+
+/// Outside servers a placeholder without a value stays as it is. Servers are marked instead, each for itself.
+fn warn_of_missing_variables(document: &Object, problems: &mut Problems) {
+    for (name, node) in &document.members {
+        let is_setting = TOP.key(name).is_some_and(|key| !matches!(key.kind, Kind::Unused | Kind::Map(_)));
+        if is_setting {
+            node.each_text(name, &mut |text, line, place| {
+                // A token is never left as written: that one stops us.
+                let missing = if place == settings::TOKEN { &[] } else { text.missing.as_slice() };
+                for variable in missing {
+                    let hint = format!("set it, or write `${{{variable}:-default}}`; it stays as written");
+                    problems.warn(line, place, format!("variable `{variable}` is not set"), Some(hint));
+                }
+            });
+        }
+    }
+}

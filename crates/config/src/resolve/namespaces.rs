@@ -1,0 +1,137 @@
+//! Namespaces, as a list with ids or as a map by name, and the permissions in them.
+
+use std::collections::BTreeMap;
+
+use crate::check::nearest;
+use crate::fields::Fields;
+use crate::file::{Node, Object, Value};
+use crate::keys::table::{NAMESPACE, PERMISSION};
+use crate::model::{Namespace, Permissions, Server, ServerKey};
+use crate::problem::Problems;
+
+/// Reads `namespaces` in either shape.
+pub(super) fn resolve(top: Fields<'_>, servers: &[Server], problems: &mut Problems) -> Vec<Namespace> {
+    let mut found: Vec<Namespace> = Vec::new();
+    for (key, place, node) in entries(top) {
+        let Value::Object(object) = &node.value else { continue };
+        let fields = Fields::new(object, &NAMESPACE);
+        let written = || fields.string("id").or_else(|| fields.string("name")).filter(|id| !id.is_empty());
+        let Some(id) = key.map(str::to_owned).or_else(written) else {
+            problems.warn(node.line, &place, "has no `id`", Some("it is left out".to_owned()));
+            continue;
+        };
+        if found.iter().any(|other| other.id == id) {
+            let what = format!("there is another namespace `{id}`");
+            problems.warn(node.line, &place, what, Some("the first one counts".to_owned()));
+            continue;
+        }
+        let mut namespace = described(fields, &id);
+        namespace.servers = members(fields, servers, &place, problems);
+        check_server_defaults(fields, &namespace, &place, problems);
+        found.push(namespace);
+    }
+    found
+}
+
+/// Reads what namespaces and schemas have in common, without their servers.
+pub(super) fn described(fields: Fields<'_>, id: &str) -> Namespace {
+    let server_defaults = fields.object("serverDefaults").map(flags).unwrap_or_default();
+    Namespace {
+        id: id.to_owned(),
+        name: fields.string("name").filter(|name| !name.is_empty()).unwrap_or_else(|| id.to_owned()),
+        description: fields.string("description").unwrap_or_default(),
+        enabled: fields.flag("enabled").unwrap_or(true),
+        servers: Vec::new(),
+        permissions: Permissions {
+            deny_by_default: fields.flag("denyByDefault").unwrap_or(false),
+            server_defaults,
+            rules: BTreeMap::new(),
+        },
+    }
+}
+
+pub(super) fn check_server_defaults(
+    fields: Fields<'_>,
+    namespace: &Namespace,
+    place: &str,
+    problems: &mut Problems,
+) {
+    let Some(node) = fields.get("serverDefaults") else { return };
+    for id in namespace.permissions.server_defaults.keys() {
+        if !namespace.servers.iter().any(|key| key.id == *id) {
+            let hint = nearest(id, namespace.servers.iter().map(|key| key.id.as_str()));
+            let what = format!("`{id}` is not a server of this namespace");
+            problems.warn(node.line, &format!("{place}.serverDefaults"), what, hint);
+        }
+    }
+}
+
+/// Reads `toolPermissions` into the namespaces they belong to.
+pub(super) fn apply_permissions(top: Fields<'_>, namespaces: &mut [Namespace], problems: &mut Problems) {
+    for (index, node) in top.items("toolPermissions").unwrap_or_default().iter().enumerate() {
+        let Value::Object(object) = &node.value else { continue };
+        if let Err(what) = apply(Fields::new(object, &PERMISSION), namespaces) {
+            let place = format!("toolPermissions[{index}]");
+            problems.warn(node.line, &place, what, Some("it changes nothing".to_owned()));
+        }
+    }
+}
+
+fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<(), String> {
+    let either = |id: &str, name: &str| rule.string(id).or_else(|| rule.string(name));
+    let id = either("namespaceId", "namespace").ok_or("names no `namespace`")?;
+    let server = either("serverId", "server").ok_or("names no `server`")?;
+    let tool = rule.string("toolName").ok_or("has no `toolName`")?;
+    let namespace = namespaces.iter_mut().find(|namespace| namespace.id == id);
+    let namespace = namespace.ok_or_else(|| format!("there is no namespace `{id}`"))?;
+    if !namespace.servers.iter().any(|key| key.id == server) {
+        return Err(format!("`{server}` is not a server of namespace `{id}`"));
+    }
+    // A rule that does not say is taken for a denial, the safe way to be wrong.
+    let allowed = rule.flag("enabled").unwrap_or(false);
+    namespace.permissions.rules.insert((server, tool), allowed);
+    Ok(())
+}
+
+/// Returns each namespace with its key, if the shape has keys, and its place.
+fn entries<'a>(top: Fields<'a>) -> Vec<(Option<&'a str>, String, &'a Node)> {
+    match top.get("namespaces").map(|node| &node.value) {
+        Some(Value::Object(map)) => {
+            let entries = map.members.iter();
+            entries.map(|(key, node)| (Some(key.as_str()), format!("namespaces.{key}"), node)).collect()
+        }
+        Some(Value::List(list)) => {
+            let entries = list.iter().enumerate();
+            entries.map(|(index, node)| (None, format!("namespaces[{index}]"), node)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn members(fields: Fields<'_>, servers: &[Server], place: &str, problems: &mut Problems) -> Vec<ServerKey> {
+    let mut keys = Vec::new();
+    for id in fields.strings("serverIds").unwrap_or_default() {
+        let key = ServerKey { schema: None, id };
+        if !servers.iter().any(|server| server.key == key) {
+            let line = fields.get("serverIds").map_or(fields.object.line, |node| node.line);
+            let hint = nearest(&key.id, servers.iter().map(|server| server.key.id.as_str()));
+            problems.warn(
+                line,
+                &format!("{place}.serverIds"),
+                format!("there is no server `{}`", key.id),
+                hint,
+            );
+        } else if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+fn flags(object: &Object) -> BTreeMap<String, bool> {
+    let flags = object.members.iter().filter_map(|(name, node)| match node.value {
+        Value::Flag(flag) => Some((name.clone(), flag)),
+        _ => None,
+    });
+    flags.collect()
+}

@@ -1,0 +1,160 @@
+//! One server of any format.
+
+use std::time::Duration;
+
+use super::settings::as_usize;
+use super::{Context, program, roots, transport};
+use crate::fields::Fields;
+use crate::file::{Node, Object, Value, join};
+use crate::identity::ExposedIds;
+use crate::keys::Kind;
+use crate::keys::table::SERVER;
+use crate::model::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Transport};
+use crate::profile::StartPolicy;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_CONCURRENCY: usize = 256;
+
+/// One server as written, and where.
+pub(super) struct Entry<'a> {
+    pub(super) key: ServerKey,
+    pub(super) node: &'a Node,
+    pub(super) place: String,
+    /// False in a disabled schema, where nobody minds a missing program.
+    pub(super) in_use: bool,
+}
+
+/// Makes the server. One that cannot work is marked, and the problems tell why.
+pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &mut Context<'_>) -> Server {
+    let nothing = Object::default();
+    let object = match &entry.node.value {
+        Value::Object(object) => object,
+        _ => &nothing,
+    };
+    let fields = Fields::new(object, &SERVER);
+    let enabled = is_enabled(fields, &entry, context);
+    let (transport, fault) = connection(fields, &entry, enabled && entry.in_use, context);
+    let name = fields.string("name").filter(|name| !name.is_empty());
+    Server {
+        exposed_id: expose(&entry, exposed, context),
+        display_name: name.unwrap_or_else(|| entry.key.id.clone()),
+        enabled,
+        transport,
+        start: start(fields, context.settings.start),
+        call_timeout: fields.duration("timeout").or_else(|| fields.duration("tool_timeout_sec")),
+        start_timeout: fields
+            .duration("startTimeout")
+            .or_else(|| fields.duration("startup_timeout_sec"))
+            .unwrap_or(START_TIMEOUT),
+        idle_timeout: fields.duration("idleTimeout").filter(|timeout| !timeout.is_zero()),
+        era: match fields.text("era").map(|era| era.value.as_str()) {
+            Some("legacy") => EraSetting::Legacy,
+            Some("modern") => EraSetting::Modern,
+            _ => EraSetting::Auto,
+        },
+        shared: fields.flag("shared").unwrap_or(true),
+        max_concurrency: fields.number("maxConcurrency").map_or(MAX_CONCURRENCY, as_usize),
+        roots: roots::resolve(fields, context.environment),
+        denied_tools: denied_tools(fields),
+        fault,
+        key: entry.key,
+    }
+}
+
+/// Returns how the server is reached and, if it cannot be, why.
+fn connection(
+    fields: Fields<'_>,
+    entry: &Entry<'_>,
+    in_use: bool,
+    context: &mut Context<'_>,
+) -> (Transport, Option<ServerFault>) {
+    let (line, place) = (entry.node.line, entry.place.as_str());
+    let transport = match transport::resolve(fields, entry.node, context.environment) {
+        Ok(transport) => transport,
+        Err(wrong) => {
+            context.problems.error(line, place, &wrong.what, Some(wrong.hint));
+            return (transport::unreachable(), Some(ServerFault::BadEntry { why: wrong.what }));
+        }
+    };
+    if !in_use {
+        return (transport, None);
+    }
+    let mut fault = missing_variables(fields, entry, context);
+    if let Transport::Process(spec) = &transport
+        && fault.is_none()
+    {
+        program::warn_of_missing_directory(spec, line, place, context);
+        if let Some(missing) = program::missing(fields, spec, context.environment) {
+            let what = format!("cannot find the program `{}`", missing.command);
+            context.problems.error(line, place, what, Some(missing.hint.clone()));
+            fault = Some(ServerFault::NoSuchProgram { command: missing.command, hint: missing.hint });
+        }
+    }
+    (transport, fault)
+}
+
+/// Reports every variable without a value; the first one is the server's fault.
+fn missing_variables(
+    fields: Fields<'_>,
+    entry: &Entry<'_>,
+    context: &mut Context<'_>,
+) -> Option<ServerFault> {
+    let mut missing = Vec::new();
+    for (name, node) in &fields.object.members {
+        if SERVER.key(name).is_none_or(|key| matches!(key.kind, Kind::Unused)) {
+            continue;
+        }
+        let credential = transport::holds_credentials(name);
+        let by_name = transport::BY_NAME.contains(&name.as_str());
+        node.each_text(&join(&entry.place, name), &mut |text, line, place| {
+            let unset =
+                by_name && text.missing.is_empty() && !context.environment.vars.contains_key(&text.value);
+            for variable in text.missing.iter().chain(unset.then_some(&text.value)) {
+                let what = format!("variable `{variable}` is not set");
+                let hint = if unset {
+                    "set it".to_owned()
+                } else {
+                    format!("set it, or write `${{{variable}:-default}}`")
+                };
+                context.problems.error(line, place, what, Some(hint));
+                missing.push(ServerFault::MissingVariable { variable: variable.clone(), credential });
+            }
+        });
+    }
+    missing.into_iter().next()
+}
+
+fn is_enabled(fields: Fields<'_>, entry: &Entry<'_>, context: &mut Context<'_>) -> bool {
+    let (enabled, disabled) = (fields.flag("enabled"), fields.flag("disabled"));
+    if enabled.is_some() && enabled == disabled {
+        let what = "`enabled` and `disabled` contradict each other";
+        context.problems.warn(entry.node.line, &entry.place, what, Some("it counts as disabled".to_owned()));
+    }
+    enabled.unwrap_or(true) && !disabled.unwrap_or(false)
+}
+
+fn expose(entry: &Entry<'_>, exposed: &mut ExposedIds<'_>, context: &mut Context<'_>) -> String {
+    let id = exposed.expose(&entry.key.id);
+    if exposed.is_reserved(&entry.key.id) {
+        let what = format!("`{}` is the prefix of our own tools", entry.key.id);
+        let hint = format!("its tools are called `{id}…`");
+        context.problems.warn(entry.node.line, &entry.place, what, Some(hint));
+    }
+    id
+}
+
+fn start(fields: Fields<'_>, policy: StartPolicy) -> ServerStart {
+    let eager = fields.flag("eager").or_else(|| fields.flag("autostart"));
+    match (eager, fields.flag("lazy"), policy) {
+        (Some(true), _, _) => ServerStart::Eager,
+        (Some(false), Some(false), _) => ServerStart::Manual,
+        (Some(false), _, _) | (None, Some(true), _) => ServerStart::Lazy,
+        (None, Some(false), _) | (None, None, StartPolicy::Eager) => ServerStart::Eager,
+        (None, None, StartPolicy::Lazy) => ServerStart::Lazy,
+    }
+}
+
+fn denied_tools(fields: Fields<'_>) -> Vec<String> {
+    let lists = ["deniedTools", "disabledTools", "excludeTools"].into_iter();
+    lists.filter_map(|name| fields.strings(name)).flatten().collect()
+}

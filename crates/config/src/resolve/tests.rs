@@ -1,0 +1,3 @@
+mod formats;
+mod servers;
+mod settings;

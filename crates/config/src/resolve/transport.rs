@@ -1,0 +1,249 @@
+//! How a server is reached: a program, an address, or a part of ourselves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::environment::Environment;
+use crate::expand::{Text, is_variable_name};
+use crate::fields::Fields;
+use crate::file::{Node, Value};
+use crate::keys::table::SERVER;
+use crate::keys::{Verdict, scalar};
+use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec, Transport};
+use crate::secret::Secret;
+
+/// Why an entry cannot be used, and what to do about it.
+pub(super) struct Wrong {
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+fn wrong(what: impl Into<String>, hint: &str) -> Wrong {
+    Wrong { what: what.into(), hint: hint.to_owned() }
+}
+
+const ADDRESSES: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+
+/// Keys whose values are the names of variables.
+pub(super) const BY_NAME: [&str; 2] = ["bearer_token_env_var", "env_http_headers"];
+
+/// Tells whether a key's values may hold the credentials of a remote server.
+pub(super) fn holds_credentials(key: &str) -> bool {
+    ADDRESSES.contains(&key) || BY_NAME.contains(&key) || matches!(key, "headers" | "http_headers")
+}
+
+/// Reads the transport of one entry.
+pub(super) fn resolve(
+    fields: Fields<'_>,
+    node: &Node,
+    environment: &Environment,
+) -> Result<Transport, Wrong> {
+    refuse_wrong_kinds(fields, node)?;
+    let filled = |name: &str| fields.text(name).filter(|text| !text.value.is_empty());
+    let address = ADDRESSES.into_iter().find_map(|name| Some((name, filled(name)?)));
+    let said = filled("type").or_else(|| filled("kind")).map(|text| text.value.as_str());
+    match (filled("builtin"), filled("command"), address) {
+        (Some(name), None, None) => builtin(name),
+        (Some(_), ..) => Err(wrong("has `builtin` beside `command` or `url`", "keep one")),
+        (None, Some(_), Some((name, _))) => {
+            Err(wrong(format!("has both `command` and `{name}`"), "keep one"))
+        }
+        (None, None, None) => Err(wrong("has neither `command` nor `url`", "add one of them")),
+        (None, Some(command), None) => match said {
+            None | Some("stdio") => Ok(process(fields, command, ProcessDialect::Mcp, environment)),
+            Some("litemcp") => Ok(process(fields, command, ProcessDialect::LiteMcp, environment)),
+            Some(other) => Err(wrong(
+                format!("has a `command` but is of type `{other}`"),
+                "give a `url`, or remove the type",
+            )),
+        },
+        (None, None, Some((name, url))) => {
+            let kind = match said {
+                Some("stdio") => {
+                    return Err(wrong(
+                        "has a `url` but is of type `stdio`",
+                        "give a `command`, or remove the type",
+                    ));
+                }
+                Some("litemcp") => RemoteKind::LiteMcp,
+                Some("sse") => RemoteKind::Sse,
+                Some(_) => RemoteKind::StreamableHttp,
+                None if name == "httpUrl" => RemoteKind::StreamableHttp,
+                None => RemoteKind::Auto,
+            };
+            remote(fields, kind, name, url, environment)
+        }
+    }
+}
+
+/// Returns what stands in for the transport of an entry that has none.
+pub(super) fn unreachable() -> Transport {
+    Transport::Process(ProcessSpec {
+        dialect: ProcessDialect::Mcp,
+        command: String::new(),
+        args: Vec::new(),
+        cwd: None,
+        env: BTreeMap::new(),
+        inherit_env: InheritEnv::None,
+        restart: false,
+        restart_delay: None,
+    })
+}
+
+/// Running a program without the arguments it was meant to have is worse than not running it.
+fn refuse_wrong_kinds(fields: Fields<'_>, node: &Node) -> Result<(), Wrong> {
+    if !matches!(node.value, Value::Object(_)) {
+        return Err(wrong(format!("expected an object, found {}", node.value.describe()), "write `{ … }`"));
+    }
+    for key in SERVER.keys.iter().filter(|key| key.vital) {
+        if let Some(node) = fields.present(key.name)
+            && let Verdict::Wrong(what) = key.kind.judge(node)
+        {
+            return Err(wrong(format!("`{}`: {what}", key.name), "correct it"));
+        }
+    }
+    Ok(())
+}
+
+fn builtin(name: &Text) -> Result<Transport, Wrong> {
+    match name.value.as_str() {
+        "time" => Ok(Transport::Builtin(Builtin::Time)),
+        _ => Err(wrong(format!("there is no builtin `{}`", name.raw), "the builtins are: `time`")),
+    }
+}
+
+fn process(
+    fields: Fields<'_>,
+    command: &Text,
+    dialect: ProcessDialect,
+    environment: &Environment,
+) -> Transport {
+    let args = fields.items("args").unwrap_or_default().iter();
+    Transport::Process(ProcessSpec {
+        dialect,
+        command: command.with_home(environment),
+        args: args.filter_map(|item| with_home(item, environment)).collect(),
+        cwd: fields.path("cwd", environment).map(PathBuf::from),
+        env: pairs(fields, "env", environment).into_iter().collect(),
+        inherit_env: match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
+            (Some(false), _) => InheritEnv::None,
+            (_, Some(names)) => InheritEnv::Only(names),
+            _ => InheritEnv::All,
+        },
+        restart: fields.flag("restart").unwrap_or(true),
+        restart_delay: fields.duration("restartDelay"),
+    })
+}
+
+fn remote(
+    fields: Fields<'_>,
+    kind: RemoteKind,
+    name: &str,
+    url: &Text,
+    environment: &Environment,
+) -> Result<Transport, Wrong> {
+    let schemes: &[&str] =
+        if kind == RemoteKind::LiteMcp { &["http", "https", "ws", "wss"] } else { &["http", "https"] };
+    // An address with a gap in it is the missing variable's fault.
+    if url.missing.is_empty() && !is_address(&url.value, schemes) {
+        let what = format!("`{name}` is not an address");
+        return Err(wrong(what, &format!("write one such as `{}://host/path`", schemes[1])));
+    }
+    refuse_pasted_tokens(fields)?;
+    let headers = headers(fields, environment)?;
+    let count =
+        |name: &str, default| fields.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(default);
+    let wait = |name: &str| fields.duration(name).unwrap_or(Duration::from_secs(1));
+    Ok(Transport::Remote(RemoteSpec {
+        kind,
+        url: url.value.clone(),
+        headers,
+        credential_variables: credential_variables(fields),
+        retries: count("retries", 3),
+        retry_delay: wait("retryDelay"),
+        reconnect_interval: wait("reconnectInterval"),
+        max_retries: count("maxRetries", 5),
+    }))
+}
+
+/// Who pastes the token itself where its variable should be named must not find it in our messages.
+fn refuse_pasted_tokens(fields: Fields<'_>) -> Result<(), Wrong> {
+    for key in BY_NAME {
+        let mut all_names = true;
+        if let Some(node) = fields.present(key) {
+            node.each_text("", &mut |text, _, _| all_names &= is_variable_name(&text.value));
+        }
+        if !all_names {
+            return Err(wrong(
+                format!("`{key}` does not name a variable"),
+                "write the variable's name, not its value",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn headers(fields: Fields<'_>, environment: &Environment) -> Result<Vec<(String, Secret)>, Wrong> {
+    let mut headers = pairs(fields, "headers", environment);
+    headers.extend(pairs(fields, "http_headers", environment));
+    for (name, variable) in pairs(fields, "env_http_headers", environment) {
+        if let Some(value) = environment.vars.get(variable.expose()) {
+            headers.push((name, Secret::new(value.clone())));
+        }
+    }
+    let bearer = fields.text("bearer_token_env_var").and_then(|name| environment.vars.get(&name.value));
+    if let Some(token) = bearer {
+        // The token is the more particular wish, and a header must not be sent twice.
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        headers.push(("Authorization".to_owned(), Secret::new(format!("Bearer {token}"))));
+    }
+    for (name, value) in &headers {
+        let token = !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        if !token || value.expose().chars().any(|char| char.is_control() && char != '\t') {
+            let what = format!("header `{}` has characters that are not allowed", name.escape_debug());
+            return Err(wrong(what, "look for a line break at the end of its value"));
+        }
+    }
+    Ok(headers)
+}
+
+/// Returns the names of all variables that the address and headers depend on, each once.
+fn credential_variables(fields: Fields<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (key, node) in fields.object.members.iter().filter(|(key, _)| holds_credentials(key)) {
+        let by_name = BY_NAME.contains(&key.as_str());
+        node.each_text("", &mut |text, _, _| {
+            for name in text.variables.iter().chain(by_name.then_some(&text.value)) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        });
+    }
+    names
+}
+
+fn pairs(fields: Fields<'_>, name: &str, environment: &Environment) -> Vec<(String, Secret)> {
+    let members = fields.object(name).into_iter().flat_map(|object| &object.members);
+    members
+        .filter_map(|(name, node)| Some((name.clone(), Secret::new(with_home(node, environment)?))))
+        .collect()
+}
+
+fn with_home(node: &Node, environment: &Environment) -> Option<String> {
+    match &node.value {
+        Value::Text(text) => Some(text.with_home(environment)),
+        _ => scalar(node),
+    }
+}
+
+/// A first look only: the client that dials has the last word.
+fn is_address(url: &str, schemes: &[&str]) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        && !host.is_empty()
+        && !url.chars().any(|char| char.is_whitespace() || char.is_control())
+}

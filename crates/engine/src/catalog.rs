@@ -1,0 +1,167 @@
+//! What one namespace offers, as an immutable snapshot: the lists as clients see them and the way back to each
+//! owner. Built anew when a listing changes, read without a lock.
+
+mod merge;
+mod naming;
+mod template;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArguments};
+use manifold_protocol::{Kind, Raw};
+
+use crate::arguments::Arguments;
+use crate::exchange::Target;
+use crate::policy;
+use crate::upstream::{Standing, Upstream};
+
+pub(crate) use naming::{Naming, may_be_hashed, readings};
+pub(crate) use merge::array;
+use template::Template;
+
+/// The servers of a namespace and the rules they are shown by.
+pub(crate) struct View {
+    /// In config order; the manager, where listed, comes last.
+    pub(crate) members: Vec<Member>,
+    pub(crate) naming: Naming,
+    pub(crate) prefix_prompts: PromptPrefix,
+    pub(crate) validate: ValidateArguments,
+    pub(crate) permissions: Permissions,
+    /// In profiles with own codes, an unknown server has a fault of its own.
+    pub(crate) names_unknown_servers: bool,
+}
+
+/// One server as a namespace shows it.
+pub(crate) struct Member {
+    pub(crate) key: ServerKey,
+    pub(crate) exposed_id: String,
+    /// The text before a tool's description, brackets included.
+    pub(crate) description_prefix: Option<String>,
+    pub(crate) upstream: Arc<dyn Upstream>,
+    pub(crate) standing: Arc<Mutex<Standing>>,
+    pub(crate) target: Arc<Target>,
+    /// The definition; the manager has none.
+    pub(crate) server: Option<Arc<Server>>,
+}
+
+/// The merged offer of a namespace.
+pub(crate) struct Catalog {
+    pub(crate) view: Arc<View>,
+    /// Each list as the bytes of its whole result.
+    rendered: [Raw; 4],
+    tools: HashMap<String, ToolRoute>,
+    /// Original name → exposed name, where only one server has it.
+    bare_tools: HashMap<String, Option<String>>,
+    prompts: HashMap<String, ItemRoute>,
+    bare_prompts: HashMap<String, Option<String>>,
+    resources: HashMap<String, ItemRoute>,
+    templates: Vec<TemplateRoute>,
+    pub(crate) instructions: Option<String>,
+}
+
+/// The way from an exposed tool to its owner.
+pub(crate) struct ToolRoute {
+    pub(crate) member: usize,
+    pub(crate) original: Raw,
+    pub(crate) target: Arc<Target>,
+    pub(crate) arguments: Arguments,
+}
+
+/// The way from an exposed prompt or resource to its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ItemRoute {
+    pub(crate) member: usize,
+    pub(crate) original: String,
+}
+
+struct TemplateRoute {
+    template: Template,
+    exposed: String,
+    route: ItemRoute,
+}
+
+/// Where a URI leads.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ResourceOwner {
+    One(ItemRoute),
+    /// Not listed: whoever has resources may know it, in this order.
+    Perhaps(Vec<usize>),
+}
+
+impl Catalog {
+    pub(crate) fn list(&self, kind: Kind) -> &Raw {
+        &self.rendered[kind as usize]
+    }
+
+    pub(crate) fn member(&self, index: usize) -> &Member {
+        &self.view.members[index]
+    }
+
+    pub(crate) fn tool(&self, exposed_name: &str) -> Option<&ToolRoute> {
+        self.tools.get(exposed_name)
+    }
+
+    /// Returns a tool by its own name where only one server has it (MCP Apps call so).
+    pub(crate) fn bare_tool(&self, original_name: &str) -> Option<&ToolRoute> {
+        self.tools.get(self.bare_tools.get(original_name)?.as_ref()?)
+    }
+
+    /// Returns the route of a known server's tool, whatever name it is advertised under.
+    pub(crate) fn tool_of(&self, member: usize, original_name: &str) -> Option<&ToolRoute> {
+        let wanted = Raw::string(original_name);
+        self.tools.values().find(|route| route.member == member && route.original == wanted)
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> Option<ItemRoute> {
+        self.prompts
+            .get(name)
+            .or_else(|| self.prompts.get(self.bare_prompts.get(name)?.as_ref()?))
+            .cloned()
+    }
+
+    /// Returns who owns a URI: listed, else shaped like a listed template, else anyone with resources.
+    pub(crate) fn resource(&self, uri: &str) -> ResourceOwner {
+        if let Some(route) = self.resources.get(uri) {
+            return ResourceOwner::One(route.clone());
+        }
+        if let Some(found) = self.templates.iter().find(|candidate| candidate.exposed == uri) {
+            return ResourceOwner::One(found.route.clone());
+        }
+        let by_shape = self
+            .templates
+            .iter()
+            .filter(|candidate| candidate.template.matches(uri))
+            .max_by_key(|candidate| candidate.template.weight());
+        if let Some(found) = by_shape {
+            return ResourceOwner::One(ItemRoute { member: found.route.member, original: uri.to_owned() });
+        }
+        let able = |member: &Member| {
+            member.server.as_ref().is_some_and(|server| server.enabled && server.fault.is_none())
+                && member.upstream.listing().is_none_or(|listing| listing.declares("resources"))
+        };
+        ResourceOwner::Perhaps((0..self.view.members.len()).filter(|at| able(self.member(*at))).collect())
+    }
+
+    /// Returns the URI under which a client knows a server's resource.
+    pub(crate) fn exposed_uri(&self, member: usize, original: &str) -> Option<&str> {
+        // Almost always unchanged: look there before searching.
+        match self.resources.get_key_value(original) {
+            Some((uri, route)) if route.member == member => Some(uri),
+            Some(_) => self
+                .resources
+                .iter()
+                .find(|(_, route)| route.member == member && route.original == original)
+                .map(|(uri, _)| uri.as_str()),
+            None => None,
+        }
+    }
+
+    pub(crate) fn permits(&self, member: usize, tool: &str) -> bool {
+        let server = self.member(member).server.as_deref();
+        server.is_none_or(|server| policy::permits(&self.view.permissions, server, tool))
+    }
+}
+
+#[cfg(test)]
+mod tests;

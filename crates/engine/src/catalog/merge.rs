@@ -1,0 +1,251 @@
+//! Building a catalog: many listings into one, with every clash settled the same way each time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use manifold_config::PromptPrefix;
+use manifold_protocol::{Kind, Raw, RawObject};
+use tracing::warn;
+
+use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View};
+use crate::arguments::Arguments;
+use crate::exchange::Target;
+use crate::upstream::{Item, Listing};
+
+impl Catalog {
+    /// Builds the snapshot from what is known of each member now.
+    pub(crate) fn build(view: Arc<View>) -> Self {
+        let listings: Vec<Option<Arc<Listing>>> =
+            view.members.iter().map(|member| member.upstream.listing()).collect();
+        let mut merge = Merge { view: &view, catalog: Self::empty(Arc::clone(&view)) };
+        // Manager names win (decision 8): their owner goes first, and is shown last.
+        let manager = view.members.iter().position(|member| member.server.is_none());
+        let tools = merge.tools(&listings, manager);
+        let prompts = merge.prompts(&listings);
+        let resources = merge.resources(&listings, Kind::Resources);
+        let templates = merge.resources(&listings, Kind::Templates);
+        let mut catalog = merge.catalog;
+        catalog.rendered = [
+            (Kind::Tools, tools),
+            (Kind::Resources, resources),
+            (Kind::Templates, templates),
+            (Kind::Prompts, prompts),
+        ]
+        .map(|(kind, items)| render(kind, &items));
+        catalog.instructions = instructions(&view, &listings);
+        catalog
+    }
+
+    fn empty(view: Arc<View>) -> Self {
+        Self {
+            view,
+            rendered: Kind::ALL.map(|kind| render(kind, &[])),
+            tools: HashMap::new(),
+            bare_tools: HashMap::new(),
+            prompts: HashMap::new(),
+            bare_prompts: HashMap::new(),
+            resources: HashMap::new(),
+            templates: Vec::new(),
+            instructions: None,
+        }
+    }
+}
+
+struct Merge<'v> {
+    view: &'v View,
+    catalog: Catalog,
+}
+
+impl Merge<'_> {
+    fn tools(&mut self, listings: &[Option<Arc<Listing>>], manager: Option<usize>) -> Vec<Raw> {
+        let mut shown = Vec::new();
+        let mut managers = Vec::new();
+        let order = manager.into_iter().chain((0..listings.len()).filter(|at| Some(*at) != manager));
+        for at in order {
+            let Some(listing) = &listings[at] else { continue };
+            for item in &listing.tools {
+                if !self.catalog.permits(at, &item.label) {
+                    continue;
+                }
+                let Some(raw) = self.tool(at, item) else { continue };
+                if Some(at) == manager { managers.push(raw) } else { shown.push(raw) }
+            }
+        }
+        shown.extend(managers);
+        shown
+    }
+
+    fn tool(&mut self, at: usize, item: &Item) -> Option<Raw> {
+        let member = &self.view.members[at];
+        let exposed = self.free_tool_name(member, item)?;
+        let mut object = item.raw.object()?;
+        object.set("name", Raw::string(&exposed));
+        if let Some(prefix) = &member.description_prefix {
+            let description = object.get("description");
+            let text = description.as_ref().and_then(|raw| raw.to_text()).unwrap_or_default();
+            let prefixed = if text.is_empty() { prefix.clone() } else { format!("{prefix} {text}") };
+            object.set("description", Raw::string(&prefixed));
+        }
+        let route = ToolRoute {
+            member: at,
+            original: Raw::string(&item.label),
+            target: Arc::new(Target { tool: Some(item.label.clone()), ..(*member.target).clone() }),
+            arguments: Arguments::of(self.view.validate, &item.raw),
+        };
+        self.catalog
+            .bare_tools
+            .entry(item.label.clone())
+            .and_modify(|only| *only = None)
+            .or_insert_with(|| Some(exposed.clone()));
+        self.catalog.tools.insert(exposed, route);
+        Some(object.into_raw())
+    }
+
+    /// Settles the name of a tool (decision 8): the first in config order keeps the plain one.
+    fn free_tool_name(&self, member: &Member, item: &Item) -> Option<String> {
+        let naming = &self.view.naming;
+        if member.server.is_none() {
+            return Some(format!("{}{}", member.exposed_id, item.label));
+        }
+        let plain = naming.expose(&member.exposed_id, &member.key.id, &item.label);
+        let Some(holder) = self.catalog.tools.get(&plain) else { return Some(plain) };
+        let holder = &self.view.members[holder.member].key.id;
+        let hashed = naming.hashed(&plain, &member.key.id, &item.label);
+        if self.catalog.tools.contains_key(&hashed) {
+            warn!(server = %member.key.id, tool = %item.label, "the server lists this tool twice; the first counts");
+            return None;
+        }
+        if *holder == member.key.id {
+            warn!(server = %member.key.id, tool = %item.label, "the server lists this tool twice; the first counts");
+            return None;
+        }
+        warn!(
+            first = %holder, second = %member.key.id, tool = %item.label, name = %plain, renamed = %hashed,
+            "two servers claim one tool name; the first in the config keeps it"
+        );
+        Some(hashed)
+    }
+
+    fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> Vec<Raw> {
+        let mut shown = Vec::new();
+        for (at, item) in items(listings, Kind::Prompts) {
+            let member = &self.view.members[at];
+            let naming = &self.view.naming;
+            let full = naming.expose(&member.exposed_id, &member.key.id, &item.label);
+            let candidates = match self.view.prefix_prompts {
+                PromptPrefix::Always => vec![full.clone()],
+                PromptPrefix::OnClash => vec![item.label.clone(), full.clone()],
+                PromptPrefix::Never => vec![item.label.clone()],
+            };
+            let hashed = naming.hashed(&full, &member.key.id, &item.label);
+            let exposed =
+                candidates.into_iter().find(|name| !self.catalog.prompts.contains_key(name)).unwrap_or(hashed);
+            let Some(mut object) = item.raw.object() else { continue };
+            if exposed != item.label {
+                object.set("name", Raw::string(&exposed));
+            }
+            self.catalog
+                .bare_prompts
+                .entry(item.label.clone())
+                .and_modify(|only| *only = None)
+                .or_insert_with(|| Some(exposed.clone()));
+            self.catalog.prompts.insert(exposed, ItemRoute { member: at, original: item.label.clone() });
+            shown.push(object.into_raw());
+        }
+        shown
+    }
+
+    /// Resources and their templates: locators, so they stay as given unless two servers claim one (decision 22).
+    fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> Vec<Raw> {
+        let mut shown = Vec::new();
+        for (at, item) in items(listings, kind) {
+            let member = &self.view.members[at];
+            let taken = self.owner_of(kind, &item.label);
+            if taken == Some(at) {
+                continue;
+            }
+            let route = ItemRoute { member: at, original: item.label.clone() };
+            if taken.is_none() {
+                self.keep(kind, item.label.clone(), route);
+                shown.push(item.raw.clone());
+                continue;
+            }
+            // `alpha+file:///x`: still a URI, and no payload that quotes the original changes its meaning.
+            let exposed = format!("{}+{}", member.exposed_id.replace('_', "-"), item.label);
+            if self.owner_of(kind, &exposed).is_some() {
+                continue;
+            }
+            let Some(mut object) = item.raw.object() else { continue };
+            object.set(kind.label(), Raw::string(&exposed));
+            self.keep(kind, exposed, route);
+            shown.push(object.into_raw());
+        }
+        shown
+    }
+
+    fn owner_of(&self, kind: Kind, label: &str) -> Option<usize> {
+        match kind {
+            Kind::Templates => {
+                let mut templates = self.catalog.templates.iter();
+                templates.find(|candidate| candidate.exposed == label).map(|found| found.route.member)
+            }
+            _ => self.catalog.resources.get(label).map(|route| route.member),
+        }
+    }
+
+    fn keep(&mut self, kind: Kind, exposed: String, route: ItemRoute) {
+        match kind {
+            Kind::Templates => {
+                let template = Template::parse(&exposed);
+                self.catalog.templates.push(TemplateRoute { template, exposed, route });
+            }
+            _ => {
+                self.catalog.resources.insert(exposed, route);
+            }
+        }
+    }
+}
+
+fn items<'l>(listings: &'l [Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &'l Item)> {
+    listings
+        .iter()
+        .enumerate()
+        .flat_map(move |(at, listing)| listing.iter().flat_map(move |l| l.items(kind).iter().map(move |i| (at, i))))
+}
+
+/// Writes a list result: what clients get is cut from these bytes.
+fn render(kind: Kind, items: &[Raw]) -> Raw {
+    let mut result = RawObject::default();
+    result.set(kind.member(), array(items));
+    result.into_raw()
+}
+
+/// Joins values into an array, each keeping its bytes.
+pub(crate) fn array(items: &[Raw]) -> Raw {
+    let size: usize = items.iter().map(|item| item.as_bytes().len() + 1).sum();
+    let mut text = BytesMut::with_capacity(size + 2);
+    text.put_u8(b'[');
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            text.put_u8(b',');
+        }
+        text.put_slice(item.as_bytes());
+    }
+    text.put_u8(b']');
+    Raw::parse(text.freeze()).unwrap_or_else(|_| Raw::from_static("[]"))
+}
+
+/// Merges what servers say of themselves, each under its name.
+fn instructions(view: &View, listings: &[Option<Arc<Listing>>]) -> Option<String> {
+    let parts: Vec<String> = view
+        .members
+        .iter()
+        .zip(listings)
+        .filter_map(|(member, listing)| {
+            let text = listing.as_ref()?.instructions.as_deref()?.trim();
+            (!text.is_empty()).then(|| format!("# {}\n{text}", member.exposed_id))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}

@@ -1,0 +1,153 @@
+//! The clients of a namespace, and telling them what changed: once, not in a burst, and only if they looked.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use manifold_protocol::{Call, Kind, Raw, notification};
+use tokio::sync::Notify;
+
+use crate::exchange::Exchange;
+
+/// Changes within this time become one announcement.
+pub(crate) const SETTLE: Duration = Duration::from_millis(50);
+
+/// A connected client, as far as it can be told or asked things outside its calls. Neither may block.
+pub trait Client: Send + Sync {
+    fn notify(&self, method: &str, params: Option<Raw>);
+
+    fn ask(&self, call: Call, exchange: Exchange);
+}
+
+/// Tells clients apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(pub u64);
+
+#[derive(Default)]
+pub(crate) struct Clients {
+    entries: Mutex<Vec<Arc<Entry>>>,
+    /// Counts the distinct contents each list has had.
+    versions: [AtomicU64; 4],
+    changed: Notify,
+    next_id: AtomicU64,
+}
+
+pub(crate) struct Entry {
+    pub(crate) id: ClientId,
+    pub(crate) client: Arc<dyn Client>,
+    /// The version last served or announced, plus one; zero while the client never looked.
+    seen: [AtomicU64; 4],
+    /// Subscribed URIs, as the client spells them.
+    subscriptions: Mutex<HashSet<String>>,
+}
+
+impl Clients {
+    pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
+        let id = ClientId(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let entry = Entry { id, client, seen: Default::default(), subscriptions: Mutex::default() };
+        self.lock().push(Arc::new(entry));
+        id
+    }
+
+    /// Forgets a client. Returns the URIs nobody is subscribed to any more.
+    pub(crate) fn detach(&self, id: ClientId) -> Vec<String> {
+        let mut entries = self.lock();
+        let Some(at) = entries.iter().position(|entry| entry.id == id) else { return Vec::new() };
+        let gone = entries.remove(at);
+        let uris = std::mem::take(&mut *lock(&gone.subscriptions));
+        uris.into_iter().filter(|uri| !entries.iter().any(|entry| entry.subscribes(uri))).collect()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        self.lock().clone()
+    }
+
+    /// Returns the client where there is exactly one.
+    pub(crate) fn only(&self) -> Option<Arc<Entry>> {
+        match self.lock().as_slice() {
+            [only] => Some(Arc::clone(only)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Entry>> {
+        self.lock().iter().find(|entry| entry.id == id).cloned()
+    }
+
+    /// Notes that a client was served the present content of a list.
+    pub(crate) fn served(&self, id: Option<ClientId>, kind: Kind) {
+        if let Some(entry) = id.and_then(|id| self.get(id)) {
+            entry.saw(kind, self.version(kind));
+        }
+    }
+
+    /// Notes that a list has new content; the announcement follows.
+    pub(crate) fn bump(&self, kind: Kind) {
+        self.versions[kind as usize].fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_one();
+    }
+
+    /// Announces changes for as long as it is polled.
+    pub(crate) async fn announce(&self) {
+        loop {
+            self.changed.notified().await;
+            tokio::time::sleep(SETTLE).await;
+            for entry in self.all() {
+                let mut told = HashSet::new();
+                for kind in Kind::ALL {
+                    if entry.is_behind(kind, self.version(kind)) {
+                        entry.saw(kind, self.version(kind));
+                        told.insert(announcement(kind));
+                    }
+                }
+                for method in told {
+                    entry.client.notify(method, None);
+                }
+            }
+        }
+    }
+
+    fn version(&self, kind: Kind) -> u64 {
+        self.versions[kind as usize].load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+        lock(&self.entries)
+    }
+}
+
+impl Entry {
+    pub(crate) fn subscribe(&self, uri: &str) {
+        lock(&self.subscriptions).insert(uri.to_owned());
+    }
+
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        lock(&self.subscriptions).remove(uri);
+    }
+
+    pub(crate) fn subscribes(&self, uri: &str) -> bool {
+        lock(&self.subscriptions).contains(uri)
+    }
+
+    fn saw(&self, kind: Kind, version: u64) {
+        self.seen[kind as usize].store(version + 1, Ordering::Relaxed);
+    }
+
+    fn is_behind(&self, kind: Kind, version: u64) -> bool {
+        let seen = self.seen[kind as usize].load(Ordering::Relaxed);
+        seen != 0 && seen <= version
+    }
+}
+
+fn announcement(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tools => notification::TOOLS_CHANGED,
+        Kind::Resources | Kind::Templates => notification::RESOURCES_CHANGED,
+        Kind::Prompts => notification::PROMPTS_CHANGED,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,190 @@
+//! What an operator may see and do through the manager tools: configured servers by name, nothing else.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use manifold_config::{RemoteKind, Transport};
+use manifold_protocol::Fault;
+use serde::Serialize;
+
+use crate::gateway::Gateway;
+use crate::upstream::{BoxFuture, Order, Phase, Upstream};
+
+/// Reads the config file anew and takes it over.
+pub trait Reloader: Send + Sync {
+    fn reload(&self) -> BoxFuture<Result<ReloadReport, String>>;
+}
+
+/// What a reload changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ReloadReport {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub restarted: Vec<String>,
+    pub unchanged: usize,
+    pub problems: Vec<String>,
+}
+
+/// One line of `servers_list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerRow {
+    pub id: String,
+    pub name: String,
+    pub kind: &'static str,
+    pub enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `running` or `stopped`.
+    pub status: &'static str,
+    /// The finer word: `idle`, `starting`, `ready`, `failed` or `stopped`.
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<String>,
+    pub tool_count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// `namespaces_list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceTable {
+    pub active_namespace_id: Option<String>,
+    pub selection: &'static str,
+    pub namespaces: Vec<NamespaceRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceRow {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    pub active: bool,
+    pub server_count: usize,
+    pub server_ids: Vec<String>,
+}
+
+/// The manager's hands. It reaches the servers of its own namespace only (S0-12, S1-16).
+#[derive(Clone)]
+pub struct Control {
+    gateway: Weak<Gateway>,
+    reloader: Arc<dyn Reloader>,
+}
+
+impl Control {
+    pub(crate) fn new(gateway: Weak<Gateway>, reloader: Arc<dyn Reloader>) -> Self {
+        Self { gateway, reloader }
+    }
+
+    pub fn servers(&self) -> Vec<ServerRow> {
+        let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
+        let catalog = gateway.catalog();
+        let rows = catalog.view.members.iter().filter_map(|member| {
+            let server = member.server.as_deref()?;
+            Some(row(server, member.upstream.as_ref()))
+        });
+        rows.collect()
+    }
+
+    /// Carries out an order on a server named by its id or its exposed id.
+    pub async fn order(&self, id: &str, order: Order) -> Result<(), Fault> {
+        self.upstream(id)?.order(order).await
+    }
+
+    pub fn logs(&self, id: &str, lines: usize) -> Result<Vec<String>, Fault> {
+        Ok(self.upstream(id)?.logs(lines))
+    }
+
+    pub async fn reload(&self) -> Result<ReloadReport, String> {
+        self.reloader.reload().await
+    }
+
+    pub fn namespaces(&self) -> Option<NamespaceTable> {
+        let gateway = self.gateway.upgrade()?;
+        let active = gateway.opening().namespace.clone();
+        let config = gateway.config();
+        let namespaces = config
+            .namespaces
+            .iter()
+            .map(|namespace| NamespaceRow {
+                id: namespace.id.clone(),
+                name: namespace.name.clone(),
+                description: namespace.description.clone(),
+                active: active.as_ref() == Some(&namespace.id),
+                server_count: namespace.servers.len(),
+                server_ids: namespace.servers.iter().map(|key| key.id.clone()).collect(),
+            })
+            .collect();
+        let selection = gateway.opening().selection;
+        Some(NamespaceTable { active_namespace_id: active, selection, namespaces })
+    }
+
+    fn upstream(&self, id: &str) -> Result<Arc<dyn Upstream>, Fault> {
+        let unknown = || Fault::UnknownServer { server: id.to_owned(), tool: String::new() };
+        let gateway = self.gateway.upgrade().ok_or_else(unknown)?;
+        let catalog = gateway.catalog();
+        let mut members = catalog.view.members.iter().filter(|member| member.server.is_some());
+        let found = members.find(|member| member.key.id == id || member.exposed_id == id);
+        found.map(|member| Arc::clone(&member.upstream)).ok_or_else(unknown)
+    }
+}
+
+fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
+    let status = upstream.status();
+    let running = status.phase == Phase::Ready;
+    let (state, error) = match &status.phase {
+        Phase::Idle => ("idle", None),
+        Phase::Starting => ("starting", None),
+        Phase::Ready => ("ready", None),
+        Phase::Failed(fault) => ("failed", Some(fault.message())),
+        Phase::Stopped => ("stopped", None),
+    };
+    let (command, url) = match &server.transport {
+        Transport::Process(process) => (Some(process.command.clone()), None),
+        Transport::Remote(remote) => (None, Some(remote.url.clone())),
+        Transport::Builtin(_) => (None, None),
+    };
+    ServerRow {
+        id: server.key.id.clone(),
+        name: server.display_name.clone(),
+        kind: kind(&server.transport),
+        enabled: server.enabled,
+        command,
+        url,
+        status: if running { "running" } else { "stopped" },
+        state,
+        pid: status.pid,
+        uptime: running.then(|| uptime(status.since.elapsed())),
+        tool_count: upstream.listing().map_or(0, |listing| listing.tools.len()),
+        error,
+    }
+}
+
+fn kind(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::Builtin(_) => "builtin",
+        Transport::Process(_) => "stdio",
+        Transport::Remote(remote) => match remote.kind {
+            RemoteKind::Auto | RemoteKind::StreamableHttp => "http",
+            RemoteKind::Sse => "sse",
+            RemoteKind::LiteMcp => "litemcp",
+        },
+    }
+}
+
+/// Writes a duration as `1h2m3s`.
+fn uptime(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds}s"),
+        (0, _) => format!("{minutes}m{seconds}s"),
+        _ => format!("{hours}h{minutes}m{seconds}s"),
+    }
+}

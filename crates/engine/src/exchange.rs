@@ -1,0 +1,212 @@
+//! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use manifold_protocol::{Call, Fault, Raw, Reply};
+
+use crate::changes::ClientId;
+
+/// Where the answer of a call goes. Implemented by whoever asked.
+pub trait Sink: Send + Sync {
+    /// Takes the answer; called at most once.
+    fn reply(&self, reply: Reply);
+
+    /// Takes the parameters of a progress notification, the asker's own token in place.
+    fn progress(&self, _params: Raw) {}
+
+    /// Brings a question, asked in the middle of this call, to the asker. Dropping it declines.
+    fn ask(&self, call: Call, exchange: Exchange) {
+        let _ = call;
+        exchange.fail(Fault::ClientCannot { what: "questions in the middle of this call".to_owned() });
+    }
+
+    /// Returns the client behind the call, if one is.
+    fn client(&self) -> Option<ClientId> {
+        None
+    }
+}
+
+/// What can take back a call that it holds.
+pub trait Cancel: Send + Sync {
+    fn cancel(&self, key: u64, reason: Option<Raw>);
+}
+
+/// Whom a call is for and how long it may take; made once per route, shared by all its calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The server's id, as errors name it.
+    pub server: String,
+    pub tool: Option<String>,
+    pub timeout: Duration,
+}
+
+/// The answering end of a call, held by whoever works on it. Dropping it unanswered answers with an error.
+pub struct Exchange {
+    flight: Arc<Flight<dyn Sink>>,
+    target: Option<Arc<Target>>,
+}
+
+/// The asking end's view of the same call.
+pub struct Flight<S: ?Sized> {
+    state: Mutex<State>,
+    sink: S,
+}
+
+enum State {
+    /// Not yet with anyone who could take it back.
+    Loose,
+    /// With `holder`, under this key.
+    Held(Arc<dyn Cancel>, u64),
+    Answered,
+    Cancelled,
+}
+
+impl Exchange {
+    /// Opens an exchange. The asker keeps the flight to cancel by.
+    pub fn open<S: Sink + 'static>(sink: S) -> (Self, Arc<Flight<dyn Sink>>) {
+        let flight: Arc<Flight<dyn Sink>> = Arc::new(Flight { state: Mutex::new(State::Loose), sink });
+        (Self { flight: Arc::clone(&flight), target: None }, flight)
+    }
+
+    /// Opens an exchange that takes the place of this one; its answer goes to `next`, which has the last word on
+    /// the outer call. Progress and questions pass, and a cancellation reaches whoever holds the inner call.
+    pub fn then(self, next: impl FnOnce(Reply, Exchange) + Send + 'static) -> Exchange {
+        let outer = Arc::clone(&self.flight);
+        let target = self.target.clone();
+        let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
+        let flight = Arc::new(Flight { state: Mutex::new(State::Loose), sink });
+        outer.hold(flight.clone(), 0);
+        Self { flight, target }
+    }
+
+    pub fn aim(&mut self, target: Arc<Target>) {
+        self.target = Some(target);
+    }
+
+    pub fn target(&self) -> Option<&Arc<Target>> {
+        self.target.as_ref()
+    }
+
+    /// Names who can take the call back from now on. Returns false if it was cancelled meanwhile.
+    pub fn hold(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
+        self.flight.hold(holder, key)
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        matches!(*self.flight.lock(), State::Cancelled)
+    }
+
+    pub fn client(&self) -> Option<ClientId> {
+        self.flight.sink.client()
+    }
+
+    /// Returns the asking end: to bring it progress and questions without holding the call itself.
+    pub fn asker(&self) -> Arc<Flight<dyn Sink>> {
+        Arc::clone(&self.flight)
+    }
+
+    pub fn finish(self, reply: Reply) {
+        self.flight.answer(reply);
+    }
+
+    pub fn fail(self, fault: Fault) {
+        self.finish(Err(fault.into()));
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // A no-op after `finish`; otherwise some part broke with the call in its hands.
+        self.flight.answer(Err(Fault::Internal("the call was dropped before it was answered".to_owned()).into()));
+    }
+}
+
+impl<S: Sink + ?Sized> Flight<S> {
+    pub fn progress(&self, params: Raw) {
+        self.sink.progress(params);
+    }
+
+    /// Brings a question of the server to the asker.
+    pub fn ask(&self, call: Call, exchange: Exchange) {
+        self.sink.ask(call, exchange);
+    }
+
+    /// Takes the call back: its holder is told, and no answer will be delivered.
+    pub fn cancel(&self, reason: Option<Raw>) {
+        let before = {
+            let mut state = self.lock();
+            if matches!(*state, State::Answered) {
+                return;
+            }
+            std::mem::replace(&mut *state, State::Cancelled)
+        };
+        if let State::Held(holder, key) = before {
+            holder.cancel(key, reason);
+        }
+    }
+
+    fn hold(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
+        let mut state = self.lock();
+        match *state {
+            State::Loose | State::Held(..) => {
+                *state = State::Held(holder, key);
+                true
+            }
+            State::Answered | State::Cancelled => false,
+        }
+    }
+
+    fn answer(&self, reply: Reply) {
+        {
+            let mut state = self.lock();
+            match *state {
+                State::Loose | State::Held(..) => *state = State::Answered,
+                State::Answered | State::Cancelled => return,
+            }
+        }
+        self.sink.reply(reply);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Sink> Cancel for Flight<S> {
+    fn cancel(&self, _key: u64, reason: Option<Raw>) {
+        Self::cancel(self, reason);
+    }
+}
+
+type Next = Box<dyn FnOnce(Reply, Exchange) + Send>;
+
+/// The sink of an exchange that stands before another.
+struct Then {
+    outer: Arc<Flight<dyn Sink>>,
+    rest: Mutex<Option<(Exchange, Next)>>,
+}
+
+impl Sink for Then {
+    fn reply(&self, reply: Reply) {
+        let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((outer, next)) = rest {
+            next(reply, outer);
+        }
+    }
+
+    fn progress(&self, params: Raw) {
+        self.outer.sink.progress(params);
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        self.outer.sink.ask(call, exchange);
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        self.outer.sink.client()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! All configured servers, each with its one upstream, whichever namespaces refer to it.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use manifold_config::{Config, Difference, Server, ServerKey, diff};
+use manifold_protocol::{Call, Raw};
+
+use crate::exchange::Exchange;
+use crate::gateway::Gateway;
+use crate::tasks::Tasks;
+use crate::upstream::{ClientFacts, Connector, Host, Standing, Upstream};
+
+/// The servers, and the namespaces that show them.
+pub struct Fleet {
+    me: Weak<Fleet>,
+    connector: Box<dyn Connector>,
+    config: ArcSwap<Config>,
+    slots: ArcSwap<Vec<Slot>>,
+    facts: ArcSwap<ClientFacts>,
+    gateways: Mutex<Vec<Weak<Gateway>>>,
+    tasks: Tasks,
+}
+
+/// One server of the fleet.
+#[derive(Clone)]
+pub(crate) struct Slot {
+    pub(crate) server: Arc<Server>,
+    pub(crate) upstream: Arc<dyn Upstream>,
+    pub(crate) standing: Arc<Mutex<Standing>>,
+}
+
+impl Fleet {
+    /// Makes an upstream for every server of the config. Nothing is started.
+    pub fn new(config: Arc<Config>, connector: Box<dyn Connector>, tasks: Tasks) -> Arc<Self> {
+        let facts = ClientFacts {
+            capabilities: Raw::from_static("{}"),
+            info: Raw::from_static(r#"{"name":"manifold","version":"0"}"#),
+        };
+        let fleet = Arc::new_cyclic(|me: &Weak<Self>| Self {
+            me: me.clone(),
+            connector,
+            config: ArcSwap::new(Arc::clone(&config)),
+            slots: ArcSwap::default(),
+            facts: ArcSwap::from_pointee(facts),
+            gateways: Mutex::default(),
+            tasks,
+        });
+        let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
+        fleet.slots.store(Arc::new(slots));
+        fleet
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Tells what servers started from now on hear about the client.
+    pub fn introduce(&self, facts: ClientFacts) {
+        self.facts.store(Arc::new(facts));
+    }
+
+    /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
+    /// server that had to go is gone.
+    pub async fn apply(&self, config: Arc<Config>) -> Difference {
+        let old = self.config();
+        let difference = diff(&old, &config);
+        let before = self.slots.load_full();
+        let kept = |server: &Server| {
+            let fresh = difference.added.contains(&server.key) || difference.changed.contains(&server.key);
+            before.iter().find(|slot| !fresh && slot.server.key == server.key)
+        };
+        let slots: Vec<Slot> = config
+            .servers
+            .iter()
+            .map(|server| match kept(server) {
+                Some(slot) => Slot { server: Arc::new(server.clone()), ..slot.clone() },
+                None => self.slot(server),
+            })
+            .collect();
+        let gone: Vec<Arc<dyn Upstream>> = before
+            .iter()
+            .filter(|old| !slots.iter().any(|new| Arc::ptr_eq(&new.upstream, &old.upstream)))
+            .map(|old| Arc::clone(&old.upstream))
+            .collect();
+        self.slots.store(Arc::new(slots));
+        self.config.store(config);
+        for gateway in self.gateways() {
+            gateway.rebuild();
+        }
+        close_all(gone).await;
+        difference
+    }
+
+    /// Ends every server.
+    pub async fn close(&self) {
+        close_all(self.slots.load().iter().map(|slot| Arc::clone(&slot.upstream)).collect()).await;
+    }
+
+    pub(crate) fn find(&self, key: &ServerKey) -> Option<Slot> {
+        self.slots.load().iter().find(|slot| slot.server.key == *key).cloned()
+    }
+
+    pub(crate) fn slots(&self) -> Arc<Vec<Slot>> {
+        self.slots.load_full()
+    }
+
+    pub(crate) fn register(&self, gateway: &Arc<Gateway>) {
+        self.gateways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(gateway));
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn gateways(&self) -> Vec<Arc<Gateway>> {
+        let mut gateways = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
+        gateways.retain(|gateway| gateway.strong_count() > 0);
+        gateways.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn slot(&self, server: &Server) -> Slot {
+        let server = Arc::new(server.clone());
+        let host: Arc<dyn Host> = Arc::new(FleetHost(self.me.clone()));
+        let upstream = self.connector.connect(&server, host);
+        Slot { server, upstream, standing: Arc::default() }
+    }
+}
+
+async fn close_all(upstreams: Vec<Arc<dyn Upstream>>) {
+    // All at once: each may take its whole grace.
+    let closing: Vec<_> = upstreams.iter().map(|upstream| upstream.close()).collect();
+    let mut waiting = tokio::task::JoinSet::new();
+    for close in closing {
+        waiting.spawn(close);
+    }
+    while waiting.join_next().await.is_some() {}
+}
+
+/// What upstreams see of the fleet; weak, so that they do not keep it alive.
+struct FleetHost(Weak<Fleet>);
+
+impl FleetHost {
+    fn gateways_of(&self, server: &ServerKey) -> Vec<Arc<Gateway>> {
+        let gateways = self.0.upgrade().map(|fleet| fleet.gateways()).unwrap_or_default();
+        gateways.into_iter().filter(|gateway| gateway.has(server)).collect()
+    }
+}
+
+impl Host for FleetHost {
+    fn client_facts(&self) -> Arc<ClientFacts> {
+        match self.0.upgrade() {
+            Some(fleet) => fleet.facts.load_full(),
+            None => Arc::new(ClientFacts { capabilities: Raw::from_static("{}"), info: Raw::from_static("{}") }),
+        }
+    }
+
+    fn standing(&self, server: &ServerKey) -> Standing {
+        let slot = self.0.upgrade().and_then(|fleet| fleet.find(server));
+        slot.map(|slot| slot.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
+    }
+
+    fn listing_changed(&self, server: &ServerKey) {
+        for gateway in self.gateways_of(server) {
+            gateway.refresh();
+        }
+    }
+
+    fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
+        for gateway in self.gateways_of(server) {
+            gateway.notice(server, method, params.clone());
+        }
+    }
+
+    fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+        // A question outside any call has one natural addressee only where one namespace shows the server.
+        match self.gateways_of(server).as_slice() {
+            [only] => only.ask(server, call, exchange),
+            _ => Gateway::answer_alone(self.0.upgrade().map(|fleet| fleet.config()), server, call, exchange),
+        }
+    }
+}

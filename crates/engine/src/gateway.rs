@@ -1,0 +1,623 @@
+//! One namespace as one server: the place where each method finds its way.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use manifold_config::{Config, ErrorCodes, ServerKey, ServerStart, Settings};
+use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, RawObject, notification};
+use tokio::sync::Semaphore;
+use tracing::{debug, info};
+
+use crate::catalog::{Catalog, Member, Naming, ResourceOwner, View};
+use crate::changes::{Client, ClientId, Clients};
+use crate::control::{Control, Reloader};
+use crate::discovery;
+use crate::exchange::{Exchange, Target};
+use crate::fleet::Fleet;
+use crate::router::{self, Found};
+use crate::upstream::{ClientFacts, Phase, Upstream};
+
+/// Which door a namespace is served at: some defaults differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    Stdio,
+    Http,
+}
+
+/// Which namespace to serve, and how it came to be chosen.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// `None`: all servers.
+    pub namespace: Option<String>,
+    /// `flag`, `default`, `only` or `all`.
+    pub selection: &'static str,
+    pub front: Front,
+    /// Start everything with the first request (`--eager`).
+    pub eager: bool,
+}
+
+/// What a client is told when it introduces itself.
+#[derive(Debug, Clone)]
+pub struct Introduction {
+    pub name: String,
+    pub version: String,
+    pub instructions: Option<String>,
+}
+
+/// One namespace, served.
+pub struct Gateway {
+    fleet: Arc<Fleet>,
+    opening: Opening,
+    catalog: ArcSwap<Catalog>,
+    /// Held while a new catalog is built, so that an older one never replaces a newer.
+    building: Mutex<()>,
+    clients: Arc<Clients>,
+    places: Arc<Semaphore>,
+    manager: Arc<dyn Upstream>,
+}
+
+impl Gateway {
+    /// Opens a namespace. `manager` makes the upstream of the manager tools from its control.
+    pub fn open(
+        fleet: Arc<Fleet>,
+        opening: Opening,
+        reloader: Arc<dyn Reloader>,
+        manager: impl FnOnce(Control) -> Arc<dyn Upstream>,
+    ) -> Arc<Self> {
+        let gateway = Arc::new_cyclic(|me: &Weak<Self>| {
+            let manager = manager(Control::new(me.clone(), reloader));
+            let view = view(&fleet, &opening, &manager);
+            Self {
+                catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
+                building: Mutex::default(),
+                clients: Arc::default(),
+                places: Arc::new(Semaphore::new(discovery::AT_ONCE)),
+                fleet,
+                opening,
+                manager,
+            }
+        });
+        gateway.fleet.register(&gateway);
+        let clients = Arc::clone(&gateway.clients);
+        gateway.fleet.tasks().spawn_background(async move { clients.announce().await });
+        gateway
+    }
+
+    pub fn attach(&self, client: Arc<dyn Client>) -> ClientId {
+        self.clients.attach(client)
+    }
+
+    /// Forgets a client and ends the subscriptions that were its alone.
+    pub fn detach(&self, id: ClientId) {
+        let catalog = self.catalog.load_full();
+        for uri in self.clients.detach(id) {
+            if let ResourceOwner::One(route) = catalog.resource(&uri) {
+                standing(catalog.member(route.member)).subscriptions.remove(&route.original);
+            }
+        }
+    }
+
+    /// Takes a client's introduction: servers may start from now on, eager ones do.
+    pub fn introduce(self: &Arc<Self>, mut facts: ClientFacts) -> Introduction {
+        if !self.settings().roots.is_empty() && facts.capabilities.get("roots").is_none() {
+            let mut capabilities = facts.capabilities.object().unwrap_or_default();
+            capabilities.set("roots", Raw::from_static("{}"));
+            facts.capabilities = capabilities.into_raw();
+        }
+        self.fleet.introduce(facts);
+        self.start_eager();
+        self.introduction()
+    }
+
+    pub fn introduction(&self) -> Introduction {
+        let settings = self.settings();
+        Introduction {
+            name: settings.server_name.clone(),
+            version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+            instructions: self.catalog.load().instructions.clone(),
+        }
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.fleet.config().settings.clone()
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.fleet.config()
+    }
+
+    /// Returns the numbers a legacy client of this profile expects.
+    pub fn codes(&self) -> CodeSet {
+        match self.fleet.config().settings.error_codes {
+            ErrorCodes::Own => CodeSet::Own,
+            ErrorCodes::Standard => CodeSet::Standard,
+        }
+    }
+
+    /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.
+    pub fn dispatch(self: &Arc<Self>, call: Call, exchange: Exchange) {
+        match call.method {
+            Method::Ping => exchange.finish(Ok(Raw::from_static("{}"))),
+            Method::ToolsList => self.list(Kind::Tools, exchange),
+            Method::ResourcesList => self.list(Kind::Resources, exchange),
+            Method::TemplatesList => self.list(Kind::Templates, exchange),
+            Method::PromptsList => self.list(Kind::Prompts, exchange),
+            Method::ToolsCall => self.call_tool(call, exchange, false),
+            Method::PromptsGet => self.get_prompt(call, exchange, false),
+            Method::ResourcesRead | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+                self.resource(call, exchange, false);
+            }
+            Method::Complete => self.complete(call, exchange, false),
+            Method::SetLevel => self.set_level(&call, exchange),
+            Method::Initialize
+            | Method::Shutdown
+            | Method::CreateMessage
+            | Method::Elicit
+            | Method::ListRoots
+            | Method::Other(_) => exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned())),
+        }
+    }
+
+    /// Passes a client's notification on to every running server.
+    pub fn tell_servers(&self, method: &'static str, params: Option<Raw>) {
+        for member in &self.catalog.load().view.members {
+            member.upstream.notify(method, params.clone());
+        }
+    }
+
+    /// Answers a question that no client can: roots from the config, all else declined.
+    pub fn decline(&self, call: &Call, exchange: Exchange) {
+        answer_from_config(Some(&self.fleet.config()), None, call, exchange);
+    }
+
+    fn list(self: &Arc<Self>, kind: Kind, exchange: Exchange) {
+        self.with_listings(exchange, move |gateway, exchange| {
+            gateway.clients.served(exchange.client(), kind);
+            exchange.finish(Ok(gateway.catalog.load().list(kind).clone()));
+        });
+    }
+
+    fn call_tool(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
+        let Some(name) = call.text_param("name") else {
+            return exchange.fail(Fault::InvalidParams("`name` must be the name of a tool".to_owned()));
+        };
+        let catalog = self.catalog.load();
+        let found = match router::find_tool(&catalog, &name, asked) {
+            Ok(found) => found,
+            Err(fault) => return exchange.fail(fault),
+        };
+        match found {
+            Found::Tool(route) => {
+                let arguments = call.params.as_ref().and_then(|params| params.get("arguments"));
+                if let Err(fault) = route.arguments.check(&name, arguments.as_ref()) {
+                    return exchange.fail(fault);
+                }
+                debug!(tool = %name, server = %route.target.server, "call");
+                call.set_param("name", route.original.clone());
+                exchange.aim(Arc::clone(&route.target));
+                catalog.member(route.member).upstream.send(call, exchange);
+            }
+            Found::Unlisted { member, original } => {
+                let member = catalog.member(member);
+                debug!(tool = %name, server = %member.key.id, "call to a server not listed yet");
+                call.set_param("name", Raw::string(&original));
+                exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
+                member.upstream.send(call, exchange);
+            }
+            Found::AskFirst(members) => {
+                let asked = members.iter().map(|at| Arc::clone(&catalog.member(*at).upstream)).collect::<Vec<_>>();
+                let gateway = Arc::clone(self);
+                // A call never waits behind the discovery of others: only its own server is asked.
+                self.fleet.tasks().spawn(async move {
+                    for upstream in asked {
+                        upstream.discover().await;
+                    }
+                    gateway.call_tool(call, exchange, true);
+                });
+            }
+        }
+    }
+
+    fn get_prompt(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
+        let Some(name) = call.text_param("name") else {
+            return exchange.fail(Fault::InvalidParams("`name` must be the name of a prompt".to_owned()));
+        };
+        let catalog = self.catalog.load();
+        match catalog.prompt(&name) {
+            Some(route) => {
+                let member = catalog.member(route.member);
+                if route.original != name {
+                    call.set_param("name", Raw::string(&route.original));
+                }
+                exchange.aim(Arc::clone(&member.target));
+                member.upstream.send(call, exchange);
+            }
+            None if asked => exchange.fail(Fault::UnknownPrompt(name)),
+            None => self.with_listings(exchange, move |gateway, exchange| gateway.get_prompt(call, exchange, true)),
+        }
+    }
+
+    fn resource(self: &Arc<Self>, call: Call, exchange: Exchange, asked: bool) {
+        let Some(uri) = call.text_param("uri") else {
+            return exchange.fail(Fault::InvalidParams("`uri` must be the address of a resource".to_owned()));
+        };
+        let catalog = self.catalog.load_full();
+        match catalog.resource(&uri) {
+            ResourceOwner::One(route) => {
+                self.send_resource(&catalog, route.member, &route.original, &uri, call, exchange);
+            }
+            ResourceOwner::Perhaps(members) if asked => self.try_each(catalog, members, uri, call, exchange),
+            ResourceOwner::Perhaps(_) => {
+                self.with_listings(exchange, move |gateway, exchange| gateway.resource(call, exchange, true));
+            }
+        }
+    }
+
+    /// Asks each server that may know an unlisted resource; the first success counts.
+    fn try_each(
+        self: &Arc<Self>,
+        catalog: Arc<Catalog>,
+        mut members: Vec<usize>,
+        uri: String,
+        call: Call,
+        exchange: Exchange,
+    ) {
+        match members.as_slice() {
+            [] => exchange.fail(Fault::UnknownResource(uri)),
+            [only] => self.send_resource(&catalog, *only, &uri, &uri, call, exchange),
+            [first, ..] => {
+                let first = *first;
+                members.remove(0);
+                let gateway = Arc::clone(self);
+                let (rest, again, next_uri) = (Arc::clone(&catalog), call.clone(), uri.clone());
+                let attempt = exchange.then(move |reply, outer| match reply {
+                    Ok(_) => outer.finish(reply),
+                    Err(_) if members.len() > 1 => gateway.try_each(rest, members, next_uri, again, outer),
+                    Err(_) => {
+                        // The last one's refusal says no more than "not found" about all of them.
+                        let wanted = next_uri.clone();
+                        let last = outer.then(move |reply, outer| match reply {
+                            Ok(_) => outer.finish(reply),
+                            Err(_) => outer.fail(Fault::UnknownResource(wanted)),
+                        });
+                        gateway.try_each(rest, members, next_uri, again, last);
+                    }
+                });
+                self.send_resource(&catalog, first, &uri, &uri, call, attempt);
+            }
+        }
+    }
+
+    fn send_resource(
+        self: &Arc<Self>,
+        catalog: &Catalog,
+        at: usize,
+        original: &str,
+        exposed: &str,
+        mut call: Call,
+        mut exchange: Exchange,
+    ) {
+        let member = catalog.member(at);
+        exchange.aim(Arc::clone(&member.target));
+        if original != exposed {
+            call.set_param("uri", Raw::string(original));
+            let (original, exposed) = (original.to_owned(), exposed.to_owned());
+            exchange = exchange.then(move |reply, outer| {
+                outer.finish(reply.map(|result| router::rename_contents(&result, &original, &exposed)));
+            });
+        }
+        let client = exchange.client().and_then(|id| self.clients.get(id));
+        match call.method {
+            Method::ResourcesSubscribe => {
+                standing(member).subscriptions.insert(original.to_owned());
+                if let Some(client) = client {
+                    client.subscribe(exposed);
+                }
+            }
+            Method::ResourcesUnsubscribe => {
+                if let Some(client) = client {
+                    client.unsubscribe(exposed);
+                }
+                if self.clients.all().iter().any(|other| other.subscribes(exposed)) {
+                    return exchange.finish(Ok(Raw::from_static("{}")));
+                }
+                standing(member).subscriptions.remove(original);
+            }
+            _ => {}
+        }
+        member.upstream.send(call, exchange);
+    }
+
+    fn complete(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
+        let reference = call.params.as_ref().and_then(|params| params.get("ref")).and_then(|raw| raw.object());
+        let Some(mut reference) = reference else {
+            return exchange.fail(Fault::InvalidParams("`ref` must name a prompt or a resource".to_owned()));
+        };
+        let text = |object: &RawObject, key: &str| object.get(key).and_then(|raw| Some(raw.to_text()?.into_owned()));
+        let catalog = self.catalog.load();
+        let (key, label, route) = match text(&reference, "type").as_deref() {
+            Some("ref/prompt") => {
+                let name = text(&reference, "name").unwrap_or_default();
+                let route = catalog.prompt(&name);
+                ("name", name, route)
+            }
+            Some("ref/resource") => {
+                let uri = text(&reference, "uri").unwrap_or_default();
+                let route = match catalog.resource(&uri) {
+                    ResourceOwner::One(route) => Some(route),
+                    ResourceOwner::Perhaps(_) => None,
+                };
+                ("uri", uri, route)
+            }
+            _ => {
+                let why = "`ref.type` must be `ref/prompt` or `ref/resource`".to_owned();
+                return exchange.fail(Fault::InvalidParams(why));
+            }
+        };
+        match route {
+            Some(route) => {
+                if route.original != label {
+                    reference.set(key, Raw::string(&route.original));
+                    call.set_param("ref", reference.into_raw());
+                }
+                let member = catalog.member(route.member);
+                exchange.aim(Arc::clone(&member.target));
+                member.upstream.send(call, exchange);
+            }
+            None if !asked => {
+                self.with_listings(exchange, move |gateway, exchange| gateway.complete(call, exchange, true));
+            }
+            None if key == "name" => exchange.fail(Fault::UnknownPrompt(label)),
+            None => exchange.fail(Fault::UnknownResource(label)),
+        }
+    }
+
+    /// Sets the level on every server, now or when it starts.
+    fn set_level(&self, call: &Call, exchange: Exchange) {
+        const LEVELS: [&str; 8] =
+            ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+        let level = call.text_param("level").unwrap_or_default();
+        if !LEVELS.contains(&level.as_str()) {
+            return exchange.fail(Fault::InvalidParams(format!("`level` must be one of {}", LEVELS.join(", "))));
+        }
+        for member in &self.catalog.load().view.members {
+            standing(member).log_level.clone_from(&call.params);
+            let logs = member.upstream.listing().is_some_and(|listing| listing.declares("logging"));
+            if logs && member.upstream.status().phase == Phase::Ready {
+                let (quiet, _flight) = Exchange::open(Unheard);
+                member.upstream.send(call.clone(), quiet);
+            }
+        }
+        exchange.finish(Ok(Raw::from_static("{}")));
+    }
+
+    /// Runs `answer` once every server that may be asked has been, or patience is over.
+    fn with_listings(
+        self: &Arc<Self>,
+        exchange: Exchange,
+        answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
+    ) {
+        let unknown: Vec<Arc<dyn Upstream>> = {
+            let catalog = self.catalog.load();
+            let members = catalog.view.members.iter().filter(|member| may_discover(member));
+            members.map(|member| Arc::clone(&member.upstream)).collect()
+        };
+        if unknown.is_empty() {
+            return answer(self, exchange);
+        }
+        let gateway = Arc::clone(self);
+        self.fleet.tasks().spawn(async move {
+            discovery::discover(unknown, Arc::clone(&gateway.places)).await;
+            answer(&gateway, exchange);
+        });
+    }
+
+    fn start_eager(self: &Arc<Self>) {
+        let eager: Vec<Arc<dyn Upstream>> = {
+            let catalog = self.catalog.load();
+            let wants = |member: &&Member| {
+                let eager = member.server.as_ref().is_some_and(|server| server.start == ServerStart::Eager);
+                (eager || self.opening.eager) && may_discover(member)
+            };
+            let members = catalog.view.members.iter().filter(wants);
+            members.map(|member| Arc::clone(&member.upstream)).collect()
+        };
+        if !eager.is_empty() {
+            info!(servers = eager.len(), "starting eager servers");
+            let places = Arc::clone(&self.places);
+            self.fleet.tasks().spawn(discovery::discover(eager, places));
+        }
+    }
+}
+
+/// What servers and the fleet bring.
+impl Gateway {
+    pub(crate) fn has(&self, server: &ServerKey) -> bool {
+        self.catalog.load().view.members.iter().any(|member| member.key == *server)
+    }
+
+    /// Takes over changed listings.
+    pub(crate) fn refresh(&self) {
+        self.replace(|old| Arc::clone(&old.view));
+    }
+
+    /// Takes over a changed config.
+    pub(crate) fn rebuild(&self) {
+        self.replace(|_| Arc::new(view(&self.fleet, &self.opening, &self.manager)));
+    }
+
+    fn replace(&self, view: impl FnOnce(&Catalog) -> Arc<View>) {
+        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.catalog.load_full();
+        let new = Arc::new(Catalog::build(view(&old)));
+        self.catalog.store(Arc::clone(&new));
+        for kind in Kind::ALL {
+            if old.list(kind) != new.list(kind) {
+                self.clients.bump(kind);
+            }
+        }
+    }
+
+    /// Passes a server's notification on to the clients it concerns.
+    pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
+        if method != notification::RESOURCE_UPDATED {
+            for entry in self.clients.all() {
+                entry.client.notify(method, params.clone());
+            }
+            return;
+        }
+        let Some(params) = params else { return };
+        let Some(original) = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned())) else { return };
+        let catalog = self.catalog.load();
+        let member = catalog.view.members.iter().position(|member| member.key == *server);
+        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original)).unwrap_or(&original);
+        let params = if exposed == original {
+            params
+        } else {
+            let mut object = params.object().unwrap_or_default();
+            object.set("uri", Raw::string(exposed));
+            object.into_raw()
+        };
+        let entries = self.clients.all();
+        let alone = entries.len() == 1;
+        for entry in entries.iter().filter(|entry| alone || entry.subscribes(exposed)) {
+            entry.client.notify(method, Some(params.clone()));
+        }
+    }
+
+    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29).
+    pub(crate) fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+        match self.clients.only() {
+            Some(entry) => entry.client.ask(call, exchange),
+            None => answer_from_config(Some(&self.fleet.config()), Some(server), &call, exchange),
+        }
+    }
+
+    /// Answers a question that has no client to go to.
+    pub(crate) fn answer_alone(config: Option<Arc<Config>>, server: &ServerKey, call: Call, exchange: Exchange) {
+        answer_from_config(config.as_deref(), Some(server), &call, exchange);
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    pub(crate) fn opening(&self) -> &Opening {
+        &self.opening
+    }
+}
+
+fn answer_from_config(config: Option<&Config>, server: Option<&ServerKey>, call: &Call, exchange: Exchange) {
+    let roots = config.map(|config| {
+        let own = config.servers.iter().find(|candidate| Some(&candidate.key) == server);
+        let own = own.map(|server| server.roots.clone()).filter(|roots| !roots.is_empty());
+        own.unwrap_or_else(|| config.settings.roots.clone())
+    });
+    match roots {
+        Some(roots) if call.method == Method::ListRoots => {
+            let roots: Vec<Raw> = roots
+                .iter()
+                .map(|root| {
+                    let mut object = RawObject::default();
+                    object.set("uri", Raw::string(&root.uri));
+                    if let Some(name) = &root.name {
+                        object.set("name", Raw::string(name));
+                    }
+                    object.into_raw()
+                })
+                .collect();
+            let mut result = RawObject::default();
+            result.set("roots", crate::catalog::array(&roots));
+            exchange.finish(Ok(result.into_raw()));
+        }
+        _ => exchange.fail(Fault::ClientCannot { what: format!("`{}`", call.method) }),
+    }
+}
+
+/// Returns whether a list may start this server to learn what it offers.
+fn may_discover(member: &Member) -> bool {
+    let Some(server) = &member.server else { return false };
+    server.enabled
+        && server.fault.is_none()
+        && server.start != ServerStart::Manual
+        && member.upstream.listing().is_none()
+        && member.upstream.status().phase != Phase::Stopped
+}
+
+fn standing(member: &Member) -> std::sync::MutexGuard<'_, crate::upstream::Standing> {
+    member.standing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes answers nobody waits for.
+struct Unheard;
+
+impl crate::exchange::Sink for Unheard {
+    fn reply(&self, reply: Result<Raw, Failure>) {
+        if let Err(failure) = reply {
+            debug!(?failure, "a server refused what was passed on to all");
+        }
+    }
+}
+
+/// Puts the namespace together as the config now has it.
+fn view(fleet: &Fleet, opening: &Opening, manager: &Arc<dyn Upstream>) -> View {
+    let config = fleet.config();
+    let settings = &config.settings;
+    let slots = fleet.slots();
+    let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
+    let chosen: Vec<_> = match namespace {
+        None => slots.iter().cloned().collect(),
+        Some(None) => Vec::new(),
+        Some(Some(namespace)) => namespace.servers.iter().filter_map(|key| fleet.find(key)).collect(),
+    };
+    let front_timeout = match opening.front {
+        Front::Stdio => settings.stdio_timeout.unwrap_or(settings.call_timeout),
+        Front::Http => settings.call_timeout,
+    };
+    let mut members: Vec<Member> = chosen
+        .into_iter()
+        .map(|slot| Member {
+            key: slot.server.key.clone(),
+            exposed_id: slot.server.exposed_id.clone(),
+            description_prefix: settings.prefix_descriptions.then(|| format!("[{}]", slot.server.display_name)),
+            target: Arc::new(Target {
+                server: slot.server.key.id.clone(),
+                tool: None,
+                timeout: slot.server.call_timeout.unwrap_or(front_timeout),
+            }),
+            upstream: slot.upstream,
+            standing: slot.standing,
+            server: Some(slot.server),
+        })
+        .collect();
+    let listed = match opening.front {
+        Front::Stdio => settings.manager_tools_stdio,
+        Front::Http => settings.manager_tools_http,
+    };
+    if listed {
+        members.push(manager_member(settings, manager));
+    }
+    View {
+        members,
+        naming: Naming { separator: settings.separator.clone(), max_length: settings.max_name_length },
+        prefix_prompts: settings.prefix_prompts,
+        validate: settings.validate_arguments,
+        permissions: namespace.flatten().map(|namespace| namespace.permissions.clone()).unwrap_or_default(),
+        names_unknown_servers: settings.error_codes == ErrorCodes::Own,
+    }
+}
+
+/// The manager as a member: its exposed id is the whole prefix, separator included (decision 32).
+fn manager_member(settings: &Settings, manager: &Arc<dyn Upstream>) -> Member {
+    let separator = if settings.separator.is_empty() { "__" } else { &settings.separator };
+    let name = &settings.server_name;
+    Member {
+        key: ServerKey { schema: None, id: name.clone() },
+        exposed_id: format!("{name}{separator}"),
+        description_prefix: None,
+        upstream: Arc::clone(manager),
+        standing: Arc::default(),
+        target: Arc::new(Target { server: name.clone(), tool: None, timeout: settings.call_timeout }),
+        server: None,
+    }
+}

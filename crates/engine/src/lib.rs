@@ -1,0 +1,27 @@
+//! Every decision of the gateway: what is offered, where a call goes, whether it may. No socket, no process, no
+//! HTTP type and no protocol era is known here, so decisions are tested with fakes and a paused clock.
+
+mod arguments;
+mod catalog;
+mod changes;
+mod control;
+mod discovery;
+mod exchange;
+mod fleet;
+mod gateway;
+mod outbox;
+mod policy;
+mod router;
+mod tasks;
+mod upstream;
+
+pub use changes::{Client, ClientId};
+pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
+pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
+pub use fleet::Fleet;
+pub use gateway::{Front, Gateway, Introduction, Opening};
+pub use outbox::Outbox;
+pub use tasks::Tasks;
+pub use upstream::{
+    BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing, Status, Upstream,
+};

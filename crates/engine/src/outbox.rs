@@ -1,0 +1,163 @@
+//! Messages on their way to one peer: many producers that never wait, one writer that takes all there is.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+/// A queue of whole messages. Answers always fit, since each belongs to a call the owner admitted; what may be
+/// lost (`push_droppable`) is refused past the limit, and the owner stops admitting calls while it is `crowded`.
+#[derive(Debug)]
+pub struct Outbox {
+    queue: Mutex<Queue>,
+    filled: Notify,
+    emptied: Notify,
+    limit_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    messages: VecDeque<Bytes>,
+    /// Queued, or taken by the writer and not yet written.
+    bytes: usize,
+    closed: bool,
+}
+
+impl Outbox {
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { queue: Mutex::default(), filled: Notify::new(), emptied: Notify::new(), limit_bytes }
+    }
+
+    /// Queues a message. Returns false when the peer is gone.
+    pub fn push(&self, message: Bytes) -> bool {
+        let mut queue = self.lock();
+        if queue.closed {
+            return false;
+        }
+        queue.bytes += message.len();
+        queue.messages.push_back(message);
+        drop(queue);
+        self.filled.notify_one();
+        true
+    }
+
+    /// Queues a message unless the peer is behind. Returns whether it was queued.
+    pub fn push_droppable(&self, message: Bytes) -> bool {
+        !self.crowded() && self.push(message)
+    }
+
+    /// Returns whether more is waiting than the peer should be owed.
+    pub fn crowded(&self) -> bool {
+        self.lock().bytes > self.limit_bytes
+    }
+
+    /// Waits until the peer has caught up, or is gone.
+    pub async fn uncrowded(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            {
+                let queue = self.lock();
+                if queue.closed || queue.bytes <= self.limit_bytes {
+                    return;
+                }
+            }
+            emptied.await;
+        }
+    }
+
+    /// Waits for messages and moves all of them into `batch`. Returns false once closed and empty.
+    pub async fn take(&self, batch: &mut Vec<Bytes>) -> bool {
+        loop {
+            let filled = self.filled.notified();
+            {
+                let mut queue = self.lock();
+                if !queue.messages.is_empty() {
+                    batch.extend(queue.messages.drain(..));
+                    return true;
+                }
+                if queue.closed {
+                    return false;
+                }
+            }
+            filled.await;
+        }
+    }
+
+    /// Tells that the writer has written `bytes` of what it took.
+    pub fn written(&self, bytes: usize) {
+        let mut queue = self.lock();
+        queue.bytes = queue.bytes.saturating_sub(bytes);
+        drop(queue);
+        self.emptied.notify_waiters();
+    }
+
+    /// Waits until everything queued has been written, or the peer is gone.
+    pub async fn flushed(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            {
+                let queue = self.lock();
+                if queue.bytes == 0 || (queue.closed && queue.messages.is_empty()) {
+                    return;
+                }
+            }
+            emptied.await;
+        }
+    }
+
+    /// Refuses further messages; the writer still gets what is queued.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_one();
+        self.emptied.notify_waiters();
+    }
+
+    /// Refuses further messages and forgets the queued ones: the peer no longer reads.
+    pub fn abandon(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.messages.clear();
+        queue.bytes = 0;
+        drop(queue);
+        self.filled.notify_one();
+        self.emptied.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_crowded_outbox_refuses_droppable_messages_only() {
+        let outbox = Outbox::new(8);
+        assert!(outbox.push(Bytes::from_static(b"0123456789")));
+        assert!(!outbox.push_droppable(Bytes::from_static(b"x")));
+        assert!(outbox.push(Bytes::from_static(b"y")));
+
+        let mut batch = Vec::new();
+        assert!(outbox.take(&mut batch).await);
+        assert_eq!(batch.len(), 2);
+        assert!(outbox.crowded(), "what is being written is still owed");
+        outbox.written(11);
+        outbox.uncrowded().await;
+        outbox.flushed().await;
+    }
+
+    #[tokio::test]
+    async fn closing_lets_the_writer_finish() {
+        let outbox = Outbox::new(8);
+        outbox.push(Bytes::from_static(b"last"));
+        outbox.close();
+        assert!(!outbox.push(Bytes::from_static(b"late")));
+        let mut batch = Vec::new();
+        assert!(outbox.take(&mut batch).await);
+        batch.clear();
+        assert!(!outbox.take(&mut batch).await);
+    }
+}

@@ -1,0 +1,150 @@
+//! What the engine knows of a server, and what a server may know of the engine.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use manifold_config::{Server, ServerKey};
+use manifold_protocol::{Call, Fault, Kind, Raw};
+use tokio::time::Instant;
+
+use crate::exchange::Exchange;
+
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// One server, however it is reached. Nothing here waits except the futures it returns.
+pub trait Upstream: Send + Sync {
+    /// Sends a call, starting the server if need be and allowed. The answer comes through the exchange.
+    fn send(&self, call: Call, exchange: Exchange);
+
+    /// Sends a notification if the server is running.
+    fn notify(&self, method: &'static str, params: Option<Raw>);
+
+    /// Returns what the server offers, if that is known.
+    fn listing(&self) -> Option<Arc<Listing>>;
+
+    fn status(&self) -> Status;
+
+    /// Returns the last lines the server wrote beside the protocol.
+    fn logs(&self, lines: usize) -> Vec<String>;
+
+    /// Resolves once the listing is known or cannot be had; starts the server if need be and allowed.
+    fn discover(&self) -> BoxFuture<()>;
+
+    /// Carries out an operator's order.
+    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>>;
+
+    /// Ends the server for good.
+    fn close(&self) -> BoxFuture<()>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Start,
+    Stop,
+    Restart,
+}
+
+/// How a server is doing.
+#[derive(Debug, Clone)]
+pub struct Status {
+    pub phase: Phase,
+    pub pid: Option<u32>,
+    /// When the present phase began.
+    pub since: Instant,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Never started, or ended in good order; the next call starts it.
+    Idle,
+    Starting,
+    Ready,
+    /// The last start failed, or it died; the reason is what a caller hears.
+    Failed(Fault),
+    /// An operator stopped it.
+    Stopped,
+}
+
+/// What a server offers. Every item keeps its bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    pub tools: Vec<Item>,
+    pub resources: Vec<Item>,
+    pub templates: Vec<Item>,
+    pub prompts: Vec<Item>,
+    pub instructions: Option<String>,
+    /// The server's own capabilities object.
+    pub capabilities: Option<Raw>,
+}
+
+/// One tool, resource, template or prompt under its own name or URI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub label: String,
+    pub raw: Raw,
+}
+
+impl Listing {
+    pub fn items(&self, kind: Kind) -> &[Item] {
+        match kind {
+            Kind::Tools => &self.tools,
+            Kind::Resources => &self.resources,
+            Kind::Templates => &self.templates,
+            Kind::Prompts => &self.prompts,
+        }
+    }
+
+    pub fn items_mut(&mut self, kind: Kind) -> &mut Vec<Item> {
+        match kind {
+            Kind::Tools => &mut self.tools,
+            Kind::Resources => &mut self.resources,
+            Kind::Templates => &mut self.templates,
+            Kind::Prompts => &mut self.prompts,
+        }
+    }
+
+    pub fn declares(&self, capability: &str) -> bool {
+        self.capabilities.as_ref().is_some_and(|capabilities| capabilities.get(capability).is_some())
+    }
+}
+
+/// What servers are told about who is asking.
+#[derive(Debug, Clone)]
+pub struct ClientFacts {
+    /// A ClientCapabilities object.
+    pub capabilities: Raw,
+    /// An Implementation object.
+    pub info: Raw,
+}
+
+/// What must be told to a server again whenever it starts anew.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// The parameters of the last `logging/setLevel`.
+    pub log_level: Option<Raw>,
+    /// Subscribed URIs, as the server spells them.
+    pub subscriptions: BTreeSet<String>,
+}
+
+/// What surrounds an upstream: whom it reports to.
+pub trait Host: Send + Sync {
+    fn client_facts(&self) -> Arc<ClientFacts>;
+
+    fn standing(&self, server: &ServerKey) -> Standing;
+
+    /// The listing, or whether there is one, has changed.
+    fn listing_changed(&self, server: &ServerKey);
+
+    /// A notification that belongs to no call.
+    fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>);
+
+    /// A question asked outside any call.
+    fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange);
+}
+
+/// Makes upstreams from definitions.
+pub trait Connector: Send + Sync {
+    fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream>;
+}

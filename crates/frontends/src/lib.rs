@@ -1,0 +1,7 @@
+//! The ways to be reached.
+
+pub mod http;
+mod session;
+pub mod stdio;
+
+pub use session::{Doorway, Session};

@@ -1,0 +1,409 @@
+//! A legacy client's session: its handshake, its calls in flight, the questions it has been asked. It knows
+//! messages, not streams: whoever owns those feeds `receive` and empties the outbox.
+
+mod batch;
+mod calls;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use bytes::Bytes;
+use manifold_config::Profile;
+use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Gateway, Outbox, Sink};
+use manifold_protocol::dialect::legacy::InitializeReply;
+use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Outcome, Refusal, RefusalKind};
+use manifold_protocol::{
+    Call, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, notification,
+};
+use tokio::sync::Notify;
+use tracing::{debug, error};
+
+use batch::Batch;
+use calls::CallSink;
+
+/// What a client gets to: a namespace, or the reason why there is none.
+pub struct Doorway {
+    pub gateway: Result<Arc<Gateway>, Fault>,
+    pub codes: CodeSet,
+    pub profile: Profile,
+}
+
+/// One legacy client.
+pub struct Session {
+    me: Weak<Session>,
+    doorway: Doorway,
+    outbox: Arc<Outbox>,
+    state: Mutex<State>,
+    client: OnceLock<ClientId>,
+    /// Told when the last call in flight is done.
+    idle: Notify,
+}
+
+/// What follows from a message.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    Done,
+    /// The client wants us gone.
+    Exit,
+    /// The text is the beginning of a message; more must come.
+    Unfinished(Bytes),
+}
+
+#[derive(Default)]
+struct State {
+    phase: Phase,
+    revision: Option<Revision>,
+    capabilities: Option<Raw>,
+    flights: HashMap<Id, InFlight>,
+    questions: HashMap<u64, Exchange>,
+    next_question: u64,
+    /// The `shutdown` request that waits for the calls in flight.
+    shutdown: Option<Id>,
+}
+
+struct InFlight {
+    flight: Arc<Flight<dyn Sink>>,
+    batch: Option<Arc<Batch>>,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    New,
+    Open,
+    ShuttingDown,
+}
+
+impl Session {
+    pub fn new(doorway: Doorway, outbox: Arc<Outbox>) -> Arc<Self> {
+        let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
+            me: me.clone(),
+            doorway,
+            outbox,
+            state: Mutex::default(),
+            client: OnceLock::new(),
+            idle: Notify::new(),
+        });
+        if let Ok(gateway) = &session.doorway.gateway {
+            let _ = session.client.set(gateway.attach(Arc::new(Handle(session.me.clone()))));
+        }
+        session
+    }
+
+    /// Takes a message of the client. Answers go to the outbox, in time.
+    pub fn receive(self: &Arc<Self>, bytes: Bytes) -> Received {
+        match envelope::parse(bytes.clone()) {
+            Ok(Incoming::One(message)) => self.accept(message, None),
+            Ok(Incoming::Batch(messages)) => {
+                self.receive_batch(messages);
+                Received::Done
+            }
+            Err(Refusal { kind: RefusalKind::Unfinished, .. }) => Received::Unfinished(bytes),
+            Err(refusal) => {
+                self.refuse(&refusal, None);
+                Received::Done
+            }
+        }
+    }
+
+    /// Answers something that never became a message.
+    pub fn reject(&self, id: Option<&Id>, fault: &Fault) {
+        self.outbox.push(envelope::error(id, &fault.to_error(self.doorway.codes)));
+    }
+
+    /// Waits until no call is in flight.
+    pub async fn settled(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.lock().flights.is_empty() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Ends the session: what is still in flight is cancelled, open questions are dropped.
+    pub fn close(&self) {
+        let (flights, questions) = {
+            let mut state = self.lock();
+            state.phase = Phase::ShuttingDown;
+            (std::mem::take(&mut state.flights), std::mem::take(&mut state.questions))
+        };
+        for in_flight in flights.into_values() {
+            in_flight.flight.cancel(Some(Raw::from_static(r#""the client is gone""#)));
+        }
+        drop(questions);
+        if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
+            gateway.detach(*client);
+        }
+        self.idle.notify_waiters();
+    }
+
+    fn receive_batch(self: &Arc<Self>, messages: Vec<Result<Message, Refusal>>) {
+        let allowed = self.lock().revision.is_some_and(Revision::has_batches);
+        if !allowed {
+            let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
+            return self.reject(None, &Fault::InvalidRequest(why));
+        }
+        let expected = messages.iter().filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
+        let batch = Batch::new(expected.count(), Arc::clone(&self.outbox));
+        for message in messages {
+            match message {
+                Ok(message) => drop(self.accept(message, batch.clone())),
+                Err(refusal) => self.refuse(&refusal, batch.as_ref()),
+            }
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal, batch: Option<&Arc<Batch>>) {
+        let fault = match refusal.kind {
+            RefusalKind::Parse | RefusalKind::Unfinished => Fault::Parse,
+            RefusalKind::Invalid(why) => Fault::InvalidRequest(why.to_owned()),
+        };
+        let message = envelope::error(refusal.id.as_ref(), &fault.to_error(self.doorway.codes));
+        self.put(message, batch);
+    }
+
+    fn accept(self: &Arc<Self>, message: Message, batch: Option<Arc<Batch>>) -> Received {
+        match message {
+            Message::Request { id, method, params } => {
+                debug!(method = method.as_str(), "request");
+                self.request(id, method, params, batch);
+                Received::Done
+            }
+            Message::Notification { method, params } => self.notification(method.as_str(), params),
+            Message::Response { id, outcome } => {
+                self.answered(&id, outcome);
+                Received::Done
+            }
+        }
+    }
+
+    fn request(self: &Arc<Self>, id: Id, method: MethodName, params: Option<Raw>, batch: Option<Arc<Batch>>) {
+        let call = Call::new(method.into(), params);
+        let phase = self.lock().phase;
+        let reply: Reply = match (&call.method, phase) {
+            (Method::Initialize, Phase::New) => self.initialize(&call).map_err(Failure::from),
+            (Method::Initialize, _) => {
+                Err(Fault::InvalidRequest("the session is initialized already".to_owned()).into())
+            }
+            (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
+            (Method::Ping, _) => Ok(Raw::from_static("{}")),
+            (Method::Shutdown, _) => return self.shut_down(id),
+            (_, Phase::New) => {
+                Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
+            }
+            (_, Phase::Open) => return self.call(id, call, batch),
+        };
+        self.put(self.encode(&id, reply), batch.as_ref());
+    }
+
+    fn initialize(self: &Arc<Self>, call: &Call) -> Result<Raw, Fault> {
+        let gateway = self.doorway.gateway.as_ref().map_err(Clone::clone)?;
+        let Some(requested) = call.text_param("protocolVersion") else {
+            return Err(Fault::InvalidParams("`protocolVersion` is missing".to_owned()));
+        };
+        let member = |key: &str| call.params.as_ref().and_then(|params| params.get(key)).map(|raw| raw.detached());
+        let capabilities = member("capabilities").unwrap_or_else(|| Raw::from_static("{}"));
+        let info = member("clientInfo").unwrap_or_else(|| Raw::from_static(r#"{"name":"manifold","version":"0"}"#));
+        let revision = Revision::negotiate(&requested);
+        {
+            let mut state = self.lock();
+            state.phase = Phase::Open;
+            state.revision = Some(revision);
+            state.capabilities = Some(capabilities.clone());
+        }
+        let echoes = self.doorway.profile == Profile::McpAllInOne;
+        let echoed: Vec<&str> = ["roots", "sampling"]
+            .into_iter()
+            .filter(|capability| echoes && capabilities.get(capability).is_some())
+            .collect();
+        let introduction = gateway.introduce(ClientFacts { capabilities, info });
+        let reply = InitializeReply {
+            revision,
+            name: &introduction.name,
+            version: &introduction.version,
+            instructions: introduction.instructions.as_deref(),
+            echoed: &echoed,
+        };
+        Ok(reply.encode())
+    }
+
+    fn call(self: &Arc<Self>, id: Id, call: Call, batch: Option<Arc<Batch>>) {
+        let Ok(gateway) = &self.doorway.gateway else { return };
+        let sink = CallSink { session: Arc::clone(self), id: id.clone(), batch: batch.clone() };
+        let (exchange, flight) = Exchange::open(sink);
+        {
+            let mut state = self.lock();
+            if state.flights.contains_key(&id) {
+                drop(state);
+                // The sink must stay silent: its id belongs to the first call.
+                flight.cancel(None);
+                let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
+                return self.put(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)), batch.as_ref());
+            }
+            state.flights.insert(id, InFlight { flight, batch });
+        }
+        // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
+        if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
+            error!("a call panicked; it was answered with an internal error");
+        }
+    }
+
+    fn notification(&self, method: &str, params: Option<Raw>) -> Received {
+        debug!(method, "notification");
+        match method {
+            notification::EXIT | "exit" => return Received::Exit,
+            notification::CANCELLED => self.cancelled(params.as_ref()),
+            notification::ROOTS_CHANGED => {
+                if let Ok(gateway) = &self.doorway.gateway {
+                    gateway.tell_servers(notification::ROOTS_CHANGED, params);
+                }
+            }
+            _ => {}
+        }
+        Received::Done
+    }
+
+    fn cancelled(&self, params: Option<&Raw>) {
+        let id = params.and_then(|params| Id::from_raw(&params.get("requestId")?));
+        let Some(in_flight) = id.and_then(|id| self.finish(&id)) else { return };
+        in_flight.flight.cancel(params.and_then(|params| params.get("reason")));
+        if let Some(batch) = in_flight.batch {
+            batch.skip();
+        }
+    }
+
+    fn shut_down(&self, id: Id) {
+        let mut state = self.lock();
+        state.phase = Phase::ShuttingDown;
+        state.shutdown = Some(id);
+        self.confirm_shutdown(&mut state);
+    }
+
+    /// Answers `shutdown` once nothing is in flight (decision 17).
+    fn confirm_shutdown(&self, state: &mut State) {
+        if state.flights.is_empty()
+            && let Some(id) = state.shutdown.take()
+        {
+            self.outbox.push(envelope::result(&id, &Raw::from_static("{}")));
+        }
+    }
+
+    /// Takes a call out of flight, if it was.
+    fn finish(&self, id: &Id) -> Option<InFlight> {
+        let mut state = self.lock();
+        let in_flight = state.flights.remove(id)?;
+        if state.flights.is_empty() {
+            self.idle.notify_waiters();
+        }
+        Some(in_flight)
+    }
+
+    fn encode(&self, id: &Id, reply: Reply) -> Bytes {
+        match reply {
+            Ok(result) => envelope::result(id, &result),
+            Err(Failure::Peer(error)) => envelope::error(Some(id), &error),
+            Err(Failure::Fault(fault)) => {
+                debug!(fault = %fault.message(), "answered with an error");
+                envelope::error(Some(id), &fault.to_error(self.doorway.codes))
+            }
+        }
+    }
+
+    fn put(&self, message: Bytes, batch: Option<&Arc<Batch>>) {
+        match batch {
+            Some(batch) => batch.add(message),
+            None => drop(self.outbox.push(message)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Questions for the client.
+impl Session {
+    fn ask(self: &Arc<Self>, call: Call, exchange: Exchange) {
+        let capability = match call.method {
+            Method::CreateMessage => Some("sampling"),
+            Method::Elicit => Some("elicitation"),
+            Method::ListRoots => Some("roots"),
+            _ => None,
+        };
+        let mut state = self.lock();
+        let can = capability.is_none_or(|capability| {
+            state.capabilities.as_ref().is_some_and(|declared| declared.get(capability).is_some())
+        });
+        if !can || state.phase == Phase::New {
+            drop(state);
+            return match &self.doorway.gateway {
+                Ok(gateway) => gateway.decline(&call, exchange),
+                Err(fault) => exchange.fail(fault.clone()),
+            };
+        }
+        state.next_question += 1;
+        let number = state.next_question;
+        if !exchange.hold(Arc::new(Handle(self.me.clone())), number) {
+            return;
+        }
+        state.questions.insert(number, exchange);
+        drop(state);
+        self.outbox.push(envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref()));
+    }
+
+    fn answered(&self, id: &Id, outcome: Outcome) {
+        let exchange = id.as_u64().and_then(|number| self.lock().questions.remove(&number));
+        let Some(exchange) = exchange else { return debug!("an answer to no question of ours") };
+        exchange.finish(match outcome {
+            Outcome::Result(result) => Ok(result),
+            Outcome::Error(error) => Err(Failure::Peer(error)),
+        });
+    }
+
+    fn withdraw(&self, number: u64, reason: Option<Raw>) {
+        let withdrawn = self.lock().questions.remove(&number);
+        if withdrawn.is_none() {
+            return;
+        }
+        let mut params = RawObject::default();
+        params.set("requestId", Raw::number(number));
+        if let Some(reason) = reason {
+            params.set("reason", reason);
+        }
+        self.outbox.push(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
+    }
+}
+
+/// The session as the engine holds it; weak, so that a client that left is let go.
+struct Handle(Weak<Session>);
+
+impl Client for Handle {
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        if let Some(session) = self.0.upgrade()
+            && session.lock().phase != Phase::New
+        {
+            session.outbox.push_droppable(envelope::notification(method, params.as_ref()));
+        }
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        match self.0.upgrade() {
+            Some(session) => session.ask(call, exchange),
+            None => exchange.fail(Fault::ClientCannot { what: "questions any more; it is gone".to_owned() }),
+        }
+    }
+}
+
+impl Cancel for Handle {
+    fn cancel(&self, number: u64, reason: Option<Raw>) {
+        if let Some(session) = self.0.upgrade() {
+            session.withdraw(number, reason);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

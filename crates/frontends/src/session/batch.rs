@@ -1,0 +1,43 @@
+//! The answers of one batch (protocol revision 2025-03-26), sent together when the last is there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use manifold_engine::Outbox;
+
+pub(super) struct Batch {
+    state: Mutex<(usize, Vec<Bytes>)>,
+    outbox: Arc<Outbox>,
+}
+
+impl Batch {
+    /// Opens a batch that expects this many answers; one that expects none gets no answer at all.
+    pub(super) fn new(expected: usize, outbox: Arc<Outbox>) -> Option<Arc<Self>> {
+        (expected > 0).then(|| Arc::new(Self { state: Mutex::new((expected, Vec::new())), outbox }))
+    }
+
+    pub(super) fn add(&self, message: Bytes) {
+        self.settle(Some(message));
+    }
+
+    /// One answer will not come: its call was cancelled.
+    pub(super) fn skip(&self) {
+        self.settle(None);
+    }
+
+    fn settle(&self, message: Option<Bytes>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 = state.0.saturating_sub(1);
+        state.1.extend(message);
+        if state.0 > 0 || state.1.is_empty() {
+            return;
+        }
+        let mut array = BytesMut::new();
+        for (at, message) in state.1.drain(..).enumerate() {
+            array.put_u8(if at == 0 { b'[' } else { b',' });
+            array.put_slice(&message);
+        }
+        array.put_u8(b']');
+        self.outbox.push(array.freeze());
+    }
+}

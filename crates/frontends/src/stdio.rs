@@ -1,0 +1,139 @@
+//! The client that spawned us, on standard input and output.
+
+mod streams;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use manifold_engine::{Outbox, Tasks};
+use manifold_protocol::Fault;
+use manifold_protocol::framing::{self, ClientDecoder, Frame, FrameError, Framing};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use crate::session::{Doorway, Received, Session};
+
+pub use streams::{Input, Output, standard_streams};
+
+/// What a client may be owed before no more of its requests are read.
+const CROWDED_BYTES: usize = 16 << 20;
+/// Small messages that are ready together leave in one write of up to this many bytes.
+const WRITE_BYTES: usize = 64 << 10;
+/// How long a client that is leaving may take to read what it is owed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+pub struct Options {
+    /// The longest message a client may send (`limits.requestBytes`).
+    pub limit_bytes: usize,
+    pub drain_timeout: Duration,
+    /// `None`: as the client's first bytes say.
+    pub framing: Option<Framing>,
+}
+
+/// Serves one client until it leaves or `stop` resolves, then lets calls in flight finish.
+pub async fn serve<I, O>(
+    doorway: Doorway,
+    (input, output): (I, O),
+    options: Options,
+    stop: impl Future<Output = ()>,
+    tasks: &Tasks,
+) where
+    I: AsyncRead + Unpin,
+    O: AsyncWrite + Unpin + Send + 'static,
+{
+    let outbox = Arc::new(Outbox::new(CROWDED_BYTES));
+    let session = Session::new(doorway, Arc::clone(&outbox));
+    let framing = Arc::new(OnceLock::new());
+    tasks.spawn(write(Arc::clone(&outbox), Arc::clone(&framing), output));
+
+    tokio::select! {
+        why = read(&session, &outbox, &framing, input, &options) => info!("the client is leaving: {why}"),
+        () = stop => info!("asked to stop"),
+    }
+    if timeout(options.drain_timeout, session.settled()).await.is_err() {
+        info!("calls were still in flight at the end of the drain time; they are cancelled");
+    }
+    session.close();
+    let _ = timeout(LAST_WORDS, outbox.flushed()).await;
+    outbox.abandon();
+}
+
+async fn read<I: AsyncRead + Unpin>(
+    session: &Arc<Session>,
+    outbox: &Outbox,
+    framing: &OnceLock<Framing>,
+    mut input: I,
+    options: &Options,
+) -> &'static str {
+    let mut decoder = ClientDecoder::new(options.limit_bytes, options.framing);
+    loop {
+        // A client that does not read is not served more: what it is owed stays bounded (F20).
+        outbox.uncrowded().await;
+        let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
+        loop {
+            let frame = match decoder.next() {
+                None if ended => decoder.finish(),
+                frame => frame,
+            };
+            let Some(frame) = frame else { break };
+            if let Some(detected) = decoder.framing() {
+                let _ = framing.set(detected);
+            }
+            match frame {
+                Frame::Message(message) => match session.receive(message) {
+                    Received::Done => {}
+                    Received::Exit => return "it said so",
+                    Received::Unfinished(start) => decoder.gather(start),
+                },
+                Frame::Refused { id, why } => {
+                    debug!(?why, "input refused");
+                    let fault = match why {
+                        FrameError::Parse => Fault::Parse,
+                        FrameError::TooLong => Fault::TooLarge { server: None, limit_bytes: options.limit_bytes },
+                        FrameError::BadHeader => {
+                            Fault::InvalidRequest("the Content-Length header cannot be read".to_owned())
+                        }
+                    };
+                    session.reject(id.as_ref(), &fault);
+                }
+            }
+        }
+        if ended {
+            return "its input ended";
+        }
+    }
+}
+
+async fn write<O: AsyncWrite + Unpin>(outbox: Arc<Outbox>, framing: Arc<OnceLock<Framing>>, mut output: O) {
+    let mut batch: Vec<Bytes> = Vec::new();
+    let mut buffer = BytesMut::new();
+    while outbox.take(&mut batch).await {
+        // We never speak first, so the client's framing is known by now.
+        let framing = framing.get().copied().unwrap_or(Framing::Newline);
+        let mut waiting = 0;
+        for message in batch.drain(..) {
+            framing::encode(framing, &message, &mut buffer);
+            waiting += message.len();
+            if buffer.len() >= WRITE_BYTES {
+                if output.write_all(&buffer).await.is_err() {
+                    return outbox.abandon();
+                }
+                buffer.clear();
+                outbox.written(std::mem::take(&mut waiting));
+            }
+        }
+        if output.write_all(&buffer).await.is_err() || output.flush().await.is_err() {
+            return outbox.abandon();
+        }
+        buffer.clear();
+        if buffer.capacity() > 4 * WRITE_BYTES {
+            buffer = BytesMut::new();
+        }
+        outbox.written(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! What is said differently in each era.
+
+pub mod legacy;

@@ -1,0 +1,153 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::keys::Keys;
+use super::{Message, MethodName, Outcome, Refusal};
+use crate::id::Id;
+use crate::raw::{Kind, Raw, unquote_bytes};
+use crate::scan::{Cursor, ScanError};
+
+/// Where the members of one envelope lie.
+#[derive(Default)]
+pub(super) struct Parts {
+    jsonrpc: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+    /// What is wrong with its keys or those of its label, `params` and `params._meta`.
+    flaw: Option<&'static str>,
+    two_ids: bool,
+}
+
+impl Parts {
+    /// Walks the object that opens here to its end.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Parts, ScanError> {
+        let mut parts = Parts::default();
+        let mut keys = Keys::default();
+        let mut first = true;
+        cursor.enter()?;
+        while let Some(key) = cursor.next_key(first)? {
+            first = false;
+            let key = unquote_bytes(cursor.slice(key));
+            let start = cursor.at();
+            if *key == *b"params" {
+                let flaw = label(cursor, Label::Params)?;
+                parts.flaw = parts.flaw.or(flaw);
+            } else {
+                cursor.value()?;
+            }
+            parts.place(&key, start..cursor.at());
+            let flaw = keys.add(key);
+            parts.flaw = parts.flaw.or(flaw);
+        }
+        Ok(parts)
+    }
+
+    fn place(&mut self, key: &[u8], value: Range<usize>) {
+        let slot = match key {
+            b"jsonrpc" => &mut self.jsonrpc,
+            b"id" => {
+                self.two_ids = self.id.is_some();
+                &mut self.id
+            }
+            b"method" => &mut self.method,
+            b"params" => &mut self.params,
+            b"result" => &mut self.result,
+            b"error" => &mut self.error,
+            // Only exact names count; others are not ours to read.
+            _ => return,
+        };
+        slot.get_or_insert(value);
+    }
+
+    pub(super) fn message(self, text: &Bytes) -> Result<Message, Refusal> {
+        let raw = |range: &Range<usize>| Raw::trusted(text.slice(range.clone()));
+        let has_id = self.id.is_some();
+        let id = self.id.as_ref().filter(|_| !self.two_ids).and_then(|range| Id::from_raw(&raw(range)));
+        let refuse = |why| Err(Refusal::invalid(id.clone(), why));
+
+        if let Some(why) = self.flaw {
+            return refuse(why);
+        }
+        if self.jsonrpc.as_ref().and_then(|range| raw(range).to_text().map(|text| text == "2.0"))
+            != Some(true)
+        {
+            return refuse("jsonrpc must be \"2.0\"");
+        }
+        if has_id && id.is_none() {
+            return refuse("id must be a string or a number");
+        }
+        let Some(method) = &self.method else {
+            let outcome = match (&self.result, &self.error) {
+                (Some(result), None) => Outcome::Result(raw(result)),
+                (None, Some(error)) => Outcome::Error(raw(error)),
+                (Some(_), Some(_)) => return refuse("a response has either a result or an error"),
+                (None, None) => return refuse("there is no method"),
+            };
+            return match (outcome, id) {
+                (_, None) => Err(Refusal::invalid(None, "a response needs an id")),
+                (Outcome::Error(error), id) if error.kind() != Kind::Object => {
+                    Err(Refusal::invalid(id, "error must be an object"))
+                }
+                (outcome, Some(id)) => Ok(Message::Response { id, outcome }),
+            };
+        };
+        if self.result.is_some() || self.error.is_some() {
+            return refuse("a request has neither result nor error");
+        }
+        let Some(method) = method_name(text, method) else { return refuse("method must be a string") };
+        let params = self.params.as_ref().map(raw);
+        if params.as_ref().is_some_and(|params| params.kind() != Kind::Object) {
+            return refuse("params must be an object");
+        }
+        Ok(match id {
+            Some(id) => Message::Request { id, method, params },
+            None => Message::Notification { method, params },
+        })
+    }
+}
+
+fn method_name(text: &Bytes, range: &Range<usize>) -> Option<MethodName> {
+    let quoted = text.get(range.clone())?;
+    if quoted.first() != Some(&b'"') {
+        return None;
+    }
+    Some(MethodName(match unquote_bytes(quoted) {
+        Cow::Borrowed(_) => text.slice(range.start + 1..range.end - 1),
+        Cow::Owned(method) => Bytes::from(method),
+    }))
+}
+
+#[derive(PartialEq, Eq)]
+enum Label {
+    Params,
+    Meta,
+}
+
+/// Passes a value; if it is an object, no key of it may occur twice, nor one of its `_meta`.
+fn label(cursor: &mut Cursor<'_>, label_of: Label) -> Result<Option<&'static str>, ScanError> {
+    if cursor.peek() != Some(b'{') {
+        return cursor.value().map(|()| None);
+    }
+    let mut flaw = None;
+    let mut keys = Keys::default();
+    let mut first = true;
+    cursor.enter()?;
+    while let Some(key) = cursor.next_key(first)? {
+        first = false;
+        let key = unquote_bytes(cursor.slice(key));
+        if label_of == Label::Params && *key == *b"_meta" {
+            let inner = label(cursor, Label::Meta)?;
+            flaw = flaw.or(inner);
+        } else {
+            cursor.value()?;
+        }
+        let twice = keys.add(key);
+        flaw = flaw.or(twice);
+    }
+    Ok(flaw)
+}

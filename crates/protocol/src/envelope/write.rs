@@ -1,0 +1,100 @@
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::id::Id;
+use crate::raw::Raw;
+
+// All of these write one line without its terminator.
+
+pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
+    let mut out = start(id.max_len() + method.len() + payload_len(params));
+    put_id(&mut out, Some(id));
+    put_method(&mut out, method);
+    put_params(&mut out, params);
+    finish(out)
+}
+
+pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
+    let mut out = start(method.len() + payload_len(params));
+    put_method(&mut out, method);
+    put_params(&mut out, params);
+    finish(out)
+}
+
+pub fn result(id: &Id, result: &Raw) -> Bytes {
+    let mut out = start(id.max_len() + result.as_bytes().len());
+    put_id(&mut out, Some(id));
+    out.put_slice(b",\"result\":");
+    out.put_slice(result.as_bytes());
+    finish(out)
+}
+
+/// Writes an error; an id that could not be read is null.
+pub fn error(id: Option<&Id>, error: &Raw) -> Bytes {
+    let mut out = start(id.map_or(4, Id::max_len) + error.as_bytes().len());
+    put_id(&mut out, id);
+    put_error(&mut out, error);
+    finish(out)
+}
+
+/// Writes an error as modern peers expect it if the id could not be read.
+pub fn error_without_id(error: &Raw) -> Bytes {
+    let mut out = start(error.as_bytes().len());
+    put_error(&mut out, error);
+    finish(out)
+}
+
+fn start(variable_bytes: usize) -> BytesMut {
+    let mut out = BytesMut::with_capacity(variable_bytes + 64);
+    out.put_slice(b"{\"jsonrpc\":\"2.0\"");
+    out
+}
+
+fn put_id(out: &mut BytesMut, id: Option<&Id>) {
+    out.put_slice(b",\"id\":");
+    match id {
+        Some(id) => id.write(out),
+        None => out.put_slice(b"null"),
+    }
+}
+
+fn put_method(out: &mut BytesMut, method: &str) {
+    out.put_slice(b",\"method\":");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.$".contains(&byte);
+    if method.bytes().all(plain) {
+        out.put_u8(b'"');
+        out.put_slice(method.as_bytes());
+        out.put_u8(b'"');
+    } else {
+        out.put_slice(Raw::string(method).as_bytes());
+    }
+}
+
+fn put_params(out: &mut BytesMut, params: Option<&Raw>) {
+    if let Some(params) = params {
+        out.put_slice(b",\"params\":");
+        out.put_slice(params.as_bytes());
+    }
+}
+
+fn put_error(out: &mut BytesMut, error: &Raw) {
+    out.put_slice(b",\"error\":");
+    out.put_slice(error.as_bytes());
+}
+
+fn payload_len(payload: Option<&Raw>) -> usize {
+    payload.map_or(0, |payload| payload.as_bytes().len())
+}
+
+fn finish(mut out: BytesMut) -> Bytes {
+    out.put_u8(b'}');
+    // A bare newline in valid JSON is only whitespace: blanking it keeps one line per frame.
+    let mut rest: &mut [u8] = &mut out;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        let (done, after) = rest.split_at_mut(at + 1);
+        if let Some(byte) = done.last_mut() {
+            *byte = b' ';
+        }
+        rest = after;
+    }
+    out.freeze()
+}

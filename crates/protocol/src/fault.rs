@@ -1,0 +1,276 @@
+//! Our own faults: the one place where messages and codes for them are chosen.
+
+use std::time::Duration;
+
+use crate::raw::{Raw, RawObject};
+
+/// Something that went wrong on our side of a call. A server's own error is none of these and passes untouched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    Parse,
+    InvalidRequest(String),
+    UnknownMethod(String),
+    InvalidParams(String),
+    MissingParameter(String),
+    /// `data.issue` says what the schema says.
+    ArgumentMismatch {
+        tool: String,
+        field: String,
+        issue: String,
+    },
+    /// No known server prefixes the name.
+    UnknownTool(String),
+    /// The text before the advertised separator names no server.
+    UnknownServer {
+        server: String,
+        tool: String,
+    },
+    /// The server is known, the tool is not.
+    UnknownToolOf {
+        server: String,
+        tool: String,
+    },
+    UnknownPrompt(String),
+    UnknownResource(String),
+    UnknownNamespace {
+        requested: String,
+        exists: Vec<String>,
+    },
+    NamespaceNotChosen {
+        exists: Vec<String>,
+    },
+    FailedToStart {
+        server: String,
+        reason: String,
+    },
+    NotRunning {
+        server: String,
+        reason: String,
+    },
+    TimedOut {
+        server: String,
+        tool: Option<String>,
+        after: Duration,
+    },
+    /// The server went away with the call in flight; it may or may not have been carried out.
+    Died {
+        server: String,
+        tool: Option<String>,
+        reason: String,
+    },
+    /// A message over the size limit.
+    TooLarge {
+        server: Option<String>,
+        limit_bytes: usize,
+    },
+    /// The server's answer was no valid message.
+    Malformed {
+        server: String,
+        reason: String,
+    },
+    Authentication {
+        server: String,
+        variable: String,
+    },
+    /// The client cannot be asked this.
+    ClientCannot {
+        what: String,
+    },
+    ShuttingDown,
+    Internal(String),
+}
+
+/// Which numbers a peer expects, fixed at the edge by dialect and profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeSet {
+    /// S1-55: a number for each of our own faults.
+    Own,
+    /// JSON-RPC's numbers only (S3-16).
+    Standard,
+    /// MCP 2026-07-28.
+    Modern,
+}
+
+impl Fault {
+    /// Returns the JSON-RPC code. This match is the one place codes are chosen.
+    pub fn code(&self, codes: CodeSet) -> i32 {
+        match (self, codes) {
+            (Self::Parse, _) => -32700,
+            (Self::InvalidRequest(_) | Self::NamespaceNotChosen { .. } | Self::ShuttingDown, _) => -32600,
+            (Self::TooLarge { server: None, .. }, _) => -32600,
+            (Self::UnknownMethod(_), _) => -32601,
+            (Self::InvalidParams(_) | Self::MissingParameter(_) | Self::ArgumentMismatch { .. }, _) => -32602,
+            (Self::UnknownTool(_) | Self::UnknownToolOf { .. }, CodeSet::Modern) => -32602,
+            (Self::UnknownTool(_) | Self::UnknownToolOf { .. }, _) => -32601,
+            (Self::UnknownServer { .. }, CodeSet::Own) => -32000,
+            (Self::UnknownServer { .. }, CodeSet::Standard) => -32601,
+            (Self::UnknownServer { .. }, CodeSet::Modern) => -32602,
+            (Self::UnknownPrompt(_), _) => -32602,
+            (Self::UnknownResource(_), CodeSet::Modern) => -32602,
+            (Self::UnknownResource(_), _) => -32002,
+            (Self::ClientCannot { .. }, _) => -32601,
+            (Self::Malformed { .. } | Self::Died { .. } | Self::TooLarge { .. }, _) => -32603,
+            (Self::Authentication { .. } | Self::Internal(_), _) => -32603,
+            (_, CodeSet::Standard) => -32603,
+            (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
+            (Self::TimedOut { .. }, _) => -32002,
+            (Self::FailedToStart { .. }, _) => -32001,
+            (Self::NotRunning { .. }, _) => -32003,
+            (Self::UnknownNamespace { .. }, _) => -32004,
+        }
+    }
+
+    /// Returns what the user reads: which server, what went wrong, what to do next.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Parse => "Parse error: the message is not valid JSON".to_owned(),
+            Self::InvalidRequest(why) => format!("Invalid request: {why}"),
+            Self::UnknownMethod(method) => format!("Method '{method}' not found"),
+            Self::InvalidParams(why) => format!("Invalid params: {why}"),
+            Self::MissingParameter(name) => format!("Invalid params: Missing required parameter '{name}'"),
+            Self::ArgumentMismatch { tool, field, issue } if field.is_empty() => {
+                format!("Invalid params: arguments of '{tool}': {issue}")
+            }
+            Self::ArgumentMismatch { tool, field, issue } => {
+                format!("Invalid params: '{field}' of '{tool}': {issue}")
+            }
+            Self::UnknownTool(name) => format!("Tool '{name}' not found"),
+            Self::UnknownServer { server, tool } => {
+                format!("Server '{server}' not found: no configured server offers '{tool}'")
+            }
+            Self::UnknownToolOf { server, tool } => {
+                format!("Tool '{tool}' not found on server '{server}'")
+            }
+            Self::UnknownPrompt(name) => format!("Prompt '{name}' not found"),
+            Self::UnknownResource(uri) => format!("Resource '{uri}' not found"),
+            Self::UnknownNamespace { requested, exists } => {
+                format!("Namespace '{requested}' not found; the config has: {}", names(exists))
+            }
+            Self::NamespaceNotChosen { exists } => format!(
+                "Several namespaces are configured and none is selected; start with --namespace and one of: {}",
+                names(exists)
+            ),
+            Self::FailedToStart { server, reason } => {
+                format!("Server '{server}' failed to start: {reason}")
+            }
+            Self::NotRunning { server, reason } => format!("Server '{server}' is not running: {reason}"),
+            Self::TimedOut { server, tool: Some(tool), after } => format!(
+                "Tool '{tool}' of server '{server}' did not answer within {} ms; raise the server's `timeout` if it needs longer",
+                after.as_millis()
+            ),
+            Self::TimedOut { server, tool: None, after } => {
+                format!("Server '{server}' did not answer within {} ms", after.as_millis())
+            }
+            Self::Died { server, reason, .. } => {
+                format!("Server '{server}' went away during the call: {reason}")
+            }
+            Self::TooLarge { server: Some(server), limit_bytes } => format!(
+                "The answer of server '{server}' is larger than {limit_bytes} bytes (limits.messageBytes)"
+            ),
+            Self::TooLarge { server: None, limit_bytes } => {
+                format!(
+                    "Invalid request: the message is larger than {limit_bytes} bytes (limits.requestBytes)"
+                )
+            }
+            Self::Malformed { server, reason } => {
+                format!("Server '{server}' sent an answer that is not a valid message: {reason}")
+            }
+            Self::Authentication { variable, .. } => {
+                format!("Authentication failed: Invalid or missing {variable}")
+            }
+            Self::ClientCannot { what } => format!("The client does not support {what}"),
+            Self::ShuttingDown => "Invalid request: the server is shutting down".to_owned(),
+            Self::Internal(what) => format!("Internal error: {what}"),
+        }
+    }
+
+    /// Returns `error.data`: the facts a program can use.
+    pub fn data(&self) -> Option<Raw> {
+        let mut data = RawObject::default();
+        let mut text = |key: &str, value: &str| data.set(key, Raw::string(value));
+        match self {
+            Self::MissingParameter(name) => {
+                text("parameter", name);
+                text("field", name);
+                text("issue", "Required field missing");
+            }
+            Self::ArgumentMismatch { tool, field, issue } => {
+                text("parameter", field);
+                text("field", field);
+                text("issue", issue);
+                text("toolName", tool);
+            }
+            Self::UnknownServer { server, tool } => {
+                text("serverId", server);
+                text("toolName", tool);
+            }
+            Self::UnknownToolOf { server, tool } => {
+                text("serverId", server);
+                text("service", server);
+                text("toolName", tool);
+            }
+            Self::UnknownResource(uri) => text("uri", uri),
+            Self::UnknownNamespace { requested, exists } => {
+                text("namespaceId", requested);
+                data.set("namespaces", Raw::serialize(exists));
+            }
+            Self::NamespaceNotChosen { exists } => data.set("namespaces", Raw::serialize(exists)),
+            Self::FailedToStart { server, reason }
+            | Self::NotRunning { server, reason }
+            | Self::Malformed { server, reason } => {
+                text("serverId", server);
+                text("service", server);
+                text("reason", reason);
+            }
+            Self::Died { server, tool, reason } => {
+                text("serverId", server);
+                text("service", server);
+                if let Some(tool) = tool {
+                    text("toolName", tool);
+                }
+                text("reason", reason);
+            }
+            Self::TimedOut { server, tool, after } => {
+                text("serverId", server);
+                text("service", server);
+                if let Some(tool) = tool {
+                    text("toolName", tool);
+                }
+                data.set("timeoutMs", Raw::number(after.as_millis() as u64));
+            }
+            Self::TooLarge { server, limit_bytes } => {
+                if let Some(server) = server {
+                    text("serverId", server);
+                    text("service", server);
+                }
+                data.set("limitBytes", Raw::number(*limit_bytes as u64));
+            }
+            Self::Authentication { server, .. } => text("service", server),
+            Self::Parse
+            | Self::InvalidRequest(_)
+            | Self::UnknownMethod(_)
+            | Self::InvalidParams(_)
+            | Self::UnknownTool(_)
+            | Self::UnknownPrompt(_)
+            | Self::ClientCannot { .. }
+            | Self::ShuttingDown
+            | Self::Internal(_) => return None,
+        }
+        Some(data.into_raw())
+    }
+
+    /// Returns the whole JSON-RPC error object.
+    pub fn to_error(&self, codes: CodeSet) -> Raw {
+        let mut error = RawObject::default();
+        error.set("code", Raw::serialize(&self.code(codes)));
+        error.set("message", Raw::string(&self.message()));
+        if let Some(data) = self.data() {
+            error.set("data", data);
+        }
+        error.into_raw()
+    }
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

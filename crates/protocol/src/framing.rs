@@ -1,0 +1,38 @@
+//! How messages are told apart on a byte stream.
+//!
+//! Each decoder has a `buffer` the reader reads into, a `next` to call until it returns nothing, and a
+//! `finish` to call likewise when the stream has ended.
+
+use bytes::{BufMut, BytesMut};
+
+mod buffer;
+pub mod client;
+pub mod content_length;
+pub mod newline;
+mod oversized;
+
+pub use client::{ClientDecoder, Frame, FrameError};
+pub use content_length::ContentLengthDecoder;
+pub use newline::{Line, LineDecoder};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    Newline,
+    ContentLength,
+}
+
+/// Appends a message, which must be one line, with its frame.
+pub fn encode(framing: Framing, message: &[u8], out: &mut BytesMut) {
+    debug_assert!(memchr::memchr(b'\n', message).is_none(), "a message is one line");
+    out.reserve(message.len() + 40);
+    match framing {
+        Framing::Newline => {
+            out.put_slice(message);
+            out.put_u8(b'\n');
+        }
+        Framing::ContentLength => {
+            out.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+            out.put_slice(message);
+        }
+    }
+}

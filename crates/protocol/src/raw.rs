@@ -1,0 +1,212 @@
+//! JSON values kept as their own bytes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::scan::{self, Cursor, ScanError};
+
+mod object;
+#[cfg(test)]
+mod tests;
+
+pub use object::RawObject;
+
+/// How many members or elements are listed at most; anything larger counts as none of ours.
+pub const MAX_ITEMS: usize = 65_536;
+
+/// A complete, valid JSON value as its own bytes. Cheap to clone; never re-serialised.
+///
+/// It keeps the message it is a slice of alive: use [`Raw::detached`] for what is to outlive it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Bytes);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl Raw {
+    /// Checks `text` and drops the whitespace around it.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Raw, ScanError> {
+        let text = text.into();
+        let span = scan::value_span(&text)?;
+        Ok(Raw(text.slice(span)))
+    }
+
+    /// Takes a literal of our own code, which must be JSON.
+    pub fn from_static(text: &'static str) -> Raw {
+        debug_assert_eq!(scan::validate(text.as_bytes()), Ok(()), "{text}");
+        Raw(Bytes::from_static(text.as_bytes()))
+    }
+
+    pub fn string(text: &str) -> Raw {
+        Raw::serialize(text)
+    }
+
+    pub fn number(number: u64) -> Raw {
+        Raw(Bytes::from(number.to_string()))
+    }
+
+    pub fn boolean(value: bool) -> Raw {
+        Raw::from_static(if value { "true" } else { "false" })
+    }
+
+    pub fn null() -> Raw {
+        Raw::from_static("null")
+    }
+
+    /// Writes one of our own small messages; what cannot be written becomes null.
+    pub fn serialize<T: Serialize + ?Sized>(value: &T) -> Raw {
+        match serde_json::to_vec(value) {
+            Ok(text) => Raw(Bytes::from(text)),
+            Err(_) => Raw::null(),
+        }
+    }
+
+    /// Takes bytes known to be one valid value.
+    pub(crate) fn trusted(text: Bytes) -> Raw {
+        debug_assert_eq!(scan::validate(&text), Ok(()));
+        Raw(text)
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the text; checks its encoding anew, so large values go by [`Raw::as_bytes`].
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    pub fn bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+
+    /// Returns a copy that shares no memory with the message it came in.
+    pub fn detached(&self) -> Raw {
+        Raw(Bytes::copy_from_slice(&self.0))
+    }
+
+    pub fn kind(&self) -> Kind {
+        match self.0.first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'-' | b'0'..=b'9') => Kind::Number,
+            _ => Kind::Null,
+        }
+    }
+
+    /// Returns the decoded text of a string.
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        (self.kind() == Kind::String).then(|| unquote(&self.0))
+    }
+
+    pub fn u64(&self) -> Option<u64> {
+        (self.kind() == Kind::Number).then(|| self.as_str().parse().ok()).flatten()
+    }
+
+    pub fn bool(&self) -> Option<bool> {
+        match self.as_bytes() {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        }
+    }
+
+    pub fn object(&self) -> Option<RawObject> {
+        RawObject::parse(self)
+    }
+
+    /// Returns the elements of an array, as slices of it.
+    pub fn elements(&self) -> Option<Vec<Raw>> {
+        if self.kind() != Kind::Array {
+            return None;
+        }
+        let mut cursor = Cursor::new(&self.0);
+        let mut elements = Vec::new();
+        cursor.enter().ok()?;
+        while cursor.next_element(elements.is_empty()).ok()? {
+            if elements.len() == MAX_ITEMS {
+                return None;
+            }
+            let start = cursor.at();
+            cursor.value().ok()?;
+            elements.push(self.slice(start..cursor.at()));
+        }
+        Some(elements)
+    }
+
+    /// Returns a member of an object, the first of that name. For several members take [`Raw::object`].
+    pub fn get(&self, key: &str) -> Option<Raw> {
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let mut cursor = Cursor::new(&self.0);
+        cursor.enter().ok()?;
+        let mut first = true;
+        while let Some(quoted) = cursor.next_key(first).ok()? {
+            first = false;
+            let start = cursor.at();
+            cursor.value().ok()?;
+            if *unquote_bytes(cursor.slice(quoted)) == *key.as_bytes() {
+                return Some(self.slice(start..cursor.at()));
+            }
+        }
+        None
+    }
+
+    pub fn path(&self, keys: &[&str]) -> Option<Raw> {
+        keys.iter().try_fold(self.clone(), |value, key| value.get(key))
+    }
+
+    fn slice(&self, range: Range<usize>) -> Raw {
+        Raw(self.0.slice(range))
+    }
+}
+
+/// Decodes a valid JSON string given with its quotes; copies only if it has escapes.
+fn unquote(quoted: &[u8]) -> Cow<'_, str> {
+    match unquote_bytes(quoted) {
+        Cow::Borrowed(text) => Cow::Borrowed(std::str::from_utf8(text).unwrap_or_default()),
+        Cow::Owned(text) => Cow::Owned(String::from_utf8(text).unwrap_or_default()),
+    }
+}
+
+/// Decodes likewise, for comparing: the encoding is not checked again.
+#[inline]
+pub(crate) fn unquote_bytes(quoted: &[u8]) -> Cow<'_, [u8]> {
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    if inner.contains(&b'\\') {
+        let text: String = serde_json::from_slice(quoted).unwrap_or_default();
+        Cow::Owned(text.into_bytes())
+    } else {
+        Cow::Borrowed(inner)
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.as_str();
+        match text.char_indices().nth(200) {
+            None => f.write_str(text),
+            Some((cut, _)) => write!(f, "{}…", text.get(..cut).unwrap_or_default()),
+        }
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,223 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Kind, MAX_ITEMS, Raw, unquote, unquote_bytes};
+use crate::scan::Cursor;
+
+/// An object whose members keep their order and their bytes.
+///
+/// Edits are spliced into the original text when it is written: what was not edited stays byte for byte,
+/// whitespace included, and an unedited object is the very same bytes.
+#[derive(Debug, Clone)]
+pub struct RawObject {
+    text: Bytes,
+    /// The original ones first, then the added.
+    members: Vec<Member>,
+    edited: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Member {
+    Original { key: Range<usize>, value: Range<usize>, edit: Edit },
+    Added { key: Raw, value: Raw },
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    None,
+    Set(Raw),
+    Removed,
+}
+
+impl Default for RawObject {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RawObject {
+    pub fn new() -> Self {
+        Self { text: Bytes::from_static(b"{}"), members: Vec::new(), edited: false }
+    }
+
+    pub(super) fn parse(raw: &Raw) -> Option<Self> {
+        if raw.kind() != Kind::Object {
+            return None;
+        }
+        let mut cursor = Cursor::new(&raw.0);
+        let mut members = Vec::new();
+        cursor.enter().ok()?;
+        while let Some(key) = cursor.next_key(members.is_empty()).ok()? {
+            if members.len() == MAX_ITEMS {
+                return None;
+            }
+            let start = cursor.at();
+            cursor.value().ok()?;
+            members.push(Member::Original { key, value: start..cursor.at(), edit: Edit::None });
+        }
+        Some(Self { text: raw.bytes(), members, edited: false })
+    }
+
+    /// Returns the first member of that name; keys compare decoded, in exact case.
+    pub fn get(&self, key: &str) -> Option<Raw> {
+        self.living().find(|member| self.is_named(member, key)).map(|member| self.value(member))
+    }
+
+    pub fn contains(&self, key: &str) -> bool {
+        self.living().any(|member| self.is_named(member, key))
+    }
+
+    /// Replaces the member of that name where it stands, or appends one. Others of that name go.
+    pub fn set(&mut self, key: &str, new: Raw) {
+        self.edited = true;
+        match self.keep_first(key).and_then(|index| self.members.get_mut(index)) {
+            Some(Member::Original { edit, .. }) => *edit = Edit::Set(new),
+            Some(Member::Added { value, .. }) => *value = new,
+            None => self.members.push(Member::Added { key: Raw::string(key), value: new }),
+        }
+    }
+
+    pub fn remove(&mut self, key: &str) {
+        let Some(index) = self.keep_first(key) else { return };
+        self.edited = true;
+        self.drop_member(index);
+    }
+
+    pub fn len(&self) -> usize {
+        self.living().count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.living().next().is_none()
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.living().map(|member| self.key(member))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Raw)> {
+        self.living().map(|member| (self.key(member), self.value(member)))
+    }
+
+    /// Returns a key that occurs twice.
+    pub fn duplicate(&self) -> Option<Cow<'_, str>> {
+        let mut seen = HashSet::with_capacity(self.members.len());
+        self.keys().find(|key| !seen.insert(key.clone()))
+    }
+
+    pub fn into_raw(self) -> Raw {
+        if self.edited { Raw::trusted(self.splice()) } else { Raw(self.text) }
+    }
+
+    /// A member brings along what stood between it and the one before; the first brings nothing.
+    fn splice(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(self.text.len() + self.new_bytes());
+        let mut end = match self.members.first() {
+            Some(Member::Original { key, .. }) => key.start,
+            _ => 1,
+        };
+        out.extend_from_slice(self.slice(0..end));
+        let mut first = true;
+        for member in &self.members {
+            let gap = match member {
+                Member::Original { key, value, .. } => {
+                    self.slice(std::mem::replace(&mut end, value.end)..key.start)
+                }
+                Member::Added { .. } => b",",
+            };
+            if !member.lives() {
+                continue;
+            }
+            if !first {
+                out.extend_from_slice(gap);
+            }
+            first = false;
+            self.write(member, &mut out);
+        }
+        out.extend_from_slice(self.slice(end..self.text.len()));
+        out.freeze()
+    }
+
+    fn write(&self, member: &Member, out: &mut BytesMut) {
+        match member {
+            Member::Original { key, value, edit: Edit::Set(new) } => {
+                out.extend_from_slice(self.slice(key.start..value.start));
+                out.extend_from_slice(new.as_bytes());
+            }
+            Member::Original { key, value, .. } => out.extend_from_slice(self.slice(key.start..value.end)),
+            Member::Added { key, value } => {
+                out.extend_from_slice(key.as_bytes());
+                out.extend_from_slice(b":");
+                out.extend_from_slice(value.as_bytes());
+            }
+        }
+    }
+
+    fn new_bytes(&self) -> usize {
+        let size = |member: &Member| match member {
+            Member::Original { edit: Edit::Set(new), .. } => new.0.len(),
+            Member::Original { .. } => 0,
+            Member::Added { key, value } => key.0.len() + value.0.len() + 2,
+        };
+        self.members.iter().map(size).sum()
+    }
+
+    /// Returns the index of the first member of that name and drops the others.
+    fn keep_first(&mut self, key: &str) -> Option<usize> {
+        let named = |index: &usize| {
+            self.members.get(*index).is_some_and(|member| member.lives() && self.is_named(member, key))
+        };
+        let mut found = (0..self.members.len()).filter(named);
+        let first = found.next()?;
+        let others: Vec<usize> = found.collect();
+        others.into_iter().rev().for_each(|index| self.drop_member(index));
+        Some(first)
+    }
+
+    fn drop_member(&mut self, index: usize) {
+        match self.members.get_mut(index) {
+            Some(Member::Original { edit, .. }) => *edit = Edit::Removed,
+            Some(Member::Added { .. }) => drop(self.members.remove(index)),
+            None => {}
+        }
+    }
+
+    fn living(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.lives())
+    }
+
+    fn is_named(&self, member: &Member, key: &str) -> bool {
+        *unquote_bytes(self.quoted_key(member)) == *key.as_bytes()
+    }
+
+    fn key<'a>(&'a self, member: &'a Member) -> Cow<'a, str> {
+        unquote(self.quoted_key(member))
+    }
+
+    fn quoted_key<'a>(&'a self, member: &'a Member) -> &'a [u8] {
+        match member {
+            Member::Original { key, .. } => self.slice(key.clone()),
+            Member::Added { key, .. } => key.as_bytes(),
+        }
+    }
+
+    fn value(&self, member: &Member) -> Raw {
+        match member {
+            Member::Original { edit: Edit::Set(value), .. } | Member::Added { value, .. } => value.clone(),
+            Member::Original { value, .. } => Raw(self.text.slice(value.clone())),
+        }
+    }
+
+    fn slice(&self, range: Range<usize>) -> &[u8] {
+        self.text.get(range).unwrap_or_default()
+    }
+}
+
+impl Member {
+    fn lives(&self) -> bool {
+        !matches!(self, Member::Original { edit: Edit::Removed, .. })
+    }
+}

@@ -1,0 +1,7 @@
+//! A legacy MCP server on stdio that misbehaves as told; see `manifold_testkit::fake` for what it can be told.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    manifold_testkit::fake::main()
+}

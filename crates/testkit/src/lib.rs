@@ -1,0 +1,13 @@
+//! Fake servers, scripted clients and fixtures for Manifold's tests; only ever a dev-dependency.
+//!
+//! Everything here is synchronous and fails by panicking: a broken fixture should end its test at once.
+#![expect(clippy::expect_used, reason = "a test kit reports its failures by panicking")]
+
+pub mod client;
+pub mod fake;
+pub mod processes;
+pub mod sandbox;
+
+pub use client::{Client, Framing};
+pub use processes::{alive, processes_with_marker, until};
+pub use sandbox::{Sandbox, bin, fake};

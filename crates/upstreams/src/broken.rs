@@ -1,0 +1,81 @@
+//! A server that cannot work as configured: it offers nothing and tells every caller why.
+
+use std::sync::Arc;
+
+use manifold_config::{Server, ServerFault};
+use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Upstream};
+use manifold_protocol::{Call, Fault, Raw};
+use tokio::time::Instant;
+
+pub(crate) struct Broken {
+    fault: Fault,
+    phase: Phase,
+    since: Instant,
+}
+
+impl Broken {
+    /// Returns the stand-in for a server that is disabled or faulty, `None` for one that can work.
+    pub(crate) fn of(server: &Server) -> Option<Self> {
+        let id = || server.key.id.clone();
+        let (fault, phase) = if !server.enabled {
+            let reason = "it is disabled in the config".to_owned();
+            (Fault::NotRunning { server: id(), reason }, Phase::Stopped)
+        } else {
+            let fault = match server.fault.clone()? {
+                ServerFault::MissingVariable { variable, credential: true } => {
+                    Fault::Authentication { server: id(), variable }
+                }
+                ServerFault::MissingVariable { variable, credential: false } => {
+                    let reason = format!("the variable {variable} is not set; set it or give it a default");
+                    Fault::FailedToStart { server: id(), reason }
+                }
+                ServerFault::NoSuchProgram { command, hint } => {
+                    Fault::FailedToStart { server: id(), reason: format!("no such program `{command}`; {hint}") }
+                }
+                ServerFault::BadEntry { why } => Fault::FailedToStart { server: id(), reason: why },
+            };
+            (fault.clone(), Phase::Failed(fault))
+        };
+        Some(Self { fault, phase, since: Instant::now() })
+    }
+
+    /// Returns the stand-in for a kind of server this build cannot reach.
+    pub(crate) fn unsupported(server: &Server, what: &str) -> Self {
+        let reason = format!("{what} are not supported by this version");
+        let fault = Fault::FailedToStart { server: server.key.id.clone(), reason };
+        Self { phase: Phase::Failed(fault.clone()), fault, since: Instant::now() }
+    }
+}
+
+impl Upstream for Broken {
+    fn send(&self, _call: Call, exchange: Exchange) {
+        exchange.fail(self.fault.clone());
+    }
+
+    fn notify(&self, _method: &'static str, _params: Option<Raw>) {}
+
+    fn listing(&self) -> Option<Arc<Listing>> {
+        None
+    }
+
+    fn status(&self) -> Status {
+        Status { phase: self.phase.clone(), pid: None, since: self.since }
+    }
+
+    fn logs(&self, _lines: usize) -> Vec<String> {
+        vec![self.fault.message()]
+    }
+
+    fn discover(&self) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
+        let answer = if order == Order::Stop { Ok(()) } else { Err(self.fault.clone()) };
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn close(&self) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,135 @@
+//! Servers inside the gateway: the manager tools and `time`. They are always ready and cost nothing.
+
+mod manager;
+mod time;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use manifold_engine::{BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_protocol::{Call, Fault, Method, Raw, RawObject, Reply};
+use tokio::time::Instant;
+
+/// What a built-in server does; tools are all it has.
+trait Toolbox: Send + Sync {
+    /// Each tool as the JSON object that describes it.
+    fn tools(&self) -> Vec<Raw>;
+
+    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Reply>;
+}
+
+/// A built-in server as an upstream.
+pub(crate) struct Builtin {
+    id: String,
+    toolbox: Arc<dyn Toolbox>,
+    listing: Arc<Listing>,
+    stopped: AtomicBool,
+    since: Instant,
+    tasks: Tasks,
+    /// Whom to tell when an operator stops or starts it; the manager itself cannot be stopped.
+    told: Option<(manifold_config::ServerKey, Arc<dyn Host>)>,
+}
+
+/// Makes the upstream of the manager tools.
+pub fn manager(control: Control, tasks: Tasks) -> Arc<dyn Upstream> {
+    Arc::new(Builtin::new("manager".to_owned(), Arc::new(manager::Manager::new(control)), tasks, None))
+}
+
+/// Makes the `time` server.
+pub(crate) fn time(key: manifold_config::ServerKey, host: Arc<dyn Host>, tasks: Tasks) -> Arc<dyn Upstream> {
+    Arc::new(Builtin::new(key.id.clone(), Arc::new(time::Time), tasks, Some((key, host))))
+}
+
+impl Builtin {
+    fn new(
+        id: String,
+        toolbox: Arc<dyn Toolbox>,
+        tasks: Tasks,
+        told: Option<(manifold_config::ServerKey, Arc<dyn Host>)>,
+    ) -> Self {
+        let named = |raw: Raw| Some(Item { label: raw.get("name")?.to_text()?.into_owned(), raw });
+        let listing = Listing {
+            tools: toolbox.tools().into_iter().filter_map(named).collect(),
+            capabilities: Some(Raw::from_static(r#"{"tools":{}}"#)),
+            ..Listing::default()
+        };
+        let stopped = AtomicBool::new(false);
+        Self { id, toolbox, listing: Arc::new(listing), stopped, since: Instant::now(), tasks, told }
+    }
+
+    fn set_stopped(&self, stopped: bool) {
+        if let Some((key, host)) = &self.told
+            && self.stopped.swap(stopped, Ordering::Relaxed) != stopped
+        {
+            host.listing_changed(key);
+        }
+    }
+}
+
+impl Upstream for Builtin {
+    fn send(&self, call: Call, exchange: Exchange) {
+        if self.stopped.load(Ordering::Relaxed) {
+            let reason = "it was stopped; use the servers_start tool to start it".to_owned();
+            return exchange.fail(Fault::NotRunning { server: self.id.clone(), reason });
+        }
+        let tool = call.text_param("name").unwrap_or_default();
+        if call.method != Method::ToolsCall {
+            return exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned()));
+        }
+        if !self.listing.tools.iter().any(|item| item.label == tool) {
+            return exchange.fail(Fault::UnknownToolOf { server: self.id.clone(), tool });
+        }
+        let work = self.toolbox.call(&tool, call.params.as_ref().and_then(|params| params.get("arguments")));
+        self.tasks.spawn(async move { exchange.finish(work.await) });
+    }
+
+    fn notify(&self, _method: &'static str, _params: Option<Raw>) {}
+
+    fn listing(&self) -> Option<Arc<Listing>> {
+        (!self.stopped.load(Ordering::Relaxed)).then(|| Arc::clone(&self.listing))
+    }
+
+    fn status(&self) -> Status {
+        let phase = if self.stopped.load(Ordering::Relaxed) { Phase::Stopped } else { Phase::Ready };
+        Status { phase, pid: None, since: self.since }
+    }
+
+    fn logs(&self, _lines: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn discover(&self) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
+        self.set_stopped(order == Order::Stop);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn close(&self) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Writes a tool result of one text block.
+fn text_result(text: &str, structured: Option<Raw>, is_error: bool) -> Raw {
+    let mut block = RawObject::default();
+    block.set("type", Raw::from_static(r#""text""#));
+    block.set("text", Raw::string(text));
+    let block = block.into_raw();
+    let mut result = RawObject::default();
+    result.set("content", Raw::serialize(&[as_json(&block)]));
+    if let Some(structured) = structured {
+        result.set("structuredContent", structured);
+    }
+    if is_error {
+        result.set("isError", Raw::boolean(true));
+    }
+    result.into_raw()
+}
+
+/// Lends our own small JSON to serde as it is.
+fn as_json(raw: &Raw) -> &serde_json::value::RawValue {
+    serde_json::from_str(raw.as_str()).unwrap_or(serde_json::value::RawValue::NULL)
+}

@@ -1,0 +1,46 @@
+//! One keeper of all deadlines of a connection: no timer per call.
+
+use std::sync::Arc;
+
+use manifold_protocol::{Fault, Raw};
+use tokio::time::{Instant, sleep_until};
+
+use super::Connection;
+
+impl Connection {
+    /// Times out calls for as long as the connection lives.
+    pub(crate) async fn keep_deadlines(self: Arc<Self>) {
+        loop {
+            let next = {
+                let table = self.lock();
+                if table.is_closed() {
+                    return;
+                }
+                table.next_deadline.filter(|_| table.paused_at.is_none())
+            };
+            match next {
+                None => self.sooner.notified().await,
+                Some(deadline) => tokio::select! {
+                    () = self.sooner.notified() => continue,
+                    () = sleep_until(deadline) => {}
+                },
+            }
+            self.expire();
+        }
+    }
+
+    fn expire(&self) {
+        let due = {
+            let mut table = self.lock();
+            let due = table.due(Instant::now());
+            self.fill(&mut table);
+            due
+        };
+        for (id, pending) in due {
+            self.tell_cancelled(id, Some(Raw::from_static(r#""timed out""#)));
+            let tool = pending.exchange.target().and_then(|target| target.tool.clone());
+            let server = self.id().to_owned();
+            pending.exchange.fail(Fault::TimedOut { server, tool, after: pending.timeout });
+        }
+    }
+}

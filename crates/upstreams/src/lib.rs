@@ -1,0 +1,59 @@
+//! The ways to reach a server.
+
+mod broken;
+mod builtin;
+mod connection;
+mod listing;
+mod logs;
+pub mod process;
+mod stdio;
+mod supervisor;
+
+use std::sync::Arc;
+
+use manifold_config::{Builtin, ProcessDialect, Server, Transport};
+use manifold_engine::{Connector, Host, Tasks, Upstream};
+
+pub use builtin::manager;
+use process::ProcessHost;
+
+/// Makes upstreams for every kind of server we can reach.
+pub struct Upstreams {
+    processes: ProcessHost,
+    tasks: Tasks,
+    /// The longest message a server may send (`limits.messageBytes`).
+    limit_bytes: usize,
+}
+
+impl Upstreams {
+    /// Starts what all upstreams share. No process is started before a server needs one.
+    pub fn new(tasks: Tasks, limit_bytes: usize) -> Self {
+        let (processes, owner) = ProcessHost::new();
+        tasks.spawn_background(owner);
+        Self { processes, tasks, limit_bytes }
+    }
+}
+
+impl Connector for Upstreams {
+    fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream> {
+        if let Some(broken) = broken::Broken::of(server) {
+            return Arc::new(broken);
+        }
+        match &server.transport {
+            Transport::Builtin(Builtin::Time) => builtin::time(server.key.clone(), host, self.tasks.clone()),
+            Transport::Process(spec) if spec.dialect == ProcessDialect::Mcp => {
+                let launch = stdio::Launch {
+                    server: Arc::clone(server),
+                    spec: spec.clone(),
+                    processes: self.processes.clone(),
+                    host,
+                    logs: Arc::default(),
+                    limit_bytes: self.limit_bytes,
+                };
+                supervisor::Supervised::new(launch, &self.tasks)
+            }
+            Transport::Process(_) => Arc::new(broken::Broken::unsupported(server, "LiteMCP servers")),
+            Transport::Remote(_) => Arc::new(broken::Broken::unsupported(server, "remote servers")),
+        }
+    }
+}

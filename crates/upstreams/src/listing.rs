@@ -1,0 +1,139 @@
+//! Reading all a server offers, page after page, and reading it again when the server says it changed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_engine::{Item, Listing};
+use manifold_protocol::dialect::legacy::InitializeResult;
+use manifold_protocol::{Failure, Kind, Raw, RawObject};
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::connection::Connection;
+
+/// How long all lists of a server may take together.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A cursor may lead in circles without ever repeating (F13).
+const MAX_PAGES: usize = 1000;
+const MAX_ITEMS: usize = 100_000;
+/// Pages are read for no longer than this once the first has come.
+const MAX_PAGING: Duration = Duration::from_secs(5);
+
+/// Reads every list the server declares.
+pub(crate) async fn read_all(connection: &Arc<Connection>, said: &InitializeResult) -> Result<Listing, Failure> {
+    let mut listing = Listing {
+        instructions: said.instructions.clone(),
+        capabilities: Some(said.capabilities.detached()),
+        ..Listing::default()
+    };
+    // A server that declares nothing at all most likely forgot to.
+    let silent = said.capabilities.object().is_none_or(|capabilities| capabilities.is_empty());
+    for kind in Kind::ALL {
+        if listing.declares(capability(kind)) || (silent && kind == Kind::Tools) {
+            *listing.items_mut(kind) = read(connection, kind).await?;
+        }
+    }
+    Ok(listing)
+}
+
+/// Reads one list to its end.
+pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Vec<Item>, Failure> {
+    let mut items = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor: Option<Raw> = None;
+    let mut paging_ends = None;
+    for page in 0.. {
+        let params = cursor.as_ref().map(|cursor| {
+            let mut params = RawObject::default();
+            params.set("cursor", cursor.clone());
+            params.into_raw()
+        });
+        let result = match connection.request(kind.list_method(), params, PATIENCE).await {
+            Ok(result) => result,
+            // Declared, yet not there: nothing of this kind.
+            Err(Failure::Peer(error)) if error.get("code").is_some_and(|code| code.as_str() == "-32601") => break,
+            Err(failure) => return Err(failure),
+        };
+        let found = result.get(kind.member()).and_then(|list| list.elements()).unwrap_or_default();
+        items.extend(found.iter().filter_map(|raw| item(connection.id(), kind, raw)));
+        // An empty string is a cursor like any other; only its absence ends the list.
+        let next = result.get("nextCursor").filter(|next| next.kind() == manifold_protocol::raw::Kind::String);
+        let Some(next) = next else { break };
+        let ends = *paging_ends.get_or_insert_with(|| Instant::now() + MAX_PAGING);
+        let endless = page + 1 >= MAX_PAGES || items.len() >= MAX_ITEMS || Instant::now() >= ends;
+        if endless || !seen.insert(next.clone()) {
+            warn!(server = connection.id(), list = kind.member(), pages = page + 1, "the list does not end; cut here");
+            break;
+        }
+        cursor = Some(next.detached());
+    }
+    Ok(items)
+}
+
+/// Takes one item; a broken one is left out, the others stay.
+fn item(server: &str, kind: Kind, raw: &Raw) -> Option<Item> {
+    let label = raw.get(kind.label());
+    let Some(label) = label.as_ref().and_then(|label| label.to_text()) else {
+        warn!(server, list = kind.member(), "an entry without `{}` is left out", kind.label());
+        return None;
+    };
+    Some(Item { label: label.into_owned(), raw: raw.detached() })
+}
+
+fn capability(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tools => "tools",
+        Kind::Resources | Kind::Templates => "resources",
+        Kind::Prompts => "prompts",
+    }
+}
+
+/// The least time between two readings of a list that keeps changing (F9).
+const BREATH: Duration = Duration::from_millis(250);
+/// Changes that come together are read together.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Keeps the listing up to date for as long as it is polled; `publish` takes each new one.
+pub(crate) async fn follow(
+    connection: Arc<Connection>,
+    said: InitializeResult,
+    publish: impl Fn(Result<Arc<Listing>, Failure>),
+) {
+    let mut current = first(&connection, &said, &publish).await;
+    loop {
+        connection.stale.marked.notified().await;
+        // More marks may come while we wait; they are taken together.
+        tokio::time::sleep(SETTLE).await;
+        let mut kinds = connection.stale.take();
+        let Some(known) = &current else {
+            current = first(&connection, &said, &publish).await;
+            continue;
+        };
+        let mut next = (**known).clone();
+        kinds.sort_unstable();
+        for kind in kinds {
+            match read(&connection, kind).await {
+                Ok(items) => *next.items_mut(kind) = items,
+                Err(failure) => {
+                    warn!(server = connection.id(), list = kind.member(), ?failure, "reading a changed list failed");
+                }
+            }
+        }
+        let next = Arc::new(next);
+        current = Some(Arc::clone(&next));
+        publish(Ok(next));
+        tokio::time::sleep(BREATH).await;
+    }
+}
+
+async fn first(
+    connection: &Arc<Connection>,
+    said: &InitializeResult,
+    publish: &impl Fn(Result<Arc<Listing>, Failure>),
+) -> Option<Arc<Listing>> {
+    let read = read_all(connection, said).await.map(Arc::new);
+    let listing = read.as_ref().ok().cloned();
+    publish(read);
+    listing
+}

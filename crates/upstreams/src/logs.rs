@@ -1,0 +1,81 @@
+//! The last lines a server wrote beside the protocol.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const MAX_LINES: usize = 1000;
+const MAX_LINE_CHARS: usize = 4096;
+
+/// A ring of lines, safe to show: control characters are written out (T27).
+#[derive(Debug, Default)]
+pub(crate) struct LogRing {
+    lines: Mutex<VecDeque<String>>,
+}
+
+impl LogRing {
+    pub(crate) fn push(&self, line: &[u8]) {
+        let text = printable(&String::from_utf8_lossy(line));
+        let mut lines = self.lock();
+        if lines.len() == MAX_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(text);
+    }
+
+    /// Returns the last `count` lines, oldest first.
+    pub(crate) fn last(&self, count: usize) -> Vec<String> {
+        let lines = self.lock();
+        lines.iter().skip(lines.len().saturating_sub(count)).cloned().collect()
+    }
+
+    /// Returns the last few lines as one text for an error message.
+    pub(crate) fn tail(&self) -> Option<String> {
+        let lines = self.last(3);
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        (!lines.is_empty()).then(|| lines.join(" | "))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes out what a terminal would act on: C0, C1 and the characters that turn text around.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(MAX_LINE_CHARS));
+    for (at, c) in text.chars().enumerate() {
+        if at == MAX_LINE_CHARS {
+            shown.push('…');
+            break;
+        }
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if (c.is_control() && c != '\t') || turns {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_keeps_the_last_thousand_lines() {
+        let ring = LogRing::default();
+        for line in 0..1500 {
+            ring.push(format!("line {line}").as_bytes());
+        }
+        assert_eq!(ring.last(2), ["line 1498", "line 1499"]);
+        assert_eq!(ring.last(5000).len(), MAX_LINES);
+        assert_eq!(ring.tail().as_deref(), Some("line 1497 | line 1498 | line 1499"));
+    }
+
+    // T27
+    #[test]
+    fn escape_sequences_are_written_out() {
+        assert_eq!(printable("\u{1b}[31mred\u{202e}x\ty"), "\\u{1b}[31mred\\u{202e}x\ty");
+    }
+}

@@ -1,0 +1,143 @@
+//! The gateway's end of the socket to a keeper.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::sys::socket::{Shutdown, shutdown};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::wire::Report;
+use super::{ExitStatusInfo, ProcessHost, StopGrace};
+
+/// How long we wait for a tree that has been killed. Only a process stuck in the kernel takes as long.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells how and when a server ended. Clones tell the same.
+#[derive(Clone)]
+pub struct ExitWatch(Arc<Link>);
+
+/// Holds the power over a server and its tree; its drop is the end of both.
+pub struct ProcessControl {
+    exit: ExitWatch,
+    /// The guard lives as long as anyone needs it.
+    _host: ProcessHost,
+}
+
+struct Link {
+    stream: UnixStream,
+    end: Mutex<End>,
+}
+
+/// The last report, as far as it has come.
+enum End {
+    Awaited { report: [u8; Report::BYTES], filled: usize },
+    Known(ExitStatusInfo),
+}
+
+impl ExitWatch {
+    /// Waits for the end of the server, and of all that it started.
+    pub async fn wait(&self) -> ExitStatusInfo {
+        loop {
+            if let Some(status) = self.try_get() {
+                return status;
+            }
+            if self.0.stream.readable().await.is_err() {
+                return ExitStatusInfo::Lost;
+            }
+        }
+    }
+
+    /// Returns how the server ended, if it has.
+    pub fn try_get(&self) -> Option<ExitStatusInfo> {
+        let mut end = self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let status = match &mut *end {
+                End::Known(status) => return Some(*status),
+                End::Awaited { report, filled } => match self.0.stream.try_read(&mut report[*filled..]) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                    Ok(0) | Err(_) => ExitStatusInfo::Lost,
+                    Ok(count) if *filled + count < Report::BYTES => {
+                        *filled += count;
+                        continue;
+                    }
+                    Ok(_) => told(*report),
+                },
+            };
+            *end = End::Known(status);
+        }
+    }
+}
+
+impl ProcessControl {
+    pub(super) fn new(stream: UnixStream, host: ProcessHost) -> Self {
+        let end = Mutex::new(End::Awaited { report: [0; Report::BYTES], filled: 0 });
+        Self { exit: ExitWatch(Arc::new(Link { stream, end })), _host: host }
+    }
+
+    /// Returns the watch over the server's end.
+    pub fn exit(&self) -> &ExitWatch {
+        &self.exit
+    }
+
+    /// Sends a signal to the server's process group. A server that has ended hears nothing.
+    pub fn signal(&self, signal: Signal) {
+        // One byte into a socket whose reader does nothing but read: it is never full.
+        let _ = self.exit.0.stream.try_write(&[signal as i32 as u8]);
+    }
+
+    /// Kills the server and everything it started, and waits until all are gone.
+    pub async fn sweep(&self) -> ExitStatusInfo {
+        self.begin_sweep();
+        timeout(SWEEP_PATIENCE, self.exit.wait()).await.unwrap_or(ExitStatusInfo::Lost)
+    }
+
+    /// Ends the server step by step. Its stdin has to be closed already, or the first step is mere waiting.
+    pub async fn stop(&self, grace: StopGrace) -> ExitStatusInfo {
+        if let Ok(status) = timeout(grace.after_close, self.exit.wait()).await {
+            return status;
+        }
+        self.signal(Signal::SIGTERM);
+        if let Ok(status) = timeout(grace.after_term, self.exit.wait()).await {
+            return status;
+        }
+        self.sweep().await
+    }
+
+    /// Closes our half: the keeper kills all, and still can say how it went.
+    fn begin_sweep(&self) {
+        let _ = shutdown(self.exit.0.stream.as_raw_fd(), Shutdown::Write);
+    }
+}
+
+impl Drop for ProcessControl {
+    fn drop(&mut self) {
+        self.begin_sweep();
+    }
+}
+
+impl fmt::Debug for ExitWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ExitWatch").field(&self.try_get()).finish()
+    }
+}
+
+impl fmt::Debug for ProcessControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessControl").field("exit", &self.exit).finish_non_exhaustive()
+    }
+}
+
+fn told(report: [u8; Report::BYTES]) -> ExitStatusInfo {
+    let (status, swept) = match Report::decode(report) {
+        Some(Report::Exited { code, swept }) => (ExitStatusInfo::Code(code), swept),
+        Some(Report::Killed { signal, swept }) => (ExitStatusInfo::Signal(signal), swept),
+        _ => (ExitStatusInfo::Lost, 0),
+    };
+    tracing::debug!(%status, swept, "server ended");
+    status
+}

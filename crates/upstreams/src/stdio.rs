@@ -1,0 +1,278 @@
+//! A server that is a local process: its pipes, its handshake, its end.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use manifold_config::{InheritEnv, ProcessSpec, Server};
+use manifold_engine::Host;
+use manifold_protocol::dialect::legacy::{self, InitializeResult};
+use manifold_protocol::framing::LineDecoder;
+use manifold_protocol::{Failure, Fault, Method, Raw, RawObject, Revision, notification};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use tracing::warn;
+
+use crate::connection::Connection;
+use crate::logs::LogRing;
+use crate::process::{ExitStatusInfo, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace};
+
+/// Decision 17: stdin closed, half a second, SIGTERM, a second, SIGKILL.
+const GRACE: StopGrace =
+    StopGrace { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) };
+/// How long a server may leave what we wrote unread before it is taken for dead.
+const WRITE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What it takes to start a server.
+pub(crate) struct Launch {
+    pub(crate) server: Arc<Server>,
+    pub(crate) spec: ProcessSpec,
+    pub(crate) processes: ProcessHost,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) logs: Arc<LogRing>,
+    pub(crate) limit_bytes: usize,
+}
+
+/// A server that has shaken hands. Dropping it kills the whole process tree.
+pub(crate) struct Running {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) said: InitializeResult,
+    pub(crate) pid: u32,
+    control: ProcessControl,
+    /// Reads what the server writes, to its end.
+    readers: JoinSet<()>,
+    /// Writer and deadlines; dropped with the server.
+    _others: JoinSet<()>,
+    logs: Arc<LogRing>,
+}
+
+impl Launch {
+    /// Starts the process and shakes hands, within the server's start timeout.
+    pub(crate) async fn establish(&self) -> Result<Running, Fault> {
+        let deadline = Instant::now() + self.server.start_timeout;
+        let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
+            Ok(Ok(process)) => process,
+            Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
+            Err(_) => return Err(self.failed("the system did not start it in time".to_owned())),
+        };
+        let connection =
+            Connection::new(Arc::clone(&self.server), Arc::clone(&self.host), Arc::clone(&self.logs), self.limit_bytes);
+        let ServerProcess { pid, stdin, stdout, stderr, exit, control, .. } = process;
+        let mut readers = JoinSet::new();
+        readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
+        readers.spawn(read_log(Arc::clone(&self.logs), stderr));
+        let mut others = JoinSet::new();
+        others.spawn(write_messages(Arc::clone(&connection), stdin));
+        others.spawn(Arc::clone(&connection).keep_deadlines());
+
+        let said = tokio::select! {
+            said = self.handshake(&connection) => said,
+            status = exit.wait() => {
+                read_out(&mut readers).await;
+                connection.close("it ended during the handshake");
+                Err(self.failed(format!("it ended during the handshake {}", ending(status, &self.logs))))
+            }
+        };
+        let mut running = Running {
+            connection,
+            said: InitializeResult { revision: String::new(), capabilities: Raw::null(), instructions: None },
+            pid,
+            control,
+            readers,
+            _others: others,
+            logs: Arc::clone(&self.logs),
+        };
+        match said {
+            Ok(said) => {
+                running.said = said;
+                Ok(running)
+            }
+            Err(fault) => {
+                running.stop().await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn handshake(&self, connection: &Arc<Connection>) -> Result<InitializeResult, Fault> {
+        let facts = self.host.client_facts();
+        let params = legacy::initialize_params(Revision::LATEST, &facts.capabilities, &facts.info);
+        let patience = self.server.start_timeout;
+        let result = match connection.request(Method::Initialize, Some(params), patience).await {
+            Ok(result) => result,
+            Err(Failure::Peer(error)) => {
+                return Err(self.failed(format!("it refused the handshake: {}", error.as_str())));
+            }
+            Err(Failure::Fault(Fault::TimedOut { .. })) => {
+                let log = self.logs.tail().map(|tail| format!("; its log: {tail}")).unwrap_or_default();
+                let waited = patience.as_millis();
+                return Err(self.failed(format!("no answer to the handshake within {waited} ms{log}")));
+            }
+            Err(Failure::Fault(fault)) => return Err(self.failed(fault.message())),
+        };
+        let Some(said) = legacy::read_initialize_result(&result) else {
+            return Err(self.failed("its answer to the handshake has no protocolVersion".to_owned()));
+        };
+        if Revision::parse(&said.revision).is_none() {
+            warn!(server = %self.server.key.id, revision = %said.revision, "the server speaks a revision we do not know");
+        }
+        connection.forget_handshake();
+        connection.notify(notification::INITIALIZED, None);
+        self.repeat_standing(connection, &said);
+        Ok(said)
+    }
+
+    /// Tells a new process what its predecessor was told: the log level and the subscriptions.
+    fn repeat_standing(&self, connection: &Arc<Connection>, said: &InitializeResult) {
+        let standing = self.host.standing(&self.server.key);
+        let mut orders: Vec<(Method, Raw)> = Vec::new();
+        if let Some(level) = standing.log_level.filter(|_| said.capabilities.get("logging").is_some()) {
+            orders.push((Method::SetLevel, level));
+        }
+        for uri in standing.subscriptions {
+            let mut params = RawObject::default();
+            params.set("uri", Raw::string(&uri));
+            orders.push((Method::ResourcesSubscribe, params.into_raw()));
+        }
+        for (method, params) in orders {
+            connection.order(method, params);
+        }
+    }
+
+    /// Puts command line and environment together (decision 30).
+    fn command(&self) -> SpawnCommand {
+        let inherits = |name: &OsString| {
+            let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
+            match &self.spec.inherit_env {
+                InheritEnv::All => !name.starts_with("MANIFOLD_"),
+                InheritEnv::None => BASICS.contains(&name),
+                InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
+            }
+        };
+        let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| inherits(name) && !self.spec.env.keys().any(|own| name == own.as_str()))
+            .collect();
+        env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
+        SpawnCommand {
+            program: self.spec.command.clone().into(),
+            args: self.spec.args.iter().map(OsString::from).collect(),
+            env,
+            cwd: self.spec.cwd.clone(),
+        }
+    }
+
+    fn failed(&self, reason: String) -> Fault {
+        Fault::FailedToStart { server: self.server.key.id.clone(), reason }
+    }
+}
+
+/// What a program needs to run at all; no secrets.
+const BASICS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+impl Running {
+    /// Waits for the server's end and says how it came.
+    pub(crate) async fn ended(&mut self) -> (ExitStatusInfo, String) {
+        let status = tokio::select! {
+            status = self.control.exit().wait() => status,
+            // A server that can say nothing any more is of no use, even if it lives on.
+            () = self.connection.silent() => self.control.stop(GRACE).await,
+        };
+        read_out(&mut self.readers).await;
+        (status, ending(status, &self.logs))
+    }
+
+    /// Ends the server step by step, its whole tree with it.
+    pub(crate) async fn stop(mut self) {
+        self.connection.outbox.close();
+        self.control.stop(GRACE).await;
+        read_out(&mut self.readers).await;
+    }
+}
+
+/// Takes what a dead server left in its pipes: last answers, last words. Its tree is gone by then, so they end.
+async fn read_out(readers: &mut JoinSet<()>) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while let Ok(Some(_)) = timeout_at(deadline, readers.join_next()).await {}
+}
+
+fn ending(status: ExitStatusInfo, logs: &LogRing) -> String {
+    let how = match status {
+        ExitStatusInfo::Code(code) => format!("with exit code {code}"),
+        ExitStatusInfo::Signal(signal) => format!("by signal {signal}"),
+        ExitStatusInfo::Lost => "for unknown reasons".to_owned(),
+    };
+    match logs.tail() {
+        Some(tail) => format!("{how}; its log: {tail}"),
+        None => how,
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
+async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, limit_bytes: usize) {
+    let mut lines = LineDecoder::new(limit_bytes);
+    loop {
+        match stdout.read_buf(lines.buffer()).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {
+                while let Some(line) = lines.next() {
+                    connection.receive(line);
+                }
+            }
+        }
+    }
+    if let Some(line) = lines.finish() {
+        connection.receive(line);
+    }
+    connection.fall_silent();
+}
+
+async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
+    let mut batch: Vec<Bytes> = Vec::new();
+    while connection.outbox.take(&mut batch).await {
+        for message in batch.drain(..) {
+            let deadline = Instant::now() + WRITE_PATIENCE;
+            let whole = async {
+                stdin.write_all(&message).await?;
+                stdin.write_all(b"\n").await
+            };
+            match timeout_at(deadline, whole).await {
+                Ok(Ok(())) => connection.outbox.written(message.len()),
+                Ok(Err(_)) | Err(_) => return connection.outbox.abandon(),
+            }
+        }
+    }
+}
+
+async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
+    let mut lines = LineDecoder::new(64 << 10);
+    let push = |line| match line {
+        manifold_protocol::framing::Line::Whole(bytes) => logs.push(&bytes),
+        manifold_protocol::framing::Line::TooLong { head, .. } => logs.push(&head),
+    };
+    loop {
+        match stderr.read_buf(lines.buffer()).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {
+                while let Some(line) = lines.next() {
+                    push(line);
+                }
+            }
+        }
+    }
+    if let Some(line) = lines.finish() {
+        push(line);
+    }
+}

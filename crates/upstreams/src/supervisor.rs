@@ -1,0 +1,469 @@
+//! The life of one server: asleep, starting, ready, resting after a failure, stopped. One task owns the state;
+//! others hold a handle to ask and a snapshot to look.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use manifold_config::ServerStart;
+use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_protocol::{Call, Fault, Raw};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tracing::{debug, info, warn};
+
+use crate::connection::Connection;
+use crate::listing;
+use crate::logs::LogRing;
+use crate::process::ExitStatusInfo;
+use crate::stdio::{Launch, Running};
+
+/// Calls that may wait for a server to start.
+const MAILBOX: usize = 4096;
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// The handle to a supervised server.
+pub(crate) struct Supervised {
+    shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Command>,
+}
+
+/// What others may look at without asking.
+struct Shared {
+    id: String,
+    /// Set while calls can go straight out.
+    ready: ArcSwapOption<Connection>,
+    listing: ArcSwapOption<Listing>,
+    status: Mutex<Status>,
+    logs: Arc<LogRing>,
+}
+
+enum Command {
+    Call(Call, Exchange),
+    Discover(oneshot::Sender<()>),
+    Order(Order, oneshot::Sender<Result<(), Fault>>),
+    Close(oneshot::Sender<()>),
+    /// The first reading of the lists is over, well or badly.
+    Listed,
+}
+
+impl Supervised {
+    /// Makes the server's handle and starts its supervisor; the server itself sleeps.
+    pub(crate) fn new(launch: Launch, tasks: &Tasks) -> Arc<Self> {
+        let (mailbox, commands) = mpsc::channel(MAILBOX);
+        let shared = Arc::new(Shared {
+            id: launch.server.key.id.clone(),
+            ready: ArcSwapOption::empty(),
+            listing: ArcSwapOption::empty(),
+            status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
+            logs: Arc::clone(&launch.logs),
+        });
+        let supervisor = Supervisor {
+            shared: Arc::clone(&shared),
+            launch,
+            commands,
+            mailbox: mailbox.downgrade(),
+            waiting: Vec::new(),
+            discovering: Vec::new(),
+            ordering: Vec::new(),
+            failures: 0,
+        };
+        tasks.spawn(supervisor.live());
+        Arc::new(Self { shared, mailbox })
+    }
+
+    fn ask<T: Send + 'static>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> BoxFuture<Option<T>> {
+        let (sender, answer) = oneshot::channel();
+        let (mailbox, command) = (self.mailbox.clone(), command(sender));
+        Box::pin(async move {
+            mailbox.send(command).await.ok()?;
+            answer.await.ok()
+        })
+    }
+}
+
+impl Upstream for Supervised {
+    fn send(&self, call: Call, exchange: Exchange) {
+        let unsent = match &*self.shared.ready.load() {
+            Some(connection) => match connection.send(call, exchange) {
+                Ok(()) => return,
+                Err(unsent) => unsent,
+            },
+            None => (call, exchange),
+        };
+        if let Err(refused) = self.mailbox.try_send(Command::Call(unsent.0, unsent.1)) {
+            let reason = match refused {
+                mpsc::error::TrySendError::Full(_) => "too many calls are waiting for it to start",
+                mpsc::error::TrySendError::Closed(_) => "the gateway is shutting down",
+            };
+            if let Command::Call(_, exchange) = refused.into_inner() {
+                exchange.fail(Fault::NotRunning { server: self.shared.id.clone(), reason: reason.to_owned() });
+            }
+        }
+    }
+
+    fn notify(&self, method: &'static str, params: Option<Raw>) {
+        if let Some(connection) = &*self.shared.ready.load() {
+            connection.notify(method, params.as_ref());
+        }
+    }
+
+    fn listing(&self) -> Option<Arc<Listing>> {
+        self.shared.listing.load_full()
+    }
+
+    fn status(&self) -> Status {
+        self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn logs(&self, lines: usize) -> Vec<String> {
+        self.shared.logs.last(lines)
+    }
+
+    fn discover(&self) -> BoxFuture<()> {
+        let asked = self.ask(Command::Discover);
+        Box::pin(async move {
+            asked.await;
+        })
+    }
+
+    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
+        let asked = self.ask(|sender| Command::Order(order, sender));
+        Box::pin(async move { asked.await.unwrap_or(Err(Fault::ShuttingDown)) })
+    }
+
+    fn close(&self) -> BoxFuture<()> {
+        let asked = self.ask(Command::Close);
+        Box::pin(async move {
+            asked.await;
+        })
+    }
+}
+
+struct Supervisor {
+    shared: Arc<Shared>,
+    launch: Launch,
+    commands: mpsc::Receiver<Command>,
+    mailbox: mpsc::WeakSender<Command>,
+    /// Calls that wait for the start.
+    waiting: Vec<(Call, Exchange)>,
+    discovering: Vec<oneshot::Sender<()>>,
+    ordering: Vec<oneshot::Sender<Result<(), Fault>>>,
+    /// Starts that failed, or lived without answering a call, in a row.
+    failures: u32,
+}
+
+/// Why a server is not running.
+enum Rest {
+    /// It never ran, or ended in good order.
+    Asleep,
+    /// Its start failed; until then callers hear why at once.
+    Failed(Fault, Instant),
+    /// It will be started again then, asked or not.
+    Restarting(Instant),
+    Stopped,
+}
+
+/// What a rest or a life ended with.
+enum Turn {
+    Start,
+    Rest(Rest),
+    Closed(Option<oneshot::Sender<()>>),
+}
+
+impl Supervisor {
+    /// Each state is one method; this loop is the whole diagram.
+    async fn live(mut self) {
+        let mut turn = Turn::Rest(Rest::Asleep);
+        let done = loop {
+            turn = match turn {
+                Turn::Rest(rest) => self.rest(rest).await,
+                Turn::Start => match self.starting().await {
+                    Ok(running) => self.ready(running).await,
+                    Err(turn) => turn,
+                },
+                Turn::Closed(done) => break done,
+            };
+        };
+        self.refuse_all(&Fault::ShuttingDown);
+        self.commands.close();
+        if let Some(done) = done {
+            let _ = done.send(());
+        }
+        // Calls that slipped in are answered by the drop of their exchange.
+        while self.commands.recv().await.is_some() {}
+    }
+
+    async fn rest(&mut self, rest: Rest) -> Turn {
+        self.enter_rest(&rest);
+        loop {
+            let command = match &rest {
+                Rest::Restarting(at) => tokio::select! {
+                    command = self.commands.recv() => command,
+                    () = sleep_until(*at) => return Turn::Start,
+                },
+                Rest::Asleep | Rest::Failed(..) | Rest::Stopped => self.commands.recv().await,
+            };
+            match command {
+                None => return Turn::Closed(None),
+                Some(Command::Close(done)) => return Turn::Closed(Some(done)),
+                Some(Command::Listed) => {}
+                Some(Command::Call(call, exchange)) => match self.refusal(&rest) {
+                    Some(fault) => exchange.fail(fault),
+                    None => {
+                        self.waiting.push((call, exchange));
+                        if !matches!(rest, Rest::Restarting(_)) {
+                            return Turn::Start;
+                        }
+                    }
+                },
+                Some(Command::Discover(done)) => match self.refusal(&rest) {
+                    Some(_) => drop(done.send(())),
+                    None => {
+                        self.discovering.push(done);
+                        if !matches!(rest, Rest::Restarting(_)) {
+                            return Turn::Start;
+                        }
+                    }
+                },
+                Some(Command::Order(Order::Stop, done)) => {
+                    let _ = done.send(Ok(()));
+                    return Turn::Rest(Rest::Stopped);
+                }
+                Some(Command::Order(Order::Start | Order::Restart, done)) => {
+                    self.ordering.push(done);
+                    return Turn::Start;
+                }
+            }
+        }
+    }
+
+    fn enter_rest(&mut self, rest: &Rest) {
+        match rest {
+            Rest::Asleep => self.show(Phase::Idle, None),
+            // The list stays while a restart is being tried.
+            Rest::Restarting(_) => self.show(Phase::Starting, None),
+            Rest::Failed(fault, _) => {
+                self.show(Phase::Failed(fault.clone()), None);
+                self.publish(None);
+                self.refuse_all(fault);
+            }
+            Rest::Stopped => {
+                self.show(Phase::Stopped, None);
+                self.publish(None);
+                self.refuse_all(&self.stopped());
+            }
+        }
+    }
+
+    /// Returns why a call cannot start the server now, if it cannot.
+    fn refusal(&self, rest: &Rest) -> Option<Fault> {
+        match rest {
+            Rest::Asleep if self.launch.server.start == ServerStart::Manual => {
+                let reason = "the config lets only an operator start it; use the servers_start tool".to_owned();
+                Some(Fault::NotRunning { server: self.shared.id.clone(), reason })
+            }
+            Rest::Failed(fault, until) => (Instant::now() < *until).then(|| fault.clone()),
+            Rest::Stopped => Some(self.stopped()),
+            Rest::Asleep | Rest::Restarting(_) => None,
+        }
+    }
+
+    fn stopped(&self) -> Fault {
+        let reason = "it was stopped; use the servers_start tool to start it".to_owned();
+        Fault::NotRunning { server: self.shared.id.clone(), reason }
+    }
+
+    /// Starts the server, taking in what comes meanwhile.
+    async fn starting(&mut self) -> Result<Running, Turn> {
+        self.show(Phase::Starting, None);
+        info!(server = %self.shared.id, "starting");
+        let began = Instant::now();
+        let attempt = self.launch.establish();
+        tokio::pin!(attempt);
+        loop {
+            let command = tokio::select! {
+                started = &mut attempt => match started {
+                    Ok(running) => {
+                        let took_ms = began.elapsed().as_millis() as u64;
+                        info!(server = %self.shared.id, pid = running.pid, took_ms, "ready");
+                        return Ok(running);
+                    }
+                    Err(fault) => {
+                        warn!(server = %self.shared.id, "{}", fault.message());
+                        let rest = self.failures.min(16);
+                        let pause = LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow(rest));
+                        self.failures += 1;
+                        return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
+                    }
+                },
+                command = self.commands.recv() => command,
+            };
+            // Dropping the attempt kills what it started.
+            match command {
+                None => return Err(Turn::Closed(None)),
+                Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
+                Some(Command::Listed) => {}
+                Some(Command::Call(call, exchange)) => self.waiting.push((call, exchange)),
+                Some(Command::Discover(done)) => self.discovering.push(done),
+                Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
+                Some(Command::Order(Order::Stop, done)) => {
+                    let _ = done.send(Ok(()));
+                    return Err(Turn::Rest(Rest::Stopped));
+                }
+            }
+        }
+    }
+
+    /// Serves until the server ends, by itself or by order.
+    async fn ready(&mut self, mut running: Running) -> Turn {
+        let connection = Arc::clone(&running.connection);
+        self.show(Phase::Ready, Some(running.pid));
+        self.shared.ready.store(Some(Arc::clone(&connection)));
+        for done in self.ordering.drain(..) {
+            let _ = done.send(Ok(()));
+        }
+        // Only a server that has died already gives calls back; they wait for the next life.
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting.extend(waiting.into_iter().filter_map(|(call, exchange)| connection.send(call, exchange).err()));
+        let mut follower = JoinSet::new();
+        follower.spawn(self.follower(&running));
+        let mut listed = false;
+        let turn = loop {
+            let command = tokio::select! {
+                (status, how) = running.ended() => break self.died(&connection, status, &how),
+                command = self.commands.recv() => command,
+            };
+            match command {
+                None => break Turn::Closed(None),
+                Some(Command::Close(done)) => break Turn::Closed(Some(done)),
+                Some(Command::Listed) => {
+                    listed = true;
+                    for done in self.discovering.drain(..) {
+                        let _ = done.send(());
+                    }
+                }
+                Some(Command::Call(call, exchange)) => self.waiting.extend(connection.send(call, exchange).err()),
+                Some(Command::Discover(done)) if listed && self.shared.listing.load().is_some() => drop(done.send(())),
+                Some(Command::Discover(done)) => {
+                    self.discovering.push(done);
+                    if listed {
+                        // The first reading failed; try again.
+                        listed = false;
+                        follower = JoinSet::new();
+                        follower.spawn(self.follower(&running));
+                    }
+                }
+                Some(Command::Order(Order::Start, done)) => drop(done.send(Ok(()))),
+                Some(Command::Order(Order::Restart, done)) => {
+                    self.ordering.push(done);
+                    break Turn::Start;
+                }
+                Some(Command::Order(Order::Stop, done)) => {
+                    self.ordering.push(done);
+                    break Turn::Rest(Rest::Stopped);
+                }
+            }
+        };
+        follower.abort_all();
+        self.shared.ready.store(None);
+        self.end(&connection, running, &turn).await;
+        turn
+    }
+
+    /// Winds a life up: what could not be sent waits for the next one.
+    async fn end(&mut self, connection: &Connection, running: Running, turn: &Turn) {
+        if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(_) | Rest::Failed(..))) {
+            let unsent = connection.close("it was stopped");
+            self.waiting.extend(unsent);
+            info!(server = %self.shared.id, "stopping");
+            running.stop().await;
+            info!(server = %self.shared.id, "stopped");
+        }
+        if matches!(turn, Turn::Rest(Rest::Stopped)) {
+            for done in self.ordering.drain(..) {
+                let _ = done.send(Ok(()));
+            }
+        }
+    }
+
+    /// Decides what follows when a server ended by itself.
+    fn died(&mut self, connection: &Connection, status: ExitStatusInfo, how: &str) -> Turn {
+        let busy = connection.is_busy();
+        let proven = connection.has_answered();
+        let unsent = connection.close(&format!("it ended {how}"));
+        self.waiting.extend(unsent);
+        warn!(server = %self.shared.id, busy, "the server ended {how}");
+        let server = &self.launch.server;
+        let wanted = busy
+            || !self.waiting.is_empty()
+            || !self.discovering.is_empty()
+            || status != ExitStatusInfo::Code(0)
+            || server.start == ServerStart::Eager;
+        if !self.launch.spec.restart && self.waiting.is_empty() {
+            let reason = format!("it ended {how}, and `restart` is off");
+            let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
+            return Turn::Rest(Rest::Failed(fault, Instant::now()));
+        }
+        if !wanted {
+            return Turn::Rest(Rest::Asleep);
+        }
+        // A server that did its work is back at once; one that only dies is given ever longer rests.
+        let pause = if proven {
+            self.failures = 0;
+            self.launch.spec.restart_delay.unwrap_or(Duration::ZERO)
+        } else {
+            self.failures += 1;
+            LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow(self.failures.min(16)))
+        };
+        debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
+        Turn::Rest(Rest::Restarting(Instant::now() + pause))
+    }
+
+    /// Makes the task that reads the lists and keeps them fresh.
+    fn follower(&self, running: &Running) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let (shared, mailbox) = (Arc::clone(&self.shared), self.mailbox.clone());
+        let (host, key) = (Arc::clone(&self.launch.host), self.launch.server.key.clone());
+        let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
+            match read {
+                Ok(listing) => {
+                    debug!(server = %shared.id, tools = listing.tools.len(), "listed");
+                    shared.listing.store(Some(listing));
+                    host.listing_changed(&key);
+                }
+                Err(failure) => warn!(server = %shared.id, ?failure, "reading its lists failed"),
+            }
+            if let Some(mailbox) = mailbox.upgrade() {
+                // A full mailbox means others are asking; they will be answered after the next reading.
+                let _ = mailbox.try_send(Command::Listed);
+            }
+        };
+        listing::follow(Arc::clone(&running.connection), running.said.clone(), publish)
+    }
+
+    fn show(&self, phase: Phase, pid: Option<u32>) {
+        let status = Status { phase, pid, since: Instant::now() };
+        *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    fn publish(&self, listing: Option<Arc<Listing>>) {
+        let before = self.shared.listing.swap(listing);
+        if before.is_some() {
+            self.launch.host.listing_changed(&self.launch.server.key);
+        }
+    }
+
+    fn refuse_all(&mut self, fault: &Fault) {
+        for (_, exchange) in self.waiting.drain(..) {
+            exchange.fail(fault.clone());
+        }
+        for done in self.ordering.drain(..) {
+            let _ = done.send(Err(fault.clone()));
+        }
+        for done in self.discovering.drain(..) {
+            let _ = done.send(());
+        }
+    }
+}

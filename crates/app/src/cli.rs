@@ -151,8 +151,13 @@ pub(crate) enum FramingArg {
 pub(crate) enum Task {
     Stdio,
     Http,
-    Status { json: bool },
-    ConfigCheck { file: Option<PathBuf>, json: bool },
+    Status {
+        json: bool,
+    },
+    ConfigCheck {
+        file: Option<PathBuf>,
+        json: bool,
+    },
     ConfigSchema,
     /// A command that a later version brings.
     NotYet(&'static str),
@@ -242,7 +247,7 @@ fn show(error: &clap::Error, stdio: bool) -> ExitCode {
 /// Returns whether these arguments, wrong as they may be, ask for stdio mode.
 fn speaks_stdio(args: &[OsString]) -> bool {
     let has = |wanted: &str| args.iter().skip(1).any(|arg| arg == wanted);
-    (has("--stdio") || has("stdio") || has("serve")) && !(has("--http") && !has("--stdio"))
+    has("--stdio") || (!has("--http") && (has("stdio") || has("serve")))
 }
 
 fn profile(name: &str) -> Result<Profile, String> {

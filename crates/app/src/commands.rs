@@ -20,9 +20,10 @@ use crate::logging;
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let options = load_options(&invocation);
     match invocation.task {
-        Task::NotYet(command) => {
-            fail(&format!("`{command}` is not part of this version yet; see `manifold --help` for what is"), USAGE)
-        }
+        Task::NotYet(command) => fail(
+            &format!("`{command}` is not part of this version yet; see `manifold --help` for what is"),
+            USAGE,
+        ),
         Task::ConfigSchema => config::schema(),
         Task::ConfigCheck { file, json } => {
             config::check(&LoadOptions { path: file.or_else(|| options.path.clone()), ..options }, json)
@@ -37,7 +38,11 @@ fn load_options(invocation: &Invocation) -> LoadOptions {
     let environment = Environment::from_process();
     let named = ["MANIFOLD_CONFIG", "MCP_CONFIG"].iter().find_map(|name| environment.vars.get(*name));
     LoadOptions {
-        path: invocation.flags.config.clone().or_else(|| named.filter(|path| !path.is_empty()).map(Into::into)),
+        path: invocation
+            .flags
+            .config
+            .clone()
+            .or_else(|| named.filter(|path| !path.is_empty()).map(Into::into)),
         profile: invocation.flags.profile,
         program_profile: invocation.program_profile,
         environment,
@@ -64,7 +69,8 @@ fn with_config(
     if config.source.format == Format::Embedded {
         let profile = options.profile.or(options.program_profile).unwrap_or(Profile::Manifold);
         let path = default_config_path(profile, &options.environment);
-        let path = path.map_or_else(|| "a file named by --config".to_owned(), |path| path.display().to_string());
+        let path =
+            path.map_or_else(|| "a file named by --config".to_owned(), |path| path.display().to_string());
         info!("no config file: serving the built-in `time` server; list your own servers in {path}");
     }
     serve(config, options, flags)

@@ -18,9 +18,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Starts logging. Returns what could not be set up: a log that fails never disturbs service.
 pub(crate) fn start(settings: &LogSettings) -> Option<String> {
     let mut problem = None;
-    let console = settings.console.then(|| {
-        layer(settings.format, io::stderr().is_terminal(), io::stderr as fn() -> io::Stderr)
-    });
+    let console = settings
+        .console
+        .then(|| layer(settings.format, io::stderr().is_terminal(), io::stderr as fn() -> io::Stderr));
     let file = settings.file.as_deref().and_then(|path| match rotating(path, settings) {
         Ok(writer) => Some(layer(settings.format, false, Mutex::new(writer))),
         Err(error) => {
@@ -40,7 +40,9 @@ pub(crate) fn start(settings: &LogSettings) -> Option<String> {
     problem
 }
 
-type BoxedLayer = Box<dyn Layer<tracing_subscriber::layer::Layered<LevelFilter, tracing_subscriber::Registry>> + Send + Sync>;
+type BoxedLayer = Box<
+    dyn Layer<tracing_subscriber::layer::Layered<LevelFilter, tracing_subscriber::Registry>> + Send + Sync,
+>;
 
 fn layer<W>(format: LogFormat, colours: bool, writer: W) -> BoxedLayer
 where

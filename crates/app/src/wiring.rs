@@ -107,7 +107,9 @@ impl Reloader for FileReloader {
             let problems = config.problems.iter().map(ToString::to_string).collect();
             let total = config.servers.len();
             let difference = fleet.apply(Arc::new(config)).await;
-            let ids = |keys: &[manifold_config::ServerKey]| keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>();
+            let ids = |keys: &[manifold_config::ServerKey]| {
+                keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>()
+            };
             let report = ReloadReport {
                 unchanged: total - difference.added.len() - difference.changed.len(),
                 added: ids(&difference.added),

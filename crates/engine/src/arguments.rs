@@ -12,7 +12,11 @@ pub(crate) enum Arguments {
     /// These names must be there.
     Required(Vec<String>),
     /// The whole schema, compiled at the first call.
-    Schema { schema: Raw, required: Vec<String>, compiled: OnceLock<Option<jsonschema::Validator>> },
+    Schema {
+        schema: Raw,
+        required: Vec<String>,
+        compiled: OnceLock<Option<jsonschema::Validator>>,
+    },
 }
 
 impl Arguments {

@@ -16,8 +16,8 @@ use crate::exchange::Target;
 use crate::policy;
 use crate::upstream::{Standing, Upstream};
 
-pub(crate) use naming::{Naming, may_be_hashed, readings};
 pub(crate) use merge::array;
+pub(crate) use naming::{Naming, may_be_hashed, readings};
 use template::Template;
 
 /// The servers of a namespace and the rules they are shown by.
@@ -114,10 +114,7 @@ impl Catalog {
     }
 
     pub(crate) fn prompt(&self, name: &str) -> Option<ItemRoute> {
-        self.prompts
-            .get(name)
-            .or_else(|| self.prompts.get(self.bare_prompts.get(name)?.as_ref()?))
-            .cloned()
+        self.prompts.get(name).or_else(|| self.prompts.get(self.bare_prompts.get(name)?.as_ref()?)).cloned()
     }
 
     /// Returns who owns a URI: listed, else shaped like a listed template, else anyone with resources.

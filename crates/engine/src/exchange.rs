@@ -118,7 +118,8 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         // A no-op after `finish`; otherwise some part broke with the call in its hands.
-        self.flight.answer(Err(Fault::Internal("the call was dropped before it was answered".to_owned()).into()));
+        self.flight
+            .answer(Err(Fault::Internal("the call was dropped before it was answered".to_owned()).into()));
     }
 }
 

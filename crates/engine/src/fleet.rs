@@ -151,13 +151,16 @@ impl Host for FleetHost {
     fn client_facts(&self) -> Arc<ClientFacts> {
         match self.0.upgrade() {
             Some(fleet) => fleet.facts.load_full(),
-            None => Arc::new(ClientFacts { capabilities: Raw::from_static("{}"), info: Raw::from_static("{}") }),
+            None => {
+                Arc::new(ClientFacts { capabilities: Raw::from_static("{}"), info: Raw::from_static("{}") })
+            }
         }
     }
 
     fn standing(&self, server: &ServerKey) -> Standing {
         let slot = self.0.upgrade().and_then(|fleet| fleet.find(server));
-        slot.map(|slot| slot.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
+        slot.map(|slot| slot.standing.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .unwrap_or_default()
     }
 
     fn listing_changed(&self, server: &ServerKey) {

@@ -205,7 +205,8 @@ impl Gateway {
                 member.upstream.send(call, exchange);
             }
             Found::AskFirst(members) => {
-                let asked = members.iter().map(|at| Arc::clone(&catalog.member(*at).upstream)).collect::<Vec<_>>();
+                let asked =
+                    members.iter().map(|at| Arc::clone(&catalog.member(*at).upstream)).collect::<Vec<_>>();
                 let gateway = Arc::clone(self);
                 // A call never waits behind the discovery of others: only its own server is asked.
                 self.fleet.tasks().spawn(async move {
@@ -233,7 +234,8 @@ impl Gateway {
                 member.upstream.send(call, exchange);
             }
             None if asked => exchange.fail(Fault::UnknownPrompt(name)),
-            None => self.with_listings(exchange, move |gateway, exchange| gateway.get_prompt(call, exchange, true)),
+            None => self
+                .with_listings(exchange, move |gateway, exchange| gateway.get_prompt(call, exchange, true)),
         }
     }
 
@@ -329,11 +331,13 @@ impl Gateway {
     }
 
     fn complete(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
-        let reference = call.params.as_ref().and_then(|params| params.get("ref")).and_then(|raw| raw.object());
+        let reference =
+            call.params.as_ref().and_then(|params| params.get("ref")).and_then(|raw| raw.object());
         let Some(mut reference) = reference else {
             return exchange.fail(Fault::InvalidParams("`ref` must name a prompt or a resource".to_owned()));
         };
-        let text = |object: &RawObject, key: &str| object.get(key).and_then(|raw| Some(raw.to_text()?.into_owned()));
+        let text =
+            |object: &RawObject, key: &str| object.get(key).and_then(|raw| Some(raw.to_text()?.into_owned()));
         let catalog = self.catalog.load();
         let (key, label, route) = match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
@@ -378,7 +382,8 @@ impl Gateway {
             ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
         let level = call.text_param("level").unwrap_or_default();
         if !LEVELS.contains(&level.as_str()) {
-            return exchange.fail(Fault::InvalidParams(format!("`level` must be one of {}", LEVELS.join(", "))));
+            return exchange
+                .fail(Fault::InvalidParams(format!("`level` must be one of {}", LEVELS.join(", "))));
         }
         for member in &self.catalog.load().view.members {
             standing(member).log_level.clone_from(&call.params);
@@ -467,7 +472,9 @@ impl Gateway {
             return;
         }
         let Some(params) = params else { return };
-        let Some(original) = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned())) else { return };
+        let Some(original) = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned())) else {
+            return;
+        };
         let catalog = self.catalog.load();
         let member = catalog.view.members.iter().position(|member| member.key == *server);
         let exposed = member.and_then(|at| catalog.exposed_uri(at, &original)).unwrap_or(&original);
@@ -494,7 +501,12 @@ impl Gateway {
     }
 
     /// Answers a question that has no client to go to.
-    pub(crate) fn answer_alone(config: Option<Arc<Config>>, server: &ServerKey, call: Call, exchange: Exchange) {
+    pub(crate) fn answer_alone(
+        config: Option<Arc<Config>>,
+        server: &ServerKey,
+        call: Call,
+        exchange: Exchange,
+    ) {
         answer_from_config(config.as_deref(), Some(server), &call, exchange);
     }
 
@@ -579,7 +591,9 @@ fn view(fleet: &Fleet, opening: &Opening, manager: &Arc<dyn Upstream>) -> View {
         .map(|slot| Member {
             key: slot.server.key.clone(),
             exposed_id: slot.server.exposed_id.clone(),
-            description_prefix: settings.prefix_descriptions.then(|| format!("[{}]", slot.server.display_name)),
+            description_prefix: settings
+                .prefix_descriptions
+                .then(|| format!("[{}]", slot.server.display_name)),
             target: Arc::new(Target {
                 server: slot.server.key.id.clone(),
                 tool: None,

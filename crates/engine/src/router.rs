@@ -9,7 +9,10 @@ use crate::catalog::{Catalog, ToolRoute, may_be_hashed, readings};
 pub(crate) enum Found<'c> {
     Tool(&'c ToolRoute),
     /// A known server whose list is not known: it will say itself whether it has the tool.
-    Unlisted { member: usize, original: String },
+    Unlisted {
+        member: usize,
+        original: String,
+    },
     /// Only the list of these servers can tell.
     AskFirst(Vec<usize>),
 }
@@ -21,7 +24,8 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
         return Ok(Found::Tool(route));
     }
     let ids = catalog.view.members.iter().enumerate();
-    let ids = ids.filter(|(_, member)| member.server.is_some()).map(|(at, member)| (at, member.exposed_id.clone()));
+    let ids =
+        ids.filter(|(_, member)| member.server.is_some()).map(|(at, member)| (at, member.exposed_id.clone()));
     let readings = readings(name, &catalog.view.naming.separator, ids);
     for (member, rest) in &readings {
         if let Some(route) = catalog.tool_of(*member, rest) {

@@ -28,7 +28,10 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        #[expect(clippy::disallowed_methods, reason = "the one place that says why a task is not waited for")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place that says why a task is not waited for"
+        )]
         tokio::spawn(task);
     }
 

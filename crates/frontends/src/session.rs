@@ -146,7 +146,9 @@ impl Session {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
             return self.reject(None, &Fault::InvalidRequest(why));
         }
-        let expected = messages.iter().filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
+        let expected = messages
+            .iter()
+            .filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
         let batch = Batch::new(expected.count(), Arc::clone(&self.outbox));
         for message in messages {
             match message {
@@ -204,9 +206,11 @@ impl Session {
         let Some(requested) = call.text_param("protocolVersion") else {
             return Err(Fault::InvalidParams("`protocolVersion` is missing".to_owned()));
         };
-        let member = |key: &str| call.params.as_ref().and_then(|params| params.get(key)).map(|raw| raw.detached());
+        let member =
+            |key: &str| call.params.as_ref().and_then(|params| params.get(key)).map(|raw| raw.detached());
         let capabilities = member("capabilities").unwrap_or_else(|| Raw::from_static("{}"));
-        let info = member("clientInfo").unwrap_or_else(|| Raw::from_static(r#"{"name":"manifold","version":"0"}"#));
+        let info =
+            member("clientInfo").unwrap_or_else(|| Raw::from_static(r#"{"name":"manifold","version":"0"}"#));
         let revision = Revision::negotiate(&requested);
         {
             let mut state = self.lock();
@@ -241,7 +245,8 @@ impl Session {
                 // The sink must stay silent: its id belongs to the first call.
                 flight.cancel(None);
                 let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
-                return self.put(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)), batch.as_ref());
+                return self
+                    .put(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)), batch.as_ref());
             }
             state.flights.insert(id, InFlight { flight, batch });
         }

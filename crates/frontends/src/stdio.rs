@@ -91,7 +91,9 @@ async fn read<I: AsyncRead + Unpin>(
                     debug!(?why, "input refused");
                     let fault = match why {
                         FrameError::Parse => Fault::Parse,
-                        FrameError::TooLong => Fault::TooLarge { server: None, limit_bytes: options.limit_bytes },
+                        FrameError::TooLong => {
+                            Fault::TooLarge { server: None, limit_bytes: options.limit_bytes }
+                        }
                         FrameError::BadHeader => {
                             Fault::InvalidRequest("the Content-Length header cannot be read".to_owned())
                         }

@@ -29,9 +29,10 @@ impl Broken {
                     let reason = format!("the variable {variable} is not set; set it or give it a default");
                     Fault::FailedToStart { server: id(), reason }
                 }
-                ServerFault::NoSuchProgram { command, hint } => {
-                    Fault::FailedToStart { server: id(), reason: format!("no such program `{command}`; {hint}") }
-                }
+                ServerFault::NoSuchProgram { command, hint } => Fault::FailedToStart {
+                    server: id(),
+                    reason: format!("no such program `{command}`; {hint}"),
+                },
                 ServerFault::BadEntry { why } => Fault::FailedToStart { server: id(), reason: why },
             };
             (fault.clone(), Phase::Failed(fault))

@@ -6,7 +6,9 @@ mod time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use manifold_engine::{BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_engine::{
+    BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream,
+};
 use manifold_protocol::{Call, Fault, Method, Raw, RawObject, Reply};
 use tokio::time::Instant;
 

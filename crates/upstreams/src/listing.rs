@@ -21,7 +21,10 @@ const MAX_ITEMS: usize = 100_000;
 const MAX_PAGING: Duration = Duration::from_secs(5);
 
 /// Reads every list the server declares.
-pub(crate) async fn read_all(connection: &Arc<Connection>, said: &InitializeResult) -> Result<Listing, Failure> {
+pub(crate) async fn read_all(
+    connection: &Arc<Connection>,
+    said: &InitializeResult,
+) -> Result<Listing, Failure> {
     let mut listing = Listing {
         instructions: said.instructions.clone(),
         capabilities: Some(said.capabilities.detached()),
@@ -52,18 +55,26 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Vec
         let result = match connection.request(kind.list_method(), params, PATIENCE).await {
             Ok(result) => result,
             // Declared, yet not there: nothing of this kind.
-            Err(Failure::Peer(error)) if error.get("code").is_some_and(|code| code.as_str() == "-32601") => break,
+            Err(Failure::Peer(error)) if error.get("code").is_some_and(|code| code.as_str() == "-32601") => {
+                break;
+            }
             Err(failure) => return Err(failure),
         };
         let found = result.get(kind.member()).and_then(|list| list.elements()).unwrap_or_default();
         items.extend(found.iter().filter_map(|raw| item(connection.id(), kind, raw)));
         // An empty string is a cursor like any other; only its absence ends the list.
-        let next = result.get("nextCursor").filter(|next| next.kind() == manifold_protocol::raw::Kind::String);
+        let next =
+            result.get("nextCursor").filter(|next| next.kind() == manifold_protocol::raw::Kind::String);
         let Some(next) = next else { break };
         let ends = *paging_ends.get_or_insert_with(|| Instant::now() + MAX_PAGING);
         let endless = page + 1 >= MAX_PAGES || items.len() >= MAX_ITEMS || Instant::now() >= ends;
         if endless || !seen.insert(next.clone()) {
-            warn!(server = connection.id(), list = kind.member(), pages = page + 1, "the list does not end; cut here");
+            warn!(
+                server = connection.id(),
+                list = kind.member(),
+                pages = page + 1,
+                "the list does not end; cut here"
+            );
             break;
         }
         cursor = Some(next.detached());
@@ -116,7 +127,12 @@ pub(crate) async fn follow(
             match read(&connection, kind).await {
                 Ok(items) => *next.items_mut(kind) = items,
                 Err(failure) => {
-                    warn!(server = connection.id(), list = kind.member(), ?failure, "reading a changed list failed");
+                    warn!(
+                        server = connection.id(),
+                        list = kind.member(),
+                        ?failure,
+                        "reading a changed list failed"
+                    );
                 }
             }
         }

@@ -58,8 +58,12 @@ impl Launch {
             Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
             Err(_) => return Err(self.failed("the system did not start it in time".to_owned())),
         };
-        let connection =
-            Connection::new(Arc::clone(&self.server), Arc::clone(&self.host), Arc::clone(&self.logs), self.limit_bytes);
+        let connection = Connection::new(
+            Arc::clone(&self.server),
+            Arc::clone(&self.host),
+            Arc::clone(&self.logs),
+            self.limit_bytes,
+        );
         let ServerProcess { pid, stdin, stdout, stderr, exit, control, .. } = process;
         let mut readers = JoinSet::new();
         readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));

@@ -74,7 +74,10 @@ impl Supervised {
         Arc::new(Self { shared, mailbox })
     }
 
-    fn ask<T: Send + 'static>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> BoxFuture<Option<T>> {
+    fn ask<T: Send + 'static>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> BoxFuture<Option<T>> {
         let (sender, answer) = oneshot::channel();
         let (mailbox, command) = (self.mailbox.clone(), command(sender));
         Box::pin(async move {
@@ -99,7 +102,8 @@ impl Upstream for Supervised {
                 mpsc::error::TrySendError::Closed(_) => "the gateway is shutting down",
             };
             if let Command::Call(_, exchange) = refused.into_inner() {
-                exchange.fail(Fault::NotRunning { server: self.shared.id.clone(), reason: reason.to_owned() });
+                exchange
+                    .fail(Fault::NotRunning { server: self.shared.id.clone(), reason: reason.to_owned() });
             }
         }
     }
@@ -220,7 +224,9 @@ impl Supervisor {
                     }
                 },
                 Some(Command::Discover(done)) => match self.refusal(&rest) {
-                    Some(_) => drop(done.send(())),
+                    Some(_) => {
+                        let _ = done.send(());
+                    }
                     None => {
                         self.discovering.push(done);
                         if !matches!(rest, Rest::Restarting(_)) {
@@ -262,7 +268,8 @@ impl Supervisor {
     fn refusal(&self, rest: &Rest) -> Option<Fault> {
         match rest {
             Rest::Asleep if self.launch.server.start == ServerStart::Manual => {
-                let reason = "the config lets only an operator start it; use the servers_start tool".to_owned();
+                let reason =
+                    "the config lets only an operator start it; use the servers_start tool".to_owned();
                 Some(Fault::NotRunning { server: self.shared.id.clone(), reason })
             }
             Rest::Failed(fault, until) => (Instant::now() < *until).then(|| fault.clone()),
@@ -327,7 +334,8 @@ impl Supervisor {
         }
         // Only a server that has died already gives calls back; they wait for the next life.
         let waiting = std::mem::take(&mut self.waiting);
-        self.waiting.extend(waiting.into_iter().filter_map(|(call, exchange)| connection.send(call, exchange).err()));
+        self.waiting
+            .extend(waiting.into_iter().filter_map(|(call, exchange)| connection.send(call, exchange).err()));
         let mut follower = JoinSet::new();
         follower.spawn(self.follower(&running));
         let mut listed = false;
@@ -345,8 +353,12 @@ impl Supervisor {
                         let _ = done.send(());
                     }
                 }
-                Some(Command::Call(call, exchange)) => self.waiting.extend(connection.send(call, exchange).err()),
-                Some(Command::Discover(done)) if listed && self.shared.listing.load().is_some() => drop(done.send(())),
+                Some(Command::Call(call, exchange)) => {
+                    self.waiting.extend(connection.send(call, exchange).err())
+                }
+                Some(Command::Discover(done)) if listed && self.shared.listing.load().is_some() => {
+                    let _ = done.send(());
+                }
                 Some(Command::Discover(done)) => {
                     self.discovering.push(done);
                     if listed {
@@ -356,7 +368,9 @@ impl Supervisor {
                         follower.spawn(self.follower(&running));
                     }
                 }
-                Some(Command::Order(Order::Start, done)) => drop(done.send(Ok(()))),
+                Some(Command::Order(Order::Start, done)) => {
+                    let _ = done.send(Ok(()));
+                }
                 Some(Command::Order(Order::Restart, done)) => {
                     self.ordering.push(done);
                     break Turn::Start;

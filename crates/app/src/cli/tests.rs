@@ -30,7 +30,10 @@ fn one_grammar_for_every_seed() {
     check("manifold status", Task::Status { json: false }); // S1-1
     check("manifold tui", Task::NotYet("tui")); // S1-1
     check("manifold config check x.json", Task::ConfigCheck { file: Some("x.json".into()), json: false });
-    check("mcp-all-in-one --validate-mcp-config x.json", Task::ConfigCheck { file: Some("x.json".into()), json: false });
+    check(
+        "mcp-all-in-one --validate-mcp-config x.json",
+        Task::ConfigCheck { file: Some("x.json".into()), json: false },
+    );
     check("manifold config schema", Task::ConfigSchema);
 }
 
@@ -52,7 +55,9 @@ fn what_cannot_be_meant_is_refused() {
 // Two tokens or one, both flags name the same thing.
 #[test]
 fn aliases_are_one_flag() {
-    for line in ["m --stdio --schema w", "m --stdio --schema=w", "m serve --namespace w", "m --namespace=w --stdio"] {
+    for line in
+        ["m --stdio --schema w", "m --stdio --schema=w", "m serve --namespace w", "m --namespace=w --stdio"]
+    {
         let invocation = parse(line.split(' ').map(OsString::from)).unwrap();
         assert_eq!(invocation.flags.namespace.as_deref(), Some("w"), "{line}");
     }

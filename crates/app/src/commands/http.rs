@@ -25,9 +25,11 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         config.settings.http.host.clone_from(host);
     }
     let host = &config.settings.http.host;
-    let local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let local =
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     if !local {
-        let why = format!("{host} can be reached from other machines, and this version has no token to guard it");
+        let why =
+            format!("{host} can be reached from other machines, and this version has no token to guard it");
         return fail(&format!("{why}; serve on 127.0.0.1"), 1);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use manifold_config::{
-    Builtin, Config, Format, LoadOptions, Problem, RemoteKind, Server, ServerFault, ServerStart, Transport, load,
+    Builtin, Config, Format, LoadOptions, Problem, RemoteKind, Server, ServerFault, ServerStart, Transport,
+    load,
 };
 use serde::Serialize;
 

@@ -35,7 +35,12 @@ pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCo
     }
 }
 
-async fn serve(config: Config, options: LoadOptions, flags: &Flags, selection: Selection) -> std::io::Result<()> {
+async fn serve(
+    config: Config,
+    options: LoadOptions,
+    flags: &Flags,
+    selection: Selection,
+) -> std::io::Result<()> {
     let streams = stdio::standard_streams()?;
     let profile = config.profile;
     let served = Options {

@@ -139,8 +139,10 @@ impl Merge<'_> {
                 PromptPrefix::Never => vec![item.label.clone()],
             };
             let hashed = naming.hashed(&full, &member.key.id, &item.label);
-            let exposed =
-                candidates.into_iter().find(|name| !self.catalog.prompts.contains_key(name)).unwrap_or(hashed);
+            let exposed = candidates
+                .into_iter()
+                .find(|name| !self.catalog.prompts.contains_key(name))
+                .unwrap_or(hashed);
             let Some(mut object) = item.raw.object() else { continue };
             if exposed != item.label {
                 object.set("name", Raw::string(&exposed));
@@ -207,11 +209,10 @@ impl Merge<'_> {
     }
 }
 
-fn items<'l>(listings: &'l [Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &'l Item)> {
-    listings
-        .iter()
-        .enumerate()
-        .flat_map(move |(at, listing)| listing.iter().flat_map(move |l| l.items(kind).iter().map(move |i| (at, i))))
+fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &Item)> {
+    listings.iter().enumerate().flat_map(move |(at, listing)| {
+        listing.iter().flat_map(move |l| l.items(kind).iter().map(move |i| (at, i)))
+    })
 }
 
 /// Writes a list result: what clients get is cut from these bytes.

@@ -13,7 +13,11 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     }
 }
 
-fn refusal(method: &Method, headers: &HeaderMap, authority: Option<&str>) -> Option<(StatusCode, &'static str)> {
+fn refusal(
+    method: &Method,
+    headers: &HeaderMap,
+    authority: Option<&str>,
+) -> Option<(StatusCode, &'static str)> {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let host = text(header::HOST).map(without_port).or(authority).unwrap_or("");
     if !is_loopback(host) {

@@ -20,7 +20,10 @@ use super::{Site, json};
 pub(super) async fn health(State(site): State<Arc<Site>>) -> Response {
     let mut body = RawObject::default();
     body.set("status", Raw::from_static(r#""ok""#));
-    body.set("timestamp", Raw::string(&jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()));
+    body.set(
+        "timestamp",
+        Raw::string(&jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()),
+    );
     let millis = site.started.elapsed().as_millis() as f64;
     body.set("uptime", Raw::serialize(&(millis / 1000.0)));
     json(StatusCode::OK, body.into_raw().bytes())
@@ -74,7 +77,8 @@ async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option
             let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
             let guard = CancelOnDrop(Some(flight));
             gateway.dispatch(call, exchange);
-            let reply = reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
+            let reply =
+                reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
             guard.disarm();
             reply
         }

@@ -84,7 +84,11 @@ fn logs(control: &Control, arguments: Option<&Raw>) -> Reply {
         Some(lines) => match lines.u64() {
             Some(0) => DEFAULT_LINES,
             Some(lines) => lines,
-            None => return Err(Fault::InvalidParams("`lines` must be a whole number, 0 or more".to_owned()).into()),
+            None => {
+                return Err(
+                    Fault::InvalidParams("`lines` must be a whole number, 0 or more".to_owned()).into()
+                );
+            }
         },
     };
     let lines = control.logs(&id, usize::try_from(lines).unwrap_or(usize::MAX))?;

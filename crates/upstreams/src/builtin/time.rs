@@ -45,14 +45,12 @@ impl Toolbox for Time {
         };
         let now = Timestamp::now();
         let result = match tool {
-            "get_current_time" => current(text("timezone").as_deref(), now).map(|moment| {
-                text_result(&moment.datetime.clone(), Some(Raw::serialize(&moment)), false)
-            }),
+            "get_current_time" => current(text("timezone").as_deref(), now)
+                .map(|moment| text_result(&moment.datetime.clone(), Some(Raw::serialize(&moment)), false)),
             _ => {
                 let given = |key: &str| text(key).ok_or_else(|| format!("`{key}` is missing"));
-                let converted = given("source_timezone").and_then(|source| {
-                    convert(&source, &given("time")?, &given("target_timezone")?, now)
-                });
+                let converted = given("source_timezone")
+                    .and_then(|source| convert(&source, &given("time")?, &given("target_timezone")?, now));
                 converted.map(|conversion| {
                     let structured = Raw::serialize(&conversion);
                     text_result(structured.as_str(), Some(structured.clone()), false)
@@ -85,11 +83,8 @@ fn convert(source: &str, time: &str, target: &str, now: Timestamp) -> Result<Con
     let to = from.with_time_zone(target_zone);
     let hours = f64::from(to.offset().seconds() - from.offset().seconds()) / 3600.0;
     // Whole and half hours have one digit, Nepal's quarters two.
-    let time_difference = if (hours * 2.0).fract() == 0.0 {
-        format!("{hours:+.1}h")
-    } else {
-        format!("{hours:+.2}h")
-    };
+    let time_difference =
+        if (hours * 2.0).fract() == 0.0 { format!("{hours:+.1}h") } else { format!("{hours:+.2}h") };
     Ok(Conversion { source: moment(&from), target: moment(&to), time_difference })
 }
 
@@ -141,7 +136,9 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_named() {
-        assert!(current(Some("Mars/Olympus"), at("2026-01-15T12:00:00Z")).unwrap_err().contains("Mars/Olympus"));
+        assert!(
+            current(Some("Mars/Olympus"), at("2026-01-15T12:00:00Z")).unwrap_err().contains("Mars/Olympus")
+        );
         assert!(convert("UTC", "25:00", "UTC", at("2026-01-15T12:00:00Z")).unwrap_err().contains("25:00"));
     }
 }

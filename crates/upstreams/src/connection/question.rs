@@ -47,7 +47,8 @@ impl Connection {
             table.latest()
         };
         let resume = Resume(self.me.clone());
-        let (exchange, flight) = Exchange::open(Answer { connection: self.me.clone(), id: id.clone(), _resume: resume });
+        let (exchange, flight) =
+            Exchange::open(Answer { connection: self.me.clone(), id: id.clone(), _resume: resume });
         self.questions.lock().insert(id.to_raw().detached(), flight);
         match asker {
             Some(asker) => asker.ask(call, exchange),

@@ -61,8 +61,8 @@ pub(crate) struct Flags {
     /// The namespace to serve, by id or unique name
     #[arg(long, alias = "schema", global = true, value_name = "ID")]
     pub(crate) namespace: Option<String>,
-    /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one
-    #[arg(long, global = true, value_name = "NAME", env = "MANIFOLD_PROFILE", value_parser = profile)]
+    /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one [env: MANIFOLD_PROFILE]
+    #[arg(long, global = true, value_name = "NAME", value_parser = profile)]
     pub(crate) profile: Option<Profile>,
     /// Start all servers with the first request
     #[arg(long, global = true)]
@@ -149,6 +149,7 @@ pub(crate) enum FramingArg {
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    Help,
     Stdio,
     Http,
     Status {
@@ -183,12 +184,24 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
     let args: Vec<OsString> = args.collect();
     let program_profile =
         args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
-    let cli = Cli::try_parse_from(&args).map_err(|error| show(&error, speaks_stdio(&args)))?;
-    decide(cli, program_profile).map_err(|error| show(&error, speaks_stdio(&args)))
+    Cli::try_parse_from(&args)
+        .and_then(|cli| decide(cli, program_profile))
+        .map_err(|error| show(&error, speaks_stdio(&args)))
 }
 
-fn decide(cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
+/// Returns what `--help` shows.
+pub(crate) fn help() -> String {
+    Cli::command().render_help().to_string()
+}
+
+fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
     let usage = |kind: ErrorKind, text: &str| Cli::command().error(kind, text);
+    // Not left to clap, for which an empty variable is a wrong name.
+    let variable = std::env::var("MANIFOLD_PROFILE").ok().filter(|name| !name.is_empty());
+    if let (None, Some(name)) = (cli.flags.profile, variable) {
+        let wrong = |why| usage(ErrorKind::InvalidValue, &format!("MANIFOLD_PROFILE is '{name}': {why}"));
+        cli.flags.profile = Some(profile(&name).map_err(|why: String| wrong(why))?);
+    }
     let ModeFlags { stdio, http } = cli.mode;
     if stdio && http {
         return Err(usage(ErrorKind::ArgumentConflict, "--stdio and --http cannot be used together"));
@@ -214,7 +227,7 @@ fn decide(cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap
         (Some(Command::Config { command: ConfigCommand::Schema }), _) => Task::ConfigSchema,
         (None, None) if stdio => Task::Stdio,
         (None, None) if http || profile.defaults().bare == Bare::Http => Task::Http,
-        (None, None) => return Err(usage(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, "")),
+        (None, None) => Task::Help,
     };
     if task == Task::Stdio && (cli.flags.port.is_some() || cli.flags.host.is_some()) {
         return Err(usage(ErrorKind::ArgumentConflict, "--port and --host are for HTTP; stdio has neither"));
@@ -231,7 +244,6 @@ fn decide(cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap
 /// Shows help, version or an error of the command line. Standard output stays the protocol's in stdio mode (S1-9).
 fn show(error: &clap::Error, stdio: bool) -> ExitCode {
     let (text, code) = match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => (Cli::command().render_help(), 0),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => (error.render(), 0),
         _ => (error.render(), USAGE),
     };

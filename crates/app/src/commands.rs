@@ -13,7 +13,7 @@ use manifold_config::{
 };
 use tracing::{info, warn};
 
-use crate::cli::{Flags, Invocation, Task, USAGE};
+use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 
 /// Carries out a command.
@@ -24,6 +24,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             &format!("`{command}` is not part of this version yet; see `manifold --help` for what is"),
             USAGE,
         ),
+        Task::Help => print(&cli::help()),
         Task::ConfigSchema => config::schema(),
         Task::ConfigCheck { file, json } => {
             config::check(&LoadOptions { path: file.or_else(|| options.path.clone()), ..options }, json)
@@ -36,13 +37,11 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
 
 fn load_options(invocation: &Invocation) -> LoadOptions {
     let environment = Environment::from_process();
-    let named = ["MANIFOLD_CONFIG", "MCP_CONFIG"].iter().find_map(|name| environment.vars.get(*name));
+    // An empty variable is as good as none.
+    let variable = |name: &str| environment.vars.get(name).filter(|path| !path.is_empty());
+    let named = variable("MANIFOLD_CONFIG").or_else(|| variable("MCP_CONFIG"));
     LoadOptions {
-        path: invocation
-            .flags
-            .config
-            .clone()
-            .or_else(|| named.filter(|path| !path.is_empty()).map(Into::into)),
+        path: invocation.flags.config.clone().or_else(|| named.map(Into::into)),
         profile: invocation.flags.profile,
         program_profile: invocation.program_profile,
         environment,

@@ -85,3 +85,6 @@ fn check_schema(validator: &jsonschema::Validator, tool: &str, arguments: Option
         issue: problem.to_string(),
     })
 }
+
+#[cfg(test)]
+mod tests;

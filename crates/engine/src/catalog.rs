@@ -5,6 +5,7 @@ mod merge;
 mod naming;
 mod template;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,7 @@ use manifold_protocol::{Kind, Raw};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
 use crate::policy;
-use crate::upstream::{Standing, Upstream};
+use crate::upstream::{Listing, Standing, Upstream};
 
 pub(crate) use merge::array;
 pub(crate) use naming::{Naming, may_be_hashed, readings};
@@ -58,6 +59,8 @@ pub(crate) struct Catalog {
     resources: HashMap<String, ItemRoute>,
     templates: Vec<TemplateRoute>,
     pub(crate) instructions: Option<String>,
+    /// What it was built from, member by member.
+    listings: Vec<Option<Arc<Listing>>>,
 }
 
 /// The way from an exposed tool to its owner.
@@ -81,6 +84,13 @@ struct TemplateRoute {
     route: ItemRoute,
 }
 
+impl TemplateRoute {
+    /// Returns what was put before the template because another server has the same one.
+    fn prefix(&self) -> &str {
+        self.exposed.strip_suffix(self.route.original.as_str()).unwrap_or_default()
+    }
+}
+
 /// Where a URI leads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ResourceOwner {
@@ -90,6 +100,16 @@ pub(crate) enum ResourceOwner {
 }
 
 impl Catalog {
+    /// Returns whether no member has published a newer listing than the one shown here.
+    pub(crate) fn is_current(&self) -> bool {
+        let newest = self.view.members.iter().map(|member| member.upstream.listing());
+        newest.zip(&self.listings).all(|(newest, shown)| match (&newest, shown) {
+            (Some(newest), Some(shown)) => Arc::ptr_eq(newest, shown),
+            (None, None) => true,
+            _ => false,
+        })
+    }
+
     pub(crate) fn list(&self, kind: Kind) -> &Raw {
         &self.rendered[kind as usize]
     }
@@ -105,6 +125,12 @@ impl Catalog {
     /// Returns a tool by its own name where only one server has it (MCP Apps call so).
     pub(crate) fn bare_tool(&self, original_name: &str) -> Option<&ToolRoute> {
         self.tools.get(self.bare_tools.get(original_name)?.as_ref()?)
+    }
+
+    /// Returns whether a server that is not listed yet may have a tool of this name, and nobody else has.
+    pub(crate) fn may_have_more(&self, original_name: &str) -> bool {
+        let unlisted = |member: &Member| member.server.is_some() && member.upstream.listing().is_none();
+        !self.bare_tools.contains_key(original_name) && self.view.members.iter().any(unlisted)
     }
 
     /// Returns the route of a known server's tool, whatever name it is advertised under.
@@ -131,27 +157,34 @@ impl Catalog {
             .filter(|candidate| candidate.template.matches(uri))
             .max_by_key(|candidate| candidate.template.weight());
         if let Some(found) = by_shape {
-            return ResourceOwner::One(ItemRoute { member: found.route.member, original: uri.to_owned() });
+            let original = uri.strip_prefix(found.prefix()).unwrap_or(uri).to_owned();
+            return ResourceOwner::One(ItemRoute { member: found.route.member, original });
         }
         let able = |member: &Member| {
             member.server.as_ref().is_some_and(|server| server.enabled && server.fault.is_none())
-                && member.upstream.listing().is_none_or(|listing| listing.declares("resources"))
+                && member.upstream.listing().is_some_and(|listing| listing.declares("resources"))
         };
         ResourceOwner::Perhaps((0..self.view.members.len()).filter(|at| able(self.member(*at))).collect())
     }
 
     /// Returns the URI under which a client knows a server's resource.
-    pub(crate) fn exposed_uri(&self, member: usize, original: &str) -> Option<&str> {
+    pub(crate) fn exposed_uri(&self, member: usize, original: &str) -> Option<Cow<'_, str>> {
         // Almost always unchanged: look there before searching.
-        match self.resources.get_key_value(original) {
-            Some((uri, route)) if route.member == member => Some(uri),
+        let listed = match self.resources.get_key_value(original) {
+            Some((uri, route)) if route.member == member => return Some(uri.into()),
             Some(_) => self
                 .resources
                 .iter()
                 .find(|(_, route)| route.member == member && route.original == original)
-                .map(|(uri, _)| uri.as_str()),
+                .map(|(uri, _)| uri.into()),
             None => None,
-        }
+        };
+        listed.or_else(|| {
+            let renamed =
+                self.templates.iter().filter(|one| one.route.member == member && !one.prefix().is_empty());
+            let mut exposed = renamed.map(|one| (one, format!("{}{original}", one.prefix())));
+            exposed.find(|(one, uri)| one.template.matches(uri)).map(|(_, uri)| uri.into())
+        })
     }
 
     pub(crate) fn permits(&self, member: usize, tool: &str) -> bool {

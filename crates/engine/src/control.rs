@@ -147,7 +147,8 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
     };
     let (command, url) = match &server.transport {
         Transport::Process(process) => (Some(process.command.clone()), None),
-        Transport::Remote(remote) => (None, Some(remote.url.clone())),
+        // The rest of the address may hold secrets, and a model reads this.
+        Transport::Remote(remote) => (None, Some(remote.origin())),
         Transport::Builtin(_) => (None, None),
     };
     ServerRow {
@@ -188,3 +189,6 @@ fn uptime(duration: Duration) -> String {
         _ => format!("{hours}h{minutes}m{seconds}s"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,10 @@ impl Exchange {
         let target = self.target.clone();
         let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
         let flight = Arc::new(Flight { state: Mutex::new(State::Loose), sink });
-        outer.hold(flight.clone(), 0);
+        if !outer.hold(flight.clone(), 0) {
+            // Cancelled meanwhile: whoever gets the inner call must find it so.
+            flight.cancel(None);
+        }
         Self { flight, target }
     }
 

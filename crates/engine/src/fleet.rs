@@ -1,10 +1,10 @@
 //! All configured servers, each with its one upstream, whichever namespaces refer to it.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, diff};
-use manifold_protocol::{Call, Raw};
+use manifold_protocol::{Call, Raw, Revision};
 
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
@@ -17,6 +17,8 @@ pub struct Fleet {
     connector: Box<dyn Connector>,
     config: ArcSwap<Config>,
     slots: ArcSwap<Vec<Slot>>,
+    /// Held while a new config is taken over: the next one must find this one done.
+    applying: tokio::sync::Mutex<()>,
     facts: ArcSwap<ClientFacts>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     tasks: Tasks,
@@ -36,12 +38,14 @@ impl Fleet {
         let facts = ClientFacts {
             capabilities: Raw::from_static("{}"),
             info: Raw::from_static(r#"{"name":"manifold","version":"0"}"#),
+            revision: Revision::LATEST,
         };
         let fleet = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
             connector,
             config: ArcSwap::new(Arc::clone(&config)),
             slots: ArcSwap::default(),
+            applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
             gateways: Mutex::default(),
             tasks,
@@ -63,17 +67,19 @@ impl Fleet {
     /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
     /// server that had to go is gone.
     pub async fn apply(&self, config: Arc<Config>) -> Difference {
+        let _one_at_a_time = self.applying.lock().await;
         let old = self.config();
         let difference = diff(&old, &config);
         let before = self.slots.load_full();
-        let kept = |server: &Server| {
-            let fresh = difference.added.contains(&server.key) || difference.changed.contains(&server.key);
-            before.iter().find(|slot| !fresh && slot.server.key == server.key)
-        };
+        let old_slot = |server: &Server| before.iter().find(|slot| slot.server.key == server.key);
         let slots: Vec<Slot> = config
             .servers
             .iter()
-            .map(|server| match kept(server) {
+            .map(|server| match old_slot(server) {
+                // What its predecessor was told still holds for the new one.
+                Some(slot) if difference.changed.contains(&server.key) => {
+                    Slot { standing: Arc::clone(&slot.standing), ..self.slot(server) }
+                }
                 Some(slot) => Slot { server: Arc::new(server.clone()), ..slot.clone() },
                 None => self.slot(server),
             })
@@ -89,6 +95,10 @@ impl Fleet {
             gateway.rebuild();
         }
         close_all(gone).await;
+        // Only now: what a server holds, such as a lock or a port, its successor may need.
+        for gateway in self.gateways() {
+            gateway.start_eager();
+        }
         difference
     }
 
@@ -113,18 +123,25 @@ impl Fleet {
         &self.tasks
     }
 
-    fn gateways(&self) -> Vec<Arc<Gateway>> {
+    pub(crate) fn gateways(&self) -> Vec<Arc<Gateway>> {
         let mut gateways = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
         gateways.retain(|gateway| gateway.strong_count() > 0);
         gateways.iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Makes the slot of a server; the log level set so far holds for it too.
     fn slot(&self, server: &Server) -> Slot {
         let server = Arc::new(server.clone());
         let host: Arc<dyn Host> = Arc::new(FleetHost(self.me.clone()));
         let upstream = self.connector.connect(&server, host);
-        Slot { server, upstream, standing: Arc::default() }
+        let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
+        let standing = Standing { log_level, ..Standing::default() };
+        Slot { server, upstream, standing: Arc::new(Mutex::new(standing)) }
     }
+}
+
+fn lock(standing: &Mutex<Standing>) -> MutexGuard<'_, Standing> {
+    standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn close_all(upstreams: Vec<Arc<dyn Upstream>>) {
@@ -151,9 +168,11 @@ impl Host for FleetHost {
     fn client_facts(&self) -> Arc<ClientFacts> {
         match self.0.upgrade() {
             Some(fleet) => fleet.facts.load_full(),
-            None => {
-                Arc::new(ClientFacts { capabilities: Raw::from_static("{}"), info: Raw::from_static("{}") })
-            }
+            None => Arc::new(ClientFacts {
+                capabilities: Raw::from_static("{}"),
+                info: Raw::from_static("{}"),
+                revision: Revision::LATEST,
+            }),
         }
     }
 
@@ -183,3 +202,6 @@ impl Host for FleetHost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

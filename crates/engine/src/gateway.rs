@@ -1,21 +1,26 @@
 //! One namespace as one server: the place where each method finds its way.
 
+mod resources;
+mod subscriptions;
+mod view;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
-use manifold_config::{Config, ErrorCodes, ServerKey, ServerStart, Settings};
+use manifold_config::{Config, ErrorCodes, Server, ServerKey, ServerStart, Settings};
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, RawObject, notification};
-use tokio::sync::Semaphore;
 use tracing::{debug, info};
 
-use crate::catalog::{Catalog, Member, Naming, ResourceOwner, View};
+use crate::catalog::{Catalog, Member, ResourceOwner, View};
 use crate::changes::{Client, ClientId, Clients};
 use crate::control::{Control, Reloader};
-use crate::discovery;
+use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
 use crate::router::{self, Found};
 use crate::upstream::{ClientFacts, Phase, Upstream};
+use view::view;
 
 /// Which door a namespace is served at: some defaults differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +57,9 @@ pub struct Gateway {
     /// Held while a new catalog is built, so that an older one never replaces a newer.
     building: Mutex<()>,
     clients: Arc<Clients>,
-    places: Arc<Semaphore>,
+    discovery: Arc<Discovery>,
+    /// Whether a client has introduced itself: nothing starts before (decision 29).
+    introduced: AtomicBool,
     manager: Arc<dyn Upstream>,
 }
 
@@ -71,7 +78,8 @@ impl Gateway {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                places: Arc::new(Semaphore::new(discovery::AT_ONCE)),
+                discovery: Arc::default(),
+                introduced: AtomicBool::new(false),
                 fleet,
                 opening,
                 manager,
@@ -89,11 +97,8 @@ impl Gateway {
 
     /// Forgets a client and ends the subscriptions that were its alone.
     pub fn detach(&self, id: ClientId) {
-        let catalog = self.catalog.load_full();
         for uri in self.clients.detach(id) {
-            if let ResourceOwner::One(route) = catalog.resource(&uri) {
-                standing(catalog.member(route.member)).subscriptions.remove(&route.original);
-            }
+            self.end_subscription(&uri);
         }
     }
 
@@ -105,6 +110,7 @@ impl Gateway {
             facts.capabilities = capabilities.into_raw();
         }
         self.fleet.introduce(facts);
+        self.introduced.store(true, Ordering::Relaxed);
         self.start_eager();
         self.introduction()
     }
@@ -184,6 +190,7 @@ impl Gateway {
         let catalog = self.catalog.load();
         let found = match router::find_tool(&catalog, &name, asked) {
             Ok(found) => found,
+            Err(_) if !asked && self.catch_up() => return self.call_tool(call, exchange, true),
             Err(fault) => return exchange.fail(fault),
         };
         match found {
@@ -203,6 +210,12 @@ impl Gateway {
                 call.set_param("name", Raw::string(&original));
                 exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
                 member.upstream.send(call, exchange);
+            }
+            Found::AskAll => {
+                drop(catalog);
+                self.with_listings(exchange, move |gateway, exchange| {
+                    gateway.call_tool(call, exchange, true)
+                });
             }
             Found::AskFirst(members) => {
                 let asked =
@@ -237,97 +250,6 @@ impl Gateway {
             None => self
                 .with_listings(exchange, move |gateway, exchange| gateway.get_prompt(call, exchange, true)),
         }
-    }
-
-    fn resource(self: &Arc<Self>, call: Call, exchange: Exchange, asked: bool) {
-        let Some(uri) = call.text_param("uri") else {
-            return exchange.fail(Fault::InvalidParams("`uri` must be the address of a resource".to_owned()));
-        };
-        let catalog = self.catalog.load_full();
-        match catalog.resource(&uri) {
-            ResourceOwner::One(route) => {
-                self.send_resource(&catalog, route.member, &route.original, &uri, call, exchange);
-            }
-            ResourceOwner::Perhaps(members) if asked => self.try_each(catalog, members, uri, call, exchange),
-            ResourceOwner::Perhaps(_) => {
-                self.with_listings(exchange, move |gateway, exchange| gateway.resource(call, exchange, true));
-            }
-        }
-    }
-
-    /// Asks each server that may know an unlisted resource; the first success counts.
-    fn try_each(
-        self: &Arc<Self>,
-        catalog: Arc<Catalog>,
-        mut members: Vec<usize>,
-        uri: String,
-        call: Call,
-        exchange: Exchange,
-    ) {
-        match members.as_slice() {
-            [] => exchange.fail(Fault::UnknownResource(uri)),
-            [only] => self.send_resource(&catalog, *only, &uri, &uri, call, exchange),
-            [first, ..] => {
-                let first = *first;
-                members.remove(0);
-                let gateway = Arc::clone(self);
-                let (rest, again, next_uri) = (Arc::clone(&catalog), call.clone(), uri.clone());
-                let attempt = exchange.then(move |reply, outer| match reply {
-                    Ok(_) => outer.finish(reply),
-                    Err(_) if members.len() > 1 => gateway.try_each(rest, members, next_uri, again, outer),
-                    Err(_) => {
-                        // The last one's refusal says no more than "not found" about all of them.
-                        let wanted = next_uri.clone();
-                        let last = outer.then(move |reply, outer| match reply {
-                            Ok(_) => outer.finish(reply),
-                            Err(_) => outer.fail(Fault::UnknownResource(wanted)),
-                        });
-                        gateway.try_each(rest, members, next_uri, again, last);
-                    }
-                });
-                self.send_resource(&catalog, first, &uri, &uri, call, attempt);
-            }
-        }
-    }
-
-    fn send_resource(
-        self: &Arc<Self>,
-        catalog: &Catalog,
-        at: usize,
-        original: &str,
-        exposed: &str,
-        mut call: Call,
-        mut exchange: Exchange,
-    ) {
-        let member = catalog.member(at);
-        exchange.aim(Arc::clone(&member.target));
-        if original != exposed {
-            call.set_param("uri", Raw::string(original));
-            let (original, exposed) = (original.to_owned(), exposed.to_owned());
-            exchange = exchange.then(move |reply, outer| {
-                outer.finish(reply.map(|result| router::rename_contents(&result, &original, &exposed)));
-            });
-        }
-        let client = exchange.client().and_then(|id| self.clients.get(id));
-        match call.method {
-            Method::ResourcesSubscribe => {
-                standing(member).subscriptions.insert(original.to_owned());
-                if let Some(client) = client {
-                    client.subscribe(exposed);
-                }
-            }
-            Method::ResourcesUnsubscribe => {
-                if let Some(client) = client {
-                    client.unsubscribe(exposed);
-                }
-                if self.clients.all().iter().any(|other| other.subscribes(exposed)) {
-                    return exchange.finish(Ok(Raw::from_static("{}")));
-                }
-                standing(member).subscriptions.remove(original);
-            }
-            _ => {}
-        }
-        member.upstream.send(call, exchange);
     }
 
     fn complete(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
@@ -387,7 +309,7 @@ impl Gateway {
         }
         for member in &self.catalog.load().view.members {
             standing(member).log_level.clone_from(&call.params);
-            let logs = member.upstream.listing().is_some_and(|listing| listing.declares("logging"));
+            let logs = member.upstream.listing().is_none_or(|listing| listing.declares("logging"));
             if logs && member.upstream.status().phase == Phase::Ready {
                 let (quiet, _flight) = Exchange::open(Unheard);
                 member.upstream.send(call.clone(), quiet);
@@ -402,36 +324,51 @@ impl Gateway {
         exchange: Exchange,
         answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
     ) {
-        let unknown: Vec<Arc<dyn Upstream>> = {
-            let catalog = self.catalog.load();
-            let members = catalog.view.members.iter().filter(|member| may_discover(member));
-            members.map(|member| Arc::clone(&member.upstream)).collect()
-        };
+        let unknown = self.undiscovered(|_| true);
         if unknown.is_empty() {
+            self.catch_up();
             return answer(self, exchange);
         }
         let gateway = Arc::clone(self);
         self.fleet.tasks().spawn(async move {
-            discovery::discover(unknown, Arc::clone(&gateway.places)).await;
+            gateway.discovery.discover(unknown, gateway.fleet.tasks()).await;
+            gateway.catch_up();
             answer(&gateway, exchange);
         });
     }
 
-    fn start_eager(self: &Arc<Self>) {
-        let eager: Vec<Arc<dyn Upstream>> = {
-            let catalog = self.catalog.load();
-            let wants = |member: &&Member| {
-                let eager = member.server.as_ref().is_some_and(|server| server.start == ServerStart::Eager);
-                (eager || self.opening.eager) && may_discover(member)
-            };
-            let members = catalog.view.members.iter().filter(wants);
-            members.map(|member| Arc::clone(&member.upstream)).collect()
-        };
+    /// Takes over listings newer than the catalog, and says whether there were any: a server publishes its listing
+    /// a moment before the catalog shows it, and nobody may be told in between that it has nothing.
+    fn catch_up(&self) -> bool {
+        let behind = !self.catalog.load().is_current();
+        if behind {
+            self.refresh();
+        }
+        behind
+    }
+
+    /// Starts what is to run from the beginning, once there is a client.
+    pub(crate) fn start_eager(&self) {
+        if !self.introduced.load(Ordering::Relaxed) {
+            return;
+        }
+        let eager = self.undiscovered(|server| self.opening.eager || server.start == ServerStart::Eager);
         if !eager.is_empty() {
             info!(servers = eager.len(), "starting eager servers");
-            let places = Arc::clone(&self.places);
-            self.fleet.tasks().spawn(discovery::discover(eager, places));
+            let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
+            self.fleet.tasks().spawn(async move { discovery.discover(eager, &tasks).await });
         }
+    }
+
+    /// Returns the servers of which nothing is known and that may be started to learn it.
+    fn undiscovered(&self, wanted: impl Fn(&Server) -> bool) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
+        let catalog = self.catalog.load();
+        let members = catalog
+            .view
+            .members
+            .iter()
+            .filter(|member| may_discover(member) && member.server.as_deref().is_some_and(&wanted));
+        members.map(|member| (member.key.clone(), Arc::clone(&member.upstream))).collect()
     }
 }
 
@@ -477,26 +414,30 @@ impl Gateway {
         };
         let catalog = self.catalog.load();
         let member = catalog.view.members.iter().position(|member| member.key == *server);
-        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original)).unwrap_or(&original);
+        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
+        let exposed = exposed.unwrap_or_else(|| original.as_str().into());
         let params = if exposed == original {
             params
         } else {
             let mut object = params.object().unwrap_or_default();
-            object.set("uri", Raw::string(exposed));
+            object.set("uri", Raw::string(&exposed));
             object.into_raw()
         };
         let entries = self.clients.all();
         let alone = entries.len() == 1;
-        for entry in entries.iter().filter(|entry| alone || entry.subscribes(exposed)) {
+        for entry in entries.iter().filter(|entry| alone || entry.subscribes(&exposed)) {
             entry.client.notify(method, Some(params.clone()));
         }
     }
 
     /// Brings a question asked outside any call to the client, where there is exactly one (decision 29).
     pub(crate) fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+        let config = self.fleet.config();
+        let has_roots = |one: &Server| one.key == *server && !one.roots.is_empty();
+        let own_roots = call.method == Method::ListRoots && config.servers.iter().any(has_roots);
         match self.clients.only() {
-            Some(entry) => entry.client.ask(call, exchange),
-            None => answer_from_config(Some(&self.fleet.config()), Some(server), &call, exchange),
+            Some(entry) if !own_roots => entry.client.ask(call, exchange),
+            _ => answer_from_config(Some(&config), Some(server), &call, exchange),
         }
     }
 
@@ -571,67 +512,5 @@ impl crate::exchange::Sink for Unheard {
     }
 }
 
-/// Puts the namespace together as the config now has it.
-fn view(fleet: &Fleet, opening: &Opening, manager: &Arc<dyn Upstream>) -> View {
-    let config = fleet.config();
-    let settings = &config.settings;
-    let slots = fleet.slots();
-    let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
-    let chosen: Vec<_> = match namespace {
-        None => slots.iter().cloned().collect(),
-        Some(None) => Vec::new(),
-        Some(Some(namespace)) => namespace.servers.iter().filter_map(|key| fleet.find(key)).collect(),
-    };
-    let front_timeout = match opening.front {
-        Front::Stdio => settings.stdio_timeout.unwrap_or(settings.call_timeout),
-        Front::Http => settings.call_timeout,
-    };
-    let mut members: Vec<Member> = chosen
-        .into_iter()
-        .map(|slot| Member {
-            key: slot.server.key.clone(),
-            exposed_id: slot.server.exposed_id.clone(),
-            description_prefix: settings
-                .prefix_descriptions
-                .then(|| format!("[{}]", slot.server.display_name)),
-            target: Arc::new(Target {
-                server: slot.server.key.id.clone(),
-                tool: None,
-                timeout: slot.server.call_timeout.unwrap_or(front_timeout),
-            }),
-            upstream: slot.upstream,
-            standing: slot.standing,
-            server: Some(slot.server),
-        })
-        .collect();
-    let listed = match opening.front {
-        Front::Stdio => settings.manager_tools_stdio,
-        Front::Http => settings.manager_tools_http,
-    };
-    if listed {
-        members.push(manager_member(settings, manager));
-    }
-    View {
-        members,
-        naming: Naming { separator: settings.separator.clone(), max_length: settings.max_name_length },
-        prefix_prompts: settings.prefix_prompts,
-        validate: settings.validate_arguments,
-        permissions: namespace.flatten().map(|namespace| namespace.permissions.clone()).unwrap_or_default(),
-        names_unknown_servers: settings.error_codes == ErrorCodes::Own,
-    }
-}
-
-/// The manager as a member: its exposed id is the whole prefix, separator included (decision 32).
-fn manager_member(settings: &Settings, manager: &Arc<dyn Upstream>) -> Member {
-    let separator = if settings.separator.is_empty() { "__" } else { &settings.separator };
-    let name = &settings.server_name;
-    Member {
-        key: ServerKey { schema: None, id: name.clone() },
-        exposed_id: format!("{name}{separator}"),
-        description_prefix: None,
-        upstream: Arc::clone(manager),
-        standing: Arc::default(),
-        target: Arc::new(Target { server: name.clone(), tool: None, timeout: settings.call_timeout }),
-        server: None,
-    }
-}
+#[cfg(test)]
+mod tests;

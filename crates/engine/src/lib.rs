@@ -7,6 +7,8 @@ mod changes;
 mod control;
 mod discovery;
 mod exchange;
+#[cfg(test)]
+mod fake;
 mod fleet;
 mod gateway;
 mod outbox;

@@ -13,3 +13,6 @@ pub(crate) fn permits(permissions: &Permissions, server: &Server, tool: &str) ->
     }
     !permissions.server_defaults.get(id).copied().unwrap_or(permissions.deny_by_default)
 }
+
+#[cfg(test)]
+mod tests;

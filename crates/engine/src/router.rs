@@ -15,6 +15,8 @@ pub(crate) enum Found<'c> {
     },
     /// Only the list of these servers can tell.
     AskFirst(Vec<usize>),
+    /// Only the lists of all servers can tell.
+    AskAll,
 }
 
 /// Finds a tool (decision 6): the advertised name, then a known server's id before any separator, then a bare
@@ -52,8 +54,15 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
     }
     match readings.first() {
         Some((member, rest)) => Err(unknown_tool_of(catalog, *member, rest)),
+        // A bare name may be any server's own.
+        None if !asked && is_bare(catalog, name) && catalog.may_have_more(name) => Ok(Found::AskAll),
         None => Err(unknown_tool(catalog, name)),
     }
+}
+
+fn is_bare(catalog: &Catalog, name: &str) -> bool {
+    let separator = catalog.view.naming.separator.as_str();
+    separator.is_empty() || !name.contains(separator)
 }
 
 fn unknown_tool_of(catalog: &Catalog, member: usize, tool: &str) -> Fault {
@@ -95,3 +104,6 @@ pub(crate) fn rename_contents(result: &Raw, original: &str, exposed: &str) -> Ra
     };
     renamed().unwrap_or_else(|| result.clone())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use manifold_config::{Server, ServerKey};
-use manifold_protocol::{Call, Fault, Kind, Raw};
+use manifold_protocol::{Call, Fault, Kind, Raw, Revision};
 use tokio::time::Instant;
 
 use crate::exchange::Exchange;
@@ -117,6 +117,8 @@ pub struct ClientFacts {
     pub capabilities: Raw,
     /// An Implementation object.
     pub info: Raw,
+    /// The revision agreed on with the client, which servers are asked for.
+    pub revision: Revision,
 }
 
 /// What must be told to a server again whenever it starts anew.

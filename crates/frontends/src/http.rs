@@ -53,3 +53,6 @@ async fn not_found() -> Response {
 fn json(status: StatusCode, body: impl Into<axum::body::Body>) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], body.into()).into_response()
 }
+
+#[cfg(test)]
+mod tests;

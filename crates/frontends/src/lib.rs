@@ -1,5 +1,7 @@
 //! The ways to be reached.
 
+#[cfg(test)]
+mod fake;
 pub mod http;
 mod session;
 pub mod stdio;

@@ -59,7 +59,7 @@ struct State {
     questions: HashMap<u64, Exchange>,
     next_question: u64,
     /// The `shutdown` request that waits for the calls in flight.
-    shutdown: Option<Id>,
+    shutdown: Option<(Id, Option<Arc<Batch>>)>,
 }
 
 struct InFlight {
@@ -95,10 +95,7 @@ impl Session {
     pub fn receive(self: &Arc<Self>, bytes: Bytes) -> Received {
         match envelope::parse(bytes.clone()) {
             Ok(Incoming::One(message)) => self.accept(message, None),
-            Ok(Incoming::Batch(messages)) => {
-                self.receive_batch(messages);
-                Received::Done
-            }
+            Ok(Incoming::Batch(messages)) => self.receive_batch(messages),
             Err(Refusal { kind: RefusalKind::Unfinished, .. }) => Received::Unfinished(bytes),
             Err(refusal) => {
                 self.refuse(&refusal, None);
@@ -123,15 +120,22 @@ impl Session {
         }
     }
 
-    /// Ends the session: what is still in flight is cancelled, open questions are dropped.
+    /// Takes no more requests; what is in flight goes on.
+    pub fn stop_taking_calls(&self) {
+        self.lock().phase = Phase::ShuttingDown;
+    }
+
+    /// Ends the session: what is still in flight is taken back and answered so, open questions are dropped.
     pub fn close(&self) {
         let (flights, questions) = {
             let mut state = self.lock();
             state.phase = Phase::ShuttingDown;
             (std::mem::take(&mut state.flights), std::mem::take(&mut state.questions))
         };
-        for in_flight in flights.into_values() {
-            in_flight.flight.cancel(Some(Raw::from_static(r#""the client is gone""#)));
+        for (id, in_flight) in flights {
+            in_flight.flight.cancel(Some(Raw::from_static(r#""the gateway is ending""#)));
+            let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
+            self.put(answer, in_flight.batch.as_ref());
         }
         drop(questions);
         if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
@@ -140,22 +144,26 @@ impl Session {
         self.idle.notify_waiters();
     }
 
-    fn receive_batch(self: &Arc<Self>, messages: Vec<Result<Message, Refusal>>) {
+    fn receive_batch(self: &Arc<Self>, messages: Vec<Result<Message, Refusal>>) -> Received {
         let allowed = self.lock().revision.is_some_and(Revision::has_batches);
         if !allowed {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
-            return self.reject(None, &Fault::InvalidRequest(why));
+            self.reject(None, &Fault::InvalidRequest(why));
+            return Received::Done;
         }
         let expected = messages
             .iter()
             .filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
         let batch = Batch::new(expected.count(), Arc::clone(&self.outbox));
+        let mut received = Received::Done;
         for message in messages {
-            match message {
-                Ok(message) => drop(self.accept(message, batch.clone())),
+            match message.map(|message| self.accept(message, batch.clone())) {
+                Ok(Received::Exit) => received = Received::Exit,
+                Ok(Received::Done | Received::Unfinished(_)) => {}
                 Err(refusal) => self.refuse(&refusal, batch.as_ref()),
             }
         }
+        received
     }
 
     fn refuse(&self, refusal: &Refusal, batch: Option<&Arc<Batch>>) {
@@ -184,15 +192,24 @@ impl Session {
 
     fn request(self: &Arc<Self>, id: Id, method: MethodName, params: Option<Raw>, batch: Option<Arc<Batch>>) {
         let call = Call::new(method.into(), params);
-        let phase = self.lock().phase;
+        let (phase, is_double) = {
+            let state = self.lock();
+            (state.phase, state.flights.contains_key(&id))
+        };
         let reply: Reply = match (&call.method, phase) {
+            // Answering it would answer the first one (F24).
+            _ if is_double => {
+                Err(Fault::InvalidRequest("a call with this id is in flight".to_owned()).into())
+            }
             (Method::Initialize, Phase::New) => self.initialize(&call).map_err(Failure::from),
             (Method::Initialize, _) => {
                 Err(Fault::InvalidRequest("the session is initialized already".to_owned()).into())
             }
             (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
             (Method::Ping, _) => Ok(Raw::from_static("{}")),
-            (Method::Shutdown, _) => return self.shut_down(id),
+            (Method::Shutdown, _) => return self.shut_down(id, batch),
+            // So that the probe of a client of a later revision gets the answer it looks for.
+            (Method::Other(name), Phase::New) => Err(Fault::UnknownMethod(name.as_str().to_owned()).into()),
             (_, Phase::New) => {
                 Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
             }
@@ -223,7 +240,7 @@ impl Session {
             .into_iter()
             .filter(|capability| echoes && capabilities.get(capability).is_some())
             .collect();
-        let introduction = gateway.introduce(ClientFacts { capabilities, info });
+        let introduction = gateway.introduce(ClientFacts { capabilities, info, revision });
         let reply = InitializeReply {
             revision,
             name: &introduction.name,
@@ -240,14 +257,6 @@ impl Session {
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();
-            if state.flights.contains_key(&id) {
-                drop(state);
-                // The sink must stay silent: its id belongs to the first call.
-                flight.cancel(None);
-                let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
-                return self
-                    .put(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)), batch.as_ref());
-            }
             state.flights.insert(id, InFlight { flight, batch });
         }
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
@@ -278,21 +287,23 @@ impl Session {
         if let Some(batch) = in_flight.batch {
             batch.skip();
         }
+        // It may have been the last one that `shutdown` waited for.
+        self.confirm_shutdown(&mut self.lock());
     }
 
-    fn shut_down(&self, id: Id) {
+    fn shut_down(&self, id: Id, batch: Option<Arc<Batch>>) {
         let mut state = self.lock();
         state.phase = Phase::ShuttingDown;
-        state.shutdown = Some(id);
+        state.shutdown = Some((id, batch));
         self.confirm_shutdown(&mut state);
     }
 
     /// Answers `shutdown` once nothing is in flight (decision 17).
     fn confirm_shutdown(&self, state: &mut State) {
         if state.flights.is_empty()
-            && let Some(id) = state.shutdown.take()
+            && let Some((id, batch)) = state.shutdown.take()
         {
-            self.outbox.push(envelope::result(&id, &Raw::from_static("{}")));
+            self.put(envelope::result(&id, &Raw::from_static("{}")), batch.as_ref());
         }
     }
 
@@ -390,7 +401,16 @@ impl Client for Handle {
         if let Some(session) = self.0.upgrade()
             && session.lock().phase != Phase::New
         {
-            session.outbox.push_droppable(envelope::notification(method, params.as_ref()));
+            let message = envelope::notification(method, params.as_ref());
+            match method {
+                // Said once per change, and never again if it is lost.
+                notification::TOOLS_CHANGED
+                | notification::RESOURCES_CHANGED
+                | notification::PROMPTS_CHANGED => {
+                    session.outbox.push(message);
+                }
+                _ => drop(session.outbox.push_droppable(message)),
+            }
         }
     }
 

@@ -48,12 +48,28 @@ pub async fn serve<I, O>(
     let framing = Arc::new(OnceLock::new());
     tasks.spawn(write(Arc::clone(&outbox), Arc::clone(&framing), output));
 
-    tokio::select! {
-        why = read(&session, &outbox, &framing, input, &options) => info!("the client is leaving: {why}"),
-        () = stop => info!("asked to stop"),
-    }
-    if timeout(options.drain_timeout, session.settled()).await.is_err() {
-        info!("calls were still in flight at the end of the drain time; they are cancelled");
+    let reading = read(&session, &outbox, &framing, input, &options);
+    tokio::pin!(reading);
+    let leaving = tokio::select! {
+        why = &mut reading => {
+            info!("the client is leaving: {why}");
+            true
+        }
+        () = stop => {
+            info!("asked to stop");
+            false
+        }
+    };
+    session.stop_taking_calls();
+    // A client that stays can still answer questions and cancel calls while we wait for the rest.
+    let settled = async {
+        tokio::select! {
+            () = session.settled() => {}
+            _ = &mut reading, if !leaving => session.settled().await,
+        }
+    };
+    if timeout(options.drain_timeout, settled).await.is_err() {
+        info!("calls were still in flight at the end of the drain time; they are taken back");
     }
     session.close();
     let _ = timeout(LAST_WORDS, outbox.flushed()).await;

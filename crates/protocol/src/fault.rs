@@ -274,3 +274,6 @@ impl Fault {
 fn names(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
+
+#[cfg(test)]
+mod tests;

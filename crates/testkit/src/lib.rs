@@ -4,6 +4,8 @@
 #![expect(clippy::expect_used, reason = "a test kit reports its failures by panicking")]
 
 pub mod client;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod fake;
 pub mod processes;
 pub mod sandbox;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Host, Outbox, Sink};
-use manifold_protocol::envelope::{self, Incoming, Message, Outcome, RefusalKind};
+use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
 use manifold_protocol::{Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification};
 use tokio::sync::{Notify, oneshot, watch};
@@ -20,10 +20,12 @@ use tracing::{debug, warn};
 
 use crate::logs::{LogRing, printable};
 use question::Questions;
-use table::{Pending, Table};
+use table::{Origin, Pending, Table};
 
 /// What a server may be owed before new calls are refused.
 const CROWDED_BYTES: usize = 16 << 20;
+/// Calls that may wait for their turn at one server.
+const MAX_QUEUED: usize = 4096;
 /// A call ends after this long, questions to the client not counted, whatever progress it reports (decision 25).
 const HARD_LIMIT: Duration = Duration::from_secs(600);
 
@@ -40,7 +42,7 @@ pub(crate) struct Connection {
     pub(crate) stale: Stale,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
-    /// Whether it has answered anything but the handshake.
+    /// Whether it has done any work: answered a call, not only told of itself.
     proven: AtomicBool,
     /// Whether its output has ended.
     silence: watch::Sender<bool>,
@@ -90,11 +92,26 @@ impl Connection {
         if table.is_closed() {
             return Err((call, exchange));
         }
-        match table.admit() {
-            true => self.write(&mut table, call, exchange),
-            false => table.queue.push_back((call, exchange)),
+        if table.admit() {
+            self.write(&mut table, call, exchange, Origin::Client);
+        } else if table.queue.len() < MAX_QUEUED {
+            table.queue.push_back((call, exchange));
+        } else {
+            drop(table);
+            let reason = format!("{MAX_QUEUED} calls are waiting for their turn");
+            exchange.fail(Fault::NotRunning { server: self.id().to_owned(), reason });
         }
         Ok(())
+    }
+
+    /// Sends one of our own requests: past the queue, and no proof that the server does its work.
+    fn send_own(&self, call: Call, exchange: Exchange) {
+        let mut table = self.lock();
+        if table.is_closed() {
+            drop(table);
+            return exchange.fail(Fault::Internal("the server is gone".to_owned()));
+        }
+        self.write(&mut table, call, exchange, Origin::Ourselves);
     }
 
     /// Sends one of our own requests and waits for its answer.
@@ -103,17 +120,14 @@ impl Connection {
         let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
-        if let Err((_, exchange)) = self.send(Call::new(method, params), exchange) {
-            exchange.fail(Fault::Internal("the server is gone".to_owned()));
-        }
+        self.send_own(Call::new(method, params), exchange);
         answer.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()))
     }
 
     /// Sends one of our own requests whose answer does not matter.
     pub(crate) fn order(&self, method: Method, params: Raw) {
         let (exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(None)));
-        // Unsent means the server is gone, and the next one will be told anew.
-        drop(self.send(Call::new(method, Some(params)), exchange));
+        self.send_own(Call::new(method, Some(params)), exchange);
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
@@ -140,16 +154,24 @@ impl Connection {
             Ok(Incoming::One(message)) => self.accept(message),
             Ok(Incoming::Batch(messages)) => messages.into_iter().flatten().for_each(|one| self.accept(one)),
             Err(refusal) => {
-                let pending = refusal.id.as_ref().and_then(|id| self.take(id.as_u64()?));
-                if let (Some(pending), RefusalKind::Invalid(reason)) = (pending, refusal.kind) {
-                    let server = self.id().to_owned();
-                    pending.exchange.fail(Fault::Malformed { server, reason: reason.to_owned() });
-                }
-                self.logs.push(&[b"[stdout] ", &bytes[..]].concat());
+                self.fail_malformed(&bytes, refusal);
+                self.logs.push_noise(&bytes);
                 let start = &bytes[..bytes.len().min(120)];
                 self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
             }
         }
+    }
+
+    /// Fails the call whose answer cannot be read, rather than let it wait for its deadline.
+    fn fail_malformed(&self, bytes: &Bytes, refusal: Refusal) {
+        let id = refusal.id.or_else(|| envelope::peek_id(bytes)).or_else(|| envelope::peek_id_at_end(bytes));
+        let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) else { return };
+        let reason = match refusal.kind {
+            RefusalKind::Invalid(reason) => reason.to_owned(),
+            RefusalKind::Unfinished => "it is cut off".to_owned(),
+            RefusalKind::Parse => "it is not valid JSON".to_owned(),
+        };
+        pending.exchange.fail(Fault::Malformed { server: self.id().to_owned(), reason });
     }
 
     fn accept(&self, message: Message) {
@@ -164,7 +186,9 @@ impl Connection {
         let Some(pending) = id.as_u64().and_then(|id| self.take(id)) else {
             return self.complain("an answer that nobody waits for");
         };
-        self.proven.store(true, Ordering::Relaxed);
+        if pending.origin == Origin::Client {
+            self.proven.store(true, Ordering::Relaxed);
+        }
         pending.exchange.finish(match outcome {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(Failure::Peer(error)),
@@ -213,10 +237,6 @@ impl Connection {
         self.proven.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn forget_handshake(&self) {
-        self.proven.store(false, Ordering::Relaxed);
-    }
-
     pub(crate) fn fall_silent(&self) {
         self.silence.send_replace(true);
     }
@@ -235,7 +255,7 @@ impl Connection {
     }
 
     /// Writes a call that has been admitted. Called with the table locked, so that a cancellation cannot overtake it.
-    fn write(&self, table: &mut Table, call: Call, exchange: Exchange) {
+    fn write(&self, table: &mut Table, call: Call, exchange: Exchange, origin: Origin) {
         let id = table.next_id();
         let Some(me) = self.me.upgrade() else { return };
         if !exchange.hold(me, id) {
@@ -243,18 +263,22 @@ impl Connection {
         }
         let (params, token) = retag(call.params, id);
         let timeout = exchange.target().map_or(HARD_LIMIT, |target| target.timeout);
-        let is_sooner = table.insert(id, Pending::new(exchange, token, timeout, HARD_LIMIT));
+        let is_sooner = table.insert(id, Pending::new(exchange, origin, token, timeout, HARD_LIMIT));
         self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
         if is_sooner {
             self.sooner.notify_one();
         }
     }
 
-    /// Takes a call out of the table and lets the next in the queue in.
+    /// Takes a call out of the table and lets the next in the queue in. Its questions end with it.
     fn take(&self, id: u64) -> Option<Pending> {
         let mut table = self.lock();
         let pending = table.remove(id)?;
         self.fill(&mut table);
+        drop(table);
+        if pending.has_questions() {
+            self.end_questions_of(id);
+        }
         Some(pending)
     }
 
@@ -262,7 +286,7 @@ impl Connection {
         while table.admit() {
             let Some((call, exchange)) = table.queue.pop_front() else { return };
             if !exchange.is_cancelled() {
-                self.write(table, call, exchange);
+                self.write(table, call, exchange, Origin::Client);
             }
         }
     }

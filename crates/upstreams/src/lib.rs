@@ -3,6 +3,8 @@
 mod broken;
 mod builtin;
 mod connection;
+#[cfg(test)]
+mod fake;
 mod listing;
 mod logs;
 pub mod process;

@@ -7,24 +7,29 @@ use std::time::Duration;
 use manifold_engine::{Item, Listing};
 use manifold_protocol::dialect::legacy::InitializeResult;
 use manifold_protocol::{Failure, Kind, Raw, RawObject};
-use tokio::time::Instant;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
 use crate::connection::Connection;
 
-/// How long all lists of a server may take together.
+/// How long a server may take over one page.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A list that takes longer does not hold back the others.
+const SLOW: Duration = Duration::from_secs(1);
 /// A cursor may lead in circles without ever repeating (F13).
 const MAX_PAGES: usize = 1000;
 const MAX_ITEMS: usize = 100_000;
 /// Pages are read for no longer than this once the first has come.
 const MAX_PAGING: Duration = Duration::from_secs(5);
 
-/// Reads every list the server declares.
-pub(crate) async fn read_all(
+/// Reads every list the server declares, all at once. `publish` gets what is there once a list proves slow, and the
+/// whole in the end. Without its tools a server is not known; any other list that fails is empty.
+async fn read_all(
     connection: &Arc<Connection>,
     said: &InitializeResult,
-) -> Result<Listing, Failure> {
+    publish: &impl Fn(Result<Arc<Listing>, Failure>),
+) -> Option<Arc<Listing>> {
     let mut listing = Listing {
         instructions: said.instructions.clone(),
         capabilities: Some(said.capabilities.detached()),
@@ -32,12 +37,48 @@ pub(crate) async fn read_all(
     };
     // A server that declares nothing at all most likely forgot to.
     let silent = said.capabilities.object().is_none_or(|capabilities| capabilities.is_empty());
+    let mut reads = JoinSet::new();
     for kind in Kind::ALL {
         if listing.declares(capability(kind)) || (silent && kind == Kind::Tools) {
-            *listing.items_mut(kind) = read(connection, kind).await?;
+            let connection = Arc::clone(connection);
+            reads.spawn(async move { (kind, read(&connection, kind).await) });
         }
     }
-    Ok(listing)
+    let mut slow_at = Some(Instant::now() + SLOW);
+    let mut tools_known = !silent && !listing.declares("tools");
+    loop {
+        let next = match slow_at {
+            None => reads.join_next().await,
+            Some(at) => match timeout_at(at, reads.join_next()).await {
+                Ok(next) => next,
+                Err(_) => {
+                    slow_at = None;
+                    if tools_known {
+                        publish(Ok(Arc::new(listing.clone())));
+                    }
+                    continue;
+                }
+            },
+        };
+        match next {
+            None => break,
+            Some(Err(_)) => {}
+            Some(Ok((kind, Ok(items)))) => {
+                tools_known |= kind == Kind::Tools;
+                *listing.items_mut(kind) = items;
+            }
+            Some(Ok((Kind::Tools, Err(failure)))) => {
+                publish(Err(failure));
+                return None;
+            }
+            Some(Ok((kind, Err(failure)))) => {
+                warn!(server = connection.id(), list = kind.member(), ?failure, "reading a list failed");
+            }
+        }
+    }
+    let listing = Arc::new(listing);
+    publish(Ok(Arc::clone(&listing)));
+    Some(listing)
 }
 
 /// Reads one list to its end.
@@ -111,14 +152,14 @@ pub(crate) async fn follow(
     said: InitializeResult,
     publish: impl Fn(Result<Arc<Listing>, Failure>),
 ) {
-    let mut current = first(&connection, &said, &publish).await;
+    let mut current = read_all(&connection, &said, &publish).await;
     loop {
         connection.stale.marked.notified().await;
         // More marks may come while we wait; they are taken together.
         tokio::time::sleep(SETTLE).await;
         let mut kinds = connection.stale.take();
         let Some(known) = &current else {
-            current = first(&connection, &said, &publish).await;
+            current = read_all(&connection, &said, &publish).await;
             continue;
         };
         let mut next = (**known).clone();
@@ -141,15 +182,4 @@ pub(crate) async fn follow(
         publish(Ok(next));
         tokio::time::sleep(BREATH).await;
     }
-}
-
-async fn first(
-    connection: &Arc<Connection>,
-    said: &InitializeResult,
-    publish: &impl Fn(Result<Arc<Listing>, Failure>),
-) -> Option<Arc<Listing>> {
-    let read = read_all(connection, said).await.map(Arc::new);
-    let listing = read.as_ref().ok().cloned();
-    publish(read);
-    listing
 }

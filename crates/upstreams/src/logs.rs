@@ -9,35 +9,62 @@ const MAX_LINE_CHARS: usize = 4096;
 /// A ring of lines, safe to show: control characters are written out (T27).
 #[derive(Debug, Default)]
 pub(crate) struct LogRing {
-    lines: Mutex<VecDeque<String>>,
+    ring: Mutex<Ring>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    lines: VecDeque<String>,
+    /// How many of the last lines belong to the present life of the server.
+    fresh: usize,
 }
 
 impl LogRing {
     pub(crate) fn push(&self, line: &[u8]) {
-        let text = printable(&String::from_utf8_lossy(line));
-        let mut lines = self.lock();
-        if lines.len() == MAX_LINES {
-            lines.pop_front();
+        self.push_text(printable(&String::from_utf8_lossy(cut(line))));
+    }
+
+    /// Takes a line the server wrote where only messages belong.
+    pub(crate) fn push_noise(&self, line: &[u8]) {
+        self.push_text(format!("[stdout] {}", printable(&String::from_utf8_lossy(cut(line)))));
+    }
+
+    /// Notes that what follows is said by a new process.
+    pub(crate) fn new_life(&self) {
+        self.lock().fresh = 0;
+    }
+
+    fn push_text(&self, text: String) {
+        let mut ring = self.lock();
+        if ring.lines.len() == MAX_LINES {
+            ring.lines.pop_front();
         }
-        lines.push_back(text);
+        ring.lines.push_back(text);
+        ring.fresh = (ring.fresh + 1).min(MAX_LINES);
     }
 
     /// Returns the last `count` lines, oldest first.
     pub(crate) fn last(&self, count: usize) -> Vec<String> {
-        let lines = self.lock();
+        let lines = &self.lock().lines;
         lines.iter().skip(lines.len().saturating_sub(count)).cloned().collect()
     }
 
-    /// Returns the last few lines as one text for an error message.
+    /// Returns the last few lines of this life as one text for an error message.
     pub(crate) fn tail(&self) -> Option<String> {
-        let lines = self.last(3);
+        let fresh = self.lock().fresh;
+        let lines = self.last(fresh.min(3));
         let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
         (!lines.is_empty()).then(|| lines.join(" | "))
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Cuts what will not be shown before it is copied.
+fn cut(line: &[u8]) -> &[u8] {
+    &line[..line.len().min(4 * MAX_LINE_CHARS)]
 }
 
 /// Writes out what a terminal would act on: C0, C1 and the characters that turn text around.
@@ -71,6 +98,10 @@ mod tests {
         assert_eq!(ring.last(2), ["line 1498", "line 1499"]);
         assert_eq!(ring.last(5000).len(), MAX_LINES);
         assert_eq!(ring.tail().as_deref(), Some("line 1497 | line 1498 | line 1499"));
+        ring.new_life();
+        assert_eq!(ring.tail(), None);
+        ring.push(b"anew");
+        assert_eq!(ring.tail().as_deref(), Some("anew"));
     }
 
     // T27

@@ -8,21 +8,25 @@ use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
 use manifold_protocol::dialect::legacy::{self, InitializeResult};
-use manifold_protocol::framing::LineDecoder;
+use manifold_protocol::framing::{Line, LineDecoder};
 use manifold_protocol::{Failure, Fault, Method, Raw, RawObject, Revision, notification};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
 use crate::connection::Connection;
 use crate::logs::LogRing;
 use crate::process::{ExitStatusInfo, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace};
+use crate::supervisor::{Ending, Launcher, Life, Running};
 
 /// Decision 17: stdin closed, half a second, SIGTERM, a second, SIGKILL.
 const GRACE: StopGrace =
     StopGrace { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) };
+const MAX_LOG_LINE_BYTES: usize = 64 << 10;
+/// How long after the end of its output a server may take to exit by itself.
+const LAST_BREATH: Duration = Duration::from_millis(25);
 /// How long a server may leave what we wrote unread before it is taken for dead.
 const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,11 +40,9 @@ pub(crate) struct Launch {
     pub(crate) limit_bytes: usize,
 }
 
-/// A server that has shaken hands. Dropping it kills the whole process tree.
-pub(crate) struct Running {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) said: InitializeResult,
-    pub(crate) pid: u32,
+/// A running process. Dropping it kills the whole process tree.
+pub(crate) struct Process {
+    connection: Arc<Connection>,
     control: ProcessControl,
     /// Reads what the server writes, to its end.
     readers: JoinSet<()>,
@@ -49,10 +51,25 @@ pub(crate) struct Running {
     logs: Arc<LogRing>,
 }
 
-impl Launch {
+impl Launcher for Launch {
+    type Life = Process;
+
+    fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    fn logs(&self) -> &Arc<LogRing> {
+        &self.logs
+    }
+
     /// Starts the process and shakes hands, within the server's start timeout.
-    pub(crate) async fn establish(&self) -> Result<Running, Fault> {
+    async fn launch(&self) -> Result<Running<Process>, Fault> {
         let deadline = Instant::now() + self.server.start_timeout;
+        self.logs.new_life();
         let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
             Ok(Ok(process)) => process,
             Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
@@ -80,30 +97,31 @@ impl Launch {
                 Err(self.failed(format!("it ended during the handshake {}", ending(status, &self.logs))))
             }
         };
-        let mut running = Running {
-            connection,
-            said: InitializeResult { revision: String::new(), capabilities: Raw::null(), instructions: None },
-            pid,
+        let life = Process {
+            connection: Arc::clone(&connection),
             control,
             readers,
             _others: others,
             logs: Arc::clone(&self.logs),
         };
         match said {
-            Ok(said) => {
-                running.said = said;
-                Ok(running)
-            }
+            Ok(said) => Ok(Running { connection, said, pid, life }),
             Err(fault) => {
-                running.stop().await;
+                life.stop().await;
                 Err(fault)
             }
         }
     }
+}
 
+impl Launch {
     async fn handshake(&self, connection: &Arc<Connection>) -> Result<InitializeResult, Fault> {
         let facts = self.host.client_facts();
-        let params = legacy::initialize_params(Revision::LATEST, &facts.capabilities, &facts.info);
+        let mut capabilities = facts.capabilities.object().unwrap_or_default();
+        if !self.server.roots.is_empty() {
+            capabilities.set("roots", Raw::from_static("{}"));
+        }
+        let params = legacy::initialize_params(facts.revision, &capabilities.into_raw(), &facts.info);
         let patience = self.server.start_timeout;
         let result = match connection.request(Method::Initialize, Some(params), patience).await {
             Ok(result) => result,
@@ -115,6 +133,9 @@ impl Launch {
                 let waited = patience.as_millis();
                 return Err(self.failed(format!("no answer to the handshake within {waited} ms{log}")));
             }
+            Err(Failure::Fault(Fault::Malformed { reason, .. })) => {
+                return Err(self.failed(format!("its answer to the handshake cannot be read: {reason}")));
+            }
             Err(Failure::Fault(fault)) => return Err(self.failed(fault.message())),
         };
         let Some(said) = legacy::read_initialize_result(&result) else {
@@ -123,7 +144,6 @@ impl Launch {
         if Revision::parse(&said.revision).is_none() {
             warn!(server = %self.server.key.id, revision = %said.revision, "the server speaks a revision we do not know");
         }
-        connection.forget_handshake();
         connection.notify(notification::INITIALIZED, None);
         self.repeat_standing(connection, &said);
         Ok(said)
@@ -176,20 +196,22 @@ impl Launch {
 /// What a program needs to run at all; no secrets.
 const BASICS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-impl Running {
-    /// Waits for the server's end and says how it came.
-    pub(crate) async fn ended(&mut self) -> (ExitStatusInfo, String) {
+impl Life for Process {
+    async fn ended(&mut self) -> Ending {
         let status = tokio::select! {
             status = self.control.exit().wait() => status,
-            // A server that can say nothing any more is of no use, even if it lives on.
-            () = self.connection.silent() => self.control.stop(GRACE).await,
+            // A dying server closes its output first; the word of its end follows at once.
+            () = self.connection.silent() => match timeout(LAST_BREATH, self.control.exit().wait()).await {
+                Ok(status) => status,
+                Err(_) => return Ending::Silent,
+            },
         };
         read_out(&mut self.readers).await;
-        (status, ending(status, &self.logs))
+        Ending::Exited { clean: status == ExitStatusInfo::Code(0), how: ending(status, &self.logs) }
     }
 
-    /// Ends the server step by step, its whole tree with it.
-    pub(crate) async fn stop(mut self) {
+    /// Its whole tree goes with it.
+    async fn stop(mut self) {
         self.connection.outbox.close();
         self.control.stop(GRACE).await;
         read_out(&mut self.readers).await;
@@ -225,22 +247,30 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, limit_bytes: usize) {
+async fn read_messages(connection: Arc<Connection>, stdout: pipe::Receiver, limit_bytes: usize) {
+    read_lines(stdout, limit_bytes, |line| connection.receive(line)).await;
+    connection.fall_silent();
+}
+
+async fn read_log(logs: Arc<LogRing>, stderr: pipe::Receiver) {
+    read_lines(stderr, MAX_LOG_LINE_BYTES, |line| match line {
+        Line::Whole(bytes) => logs.push(&bytes),
+        Line::TooLong { head, .. } => logs.push(&head),
+    })
+    .await;
+}
+
+/// Reads lines to the end of a pipe.
+async fn read_lines(mut pipe: pipe::Receiver, limit_bytes: usize, mut take: impl FnMut(Line)) {
     let mut lines = LineDecoder::new(limit_bytes);
-    loop {
-        match stdout.read_buf(lines.buffer()).await {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {
-                while let Some(line) = lines.next() {
-                    connection.receive(line);
-                }
-            }
+    while matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0) {
+        while let Some(line) = lines.next() {
+            take(line);
         }
     }
     if let Some(line) = lines.finish() {
-        connection.receive(line);
+        take(line);
     }
-    connection.fall_silent();
 }
 
 async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
@@ -254,29 +284,11 @@ async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
             };
             match timeout_at(deadline, whole).await {
                 Ok(Ok(())) => connection.outbox.written(message.len()),
-                Ok(Err(_)) | Err(_) => return connection.outbox.abandon(),
-            }
-        }
-    }
-}
-
-async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
-    let mut lines = LineDecoder::new(64 << 10);
-    let push = |line| match line {
-        manifold_protocol::framing::Line::Whole(bytes) => logs.push(&bytes),
-        manifold_protocol::framing::Line::TooLong { head, .. } => logs.push(&head),
-    };
-    loop {
-        match stderr.read_buf(lines.buffer()).await {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {
-                while let Some(line) = lines.next() {
-                    push(line);
+                Ok(Err(_)) | Err(_) => {
+                    connection.outbox.abandon();
+                    return connection.fall_silent();
                 }
             }
         }
-    }
-    if let Some(line) = lines.finish() {
-        push(line);
     }
 }

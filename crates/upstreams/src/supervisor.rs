@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use manifold_config::ServerStart;
-use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_config::{Server, ServerStart, Transport};
+use manifold_engine::{BoxFuture, Exchange, Host, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_protocol::dialect::legacy::InitializeResult;
 use manifold_protocol::{Call, Fault, Raw};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, info, warn};
@@ -16,13 +17,52 @@ use tracing::{debug, info, warn};
 use crate::connection::Connection;
 use crate::listing;
 use crate::logs::LogRing;
-use crate::process::ExitStatusInfo;
-use crate::stdio::{Launch, Running};
 
 /// Calls that may wait for a server to start.
 const MAILBOX: usize = 4096;
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// Callers wait through a rest of this length.
+const SHORT_REST: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// Brings a server to life. A seam, so that the diagram below is tested without processes.
+pub(crate) trait Launcher: Send + Sync + 'static {
+    type Life: Life;
+
+    fn server(&self) -> &Arc<Server>;
+
+    fn host(&self) -> &Arc<dyn Host>;
+
+    fn logs(&self) -> &Arc<LogRing>;
+
+    /// Starts the server and shakes hands. Dropping the future ends what it started.
+    fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
+}
+
+/// A server that has shaken hands.
+pub(crate) struct Running<L> {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) said: InitializeResult,
+    pub(crate) pid: u32,
+    pub(crate) life: L,
+}
+
+/// What keeps a server alive; dropping it ends the server.
+pub(crate) trait Life: Send + 'static {
+    /// Waits for the server's end and says how it came.
+    fn ended(&mut self) -> impl Future<Output = Ending> + Send;
+
+    /// Ends the server step by step.
+    fn stop(self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a server's life ended.
+pub(crate) enum Ending {
+    /// It exited, in good order or not; the text says how.
+    Exited { clean: bool, how: String },
+    /// It lives, but takes or gives no more messages.
+    Silent,
+}
 
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
@@ -45,26 +85,23 @@ enum Command {
     Discover(oneshot::Sender<()>),
     Order(Order, oneshot::Sender<Result<(), Fault>>),
     Close(oneshot::Sender<()>),
-    /// The first reading of the lists is over, well or badly.
-    Listed,
 }
 
 impl Supervised {
     /// Makes the server's handle and starts its supervisor; the server itself sleeps.
-    pub(crate) fn new(launch: Launch, tasks: &Tasks) -> Arc<Self> {
+    pub(crate) fn new(launcher: impl Launcher, tasks: &Tasks) -> Arc<Self> {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let shared = Arc::new(Shared {
-            id: launch.server.key.id.clone(),
+            id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
             listing: ArcSwapOption::empty(),
             status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
-            logs: Arc::clone(&launch.logs),
+            logs: Arc::clone(launcher.logs()),
         });
         let supervisor = Supervisor {
             shared: Arc::clone(&shared),
-            launch,
+            launcher,
             commands,
-            mailbox: mailbox.downgrade(),
             waiting: Vec::new(),
             discovering: Vec::new(),
             ordering: Vec::new(),
@@ -146,11 +183,10 @@ impl Upstream for Supervised {
     }
 }
 
-struct Supervisor {
+struct Supervisor<L> {
     shared: Arc<Shared>,
-    launch: Launch,
+    launcher: L,
     commands: mpsc::Receiver<Command>,
-    mailbox: mpsc::WeakSender<Command>,
     /// Calls that wait for the start.
     waiting: Vec<(Call, Exchange)>,
     discovering: Vec<oneshot::Sender<()>>,
@@ -165,8 +201,8 @@ enum Rest {
     Asleep,
     /// Its start failed; until then callers hear why at once.
     Failed(Fault, Instant),
-    /// It will be started again then, asked or not.
-    Restarting(Instant),
+    /// It ended, for this reason, and will be started again then, asked or not.
+    Restarting(Fault, Instant),
     Stopped,
 }
 
@@ -177,7 +213,7 @@ enum Turn {
     Closed(Option<oneshot::Sender<()>>),
 }
 
-impl Supervisor {
+impl<L: Launcher> Supervisor<L> {
     /// Each state is one method; this loop is the whole diagram.
     async fn live(mut self) {
         let mut turn = Turn::Rest(Rest::Asleep);
@@ -204,7 +240,7 @@ impl Supervisor {
         self.enter_rest(&rest);
         loop {
             let command = match &rest {
-                Rest::Restarting(at) => tokio::select! {
+                Rest::Restarting(_, at) => tokio::select! {
                     command = self.commands.recv() => command,
                     () = sleep_until(*at) => return Turn::Start,
                 },
@@ -213,12 +249,11 @@ impl Supervisor {
             match command {
                 None => return Turn::Closed(None),
                 Some(Command::Close(done)) => return Turn::Closed(Some(done)),
-                Some(Command::Listed) => {}
                 Some(Command::Call(call, exchange)) => match self.refusal(&rest) {
                     Some(fault) => exchange.fail(fault),
                     None => {
                         self.waiting.push((call, exchange));
-                        if !matches!(rest, Rest::Restarting(_)) {
+                        if !matches!(rest, Rest::Restarting(..)) {
                             return Turn::Start;
                         }
                     }
@@ -229,7 +264,7 @@ impl Supervisor {
                     }
                     None => {
                         self.discovering.push(done);
-                        if !matches!(rest, Rest::Restarting(_)) {
+                        if !matches!(rest, Rest::Restarting(..)) {
                             return Turn::Start;
                         }
                     }
@@ -250,7 +285,7 @@ impl Supervisor {
         match rest {
             Rest::Asleep => self.show(Phase::Idle, None),
             // The list stays while a restart is being tried.
-            Rest::Restarting(_) => self.show(Phase::Starting, None),
+            Rest::Restarting(..) => self.show(Phase::Starting, None),
             Rest::Failed(fault, _) => {
                 self.show(Phase::Failed(fault.clone()), None);
                 self.publish(None);
@@ -267,15 +302,22 @@ impl Supervisor {
     /// Returns why a call cannot start the server now, if it cannot.
     fn refusal(&self, rest: &Rest) -> Option<Fault> {
         match rest {
-            Rest::Asleep if self.launch.server.start == ServerStart::Manual => {
+            Rest::Asleep if self.launcher.server().start == ServerStart::Manual => {
                 let reason =
                     "the config lets only an operator start it; use the servers_start tool".to_owned();
                 Some(Fault::NotRunning { server: self.shared.id.clone(), reason })
             }
             Rest::Failed(fault, until) => (Instant::now() < *until).then(|| fault.clone()),
             Rest::Stopped => Some(self.stopped()),
-            Rest::Asleep | Rest::Restarting(_) => None,
+            // A short rest is waited out; a long one is not worth a caller's time.
+            Rest::Restarting(fault, at) => (*at > Instant::now() + SHORT_REST).then(|| fault.clone()),
+            Rest::Asleep => None,
         }
+    }
+
+    fn too_many(&self) -> Fault {
+        let reason = "too many calls are waiting for it to start".to_owned();
+        Fault::NotRunning { server: self.shared.id.clone(), reason }
     }
 
     fn stopped(&self) -> Fault {
@@ -284,11 +326,11 @@ impl Supervisor {
     }
 
     /// Starts the server, taking in what comes meanwhile.
-    async fn starting(&mut self) -> Result<Running, Turn> {
+    async fn starting(&mut self) -> Result<Running<L::Life>, Turn> {
         self.show(Phase::Starting, None);
         info!(server = %self.shared.id, "starting");
         let began = Instant::now();
-        let attempt = self.launch.establish();
+        let attempt = self.launcher.launch();
         tokio::pin!(attempt);
         loop {
             let command = tokio::select! {
@@ -300,9 +342,7 @@ impl Supervisor {
                     }
                     Err(fault) => {
                         warn!(server = %self.shared.id, "{}", fault.message());
-                        let rest = self.failures.min(16);
-                        let pause = LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow(rest));
-                        self.failures += 1;
+                        let pause = back_off(&mut self.failures);
                         return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
                     }
                 },
@@ -312,8 +352,10 @@ impl Supervisor {
             match command {
                 None => return Err(Turn::Closed(None)),
                 Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
-                Some(Command::Listed) => {}
-                Some(Command::Call(call, exchange)) => self.waiting.push((call, exchange)),
+                Some(Command::Call(call, exchange)) if self.waiting.len() < MAILBOX => {
+                    self.waiting.push((call, exchange));
+                }
+                Some(Command::Call(_, exchange)) => exchange.fail(self.too_many()),
                 Some(Command::Discover(done)) => self.discovering.push(done),
                 Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
                 Some(Command::Order(Order::Stop, done)) => {
@@ -325,7 +367,7 @@ impl Supervisor {
     }
 
     /// Serves until the server ends, by itself or by order.
-    async fn ready(&mut self, mut running: Running) -> Turn {
+    async fn ready(&mut self, mut running: Running<L::Life>) -> Turn {
         let connection = Arc::clone(&running.connection);
         self.show(Phase::Ready, Some(running.pid));
         self.shared.ready.store(Some(Arc::clone(&connection)));
@@ -336,36 +378,41 @@ impl Supervisor {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting
             .extend(waiting.into_iter().filter_map(|(call, exchange)| connection.send(call, exchange).err()));
+        let (listed, mut readings) = watch::channel(0_u32);
         let mut follower = JoinSet::new();
-        follower.spawn(self.follower(&running));
-        let mut listed = false;
+        follower.spawn(self.follower(&running, listed.clone()));
+        let mut read_once = false;
         let turn = loop {
             let command = tokio::select! {
-                (status, how) = running.ended() => break self.died(&connection, status, &how),
+                ending = running.life.ended() => break match ending {
+                    Ending::Exited { clean, how } => self.died(&connection, clean, &format!("it ended {how}")),
+                    Ending::Silent => self.fell_silent(&connection),
+                },
+                _ = readings.changed() => {
+                    read_once = true;
+                    for done in self.discovering.drain(..) {
+                        let _ = done.send(());
+                    }
+                    continue;
+                }
                 command = self.commands.recv() => command,
             };
             match command {
                 None => break Turn::Closed(None),
                 Some(Command::Close(done)) => break Turn::Closed(Some(done)),
-                Some(Command::Listed) => {
-                    listed = true;
-                    for done in self.discovering.drain(..) {
-                        let _ = done.send(());
-                    }
-                }
                 Some(Command::Call(call, exchange)) => {
-                    self.waiting.extend(connection.send(call, exchange).err())
+                    self.waiting.extend(connection.send(call, exchange).err());
                 }
-                Some(Command::Discover(done)) if listed && self.shared.listing.load().is_some() => {
+                Some(Command::Discover(done)) if read_once && self.shared.listing.load().is_some() => {
                     let _ = done.send(());
                 }
                 Some(Command::Discover(done)) => {
                     self.discovering.push(done);
-                    if listed {
+                    if read_once {
                         // The first reading failed; try again.
-                        listed = false;
+                        read_once = false;
                         follower = JoinSet::new();
-                        follower.spawn(self.follower(&running));
+                        follower.spawn(self.follower(&running, listed.clone()));
                     }
                 }
                 Some(Command::Order(Order::Start, done)) => {
@@ -383,17 +430,15 @@ impl Supervisor {
         };
         follower.abort_all();
         self.shared.ready.store(None);
-        self.end(&connection, running, &turn).await;
+        self.end(&connection, running.life, &turn).await;
         turn
     }
 
-    /// Winds a life up: what could not be sent waits for the next one.
-    async fn end(&mut self, connection: &Connection, running: Running, turn: &Turn) {
-        if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(_) | Rest::Failed(..))) {
-            let unsent = connection.close("it was stopped");
-            self.waiting.extend(unsent);
-            info!(server = %self.shared.id, "stopping");
-            running.stop().await;
+    /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
+    async fn end(&mut self, connection: &Connection, life: L::Life, turn: &Turn) {
+        self.waiting.extend(connection.close("it was stopped"));
+        life.stop().await;
+        if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(..) | Rest::Failed(..))) {
             info!(server = %self.shared.id, "stopped");
         }
         if matches!(turn, Turn::Rest(Rest::Stopped)) {
@@ -403,21 +448,26 @@ impl Supervisor {
         }
     }
 
+    /// Gives up on a server that lives on without taking or giving messages.
+    fn fell_silent(&mut self, connection: &Connection) -> Turn {
+        self.died(connection, false, "it closed its input or output and was ended")
+    }
+
     /// Decides what follows when a server ended by itself.
-    fn died(&mut self, connection: &Connection, status: ExitStatusInfo, how: &str) -> Turn {
+    fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Turn {
         let busy = connection.is_busy();
         let proven = connection.has_answered();
-        let unsent = connection.close(&format!("it ended {how}"));
-        self.waiting.extend(unsent);
-        warn!(server = %self.shared.id, busy, "the server ended {how}");
-        let server = &self.launch.server;
+        self.waiting.extend(connection.close(how));
+        warn!(server = %self.shared.id, busy, "the server is gone: {how}");
+        let server = self.launcher.server();
         let wanted = busy
             || !self.waiting.is_empty()
             || !self.discovering.is_empty()
-            || status != ExitStatusInfo::Code(0)
+            || !clean
             || server.start == ServerStart::Eager;
-        if !self.launch.spec.restart && self.waiting.is_empty() {
-            let reason = format!("it ended {how}, and `restart` is off");
+        let delay = restart_delay(server);
+        if delay.is_none() && self.waiting.is_empty() {
+            let reason = format!("{how}, and `restart` is off");
             let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
             return Turn::Rest(Rest::Failed(fault, Instant::now()));
         }
@@ -427,19 +477,24 @@ impl Supervisor {
         // A server that did its work is back at once; one that only dies is given ever longer rests.
         let pause = if proven {
             self.failures = 0;
-            self.launch.spec.restart_delay.unwrap_or(Duration::ZERO)
+            delay.unwrap_or_default()
         } else {
-            self.failures += 1;
-            LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow(self.failures.min(16)))
+            back_off(&mut self.failures).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
-        Turn::Rest(Rest::Restarting(Instant::now() + pause))
+        let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
+        let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
+        Turn::Rest(Rest::Restarting(fault, Instant::now() + pause))
     }
 
     /// Makes the task that reads the lists and keeps them fresh.
-    fn follower(&self, running: &Running) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let (shared, mailbox) = (Arc::clone(&self.shared), self.mailbox.clone());
-        let (host, key) = (Arc::clone(&self.launch.host), self.launch.server.key.clone());
+    fn follower(
+        &self,
+        running: &Running<L::Life>,
+        listed: watch::Sender<u32>,
+    ) -> impl Future<Output = ()> + Send + 'static + use<L> {
+        let shared = Arc::clone(&self.shared);
+        let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {
                 Ok(listing) => {
@@ -449,10 +504,7 @@ impl Supervisor {
                 }
                 Err(failure) => warn!(server = %shared.id, ?failure, "reading its lists failed"),
             }
-            if let Some(mailbox) = mailbox.upgrade() {
-                // A full mailbox means others are asking; they will be answered after the next reading.
-                let _ = mailbox.try_send(Command::Listed);
-            }
+            listed.send_modify(|readings| *readings += 1);
         };
         listing::follow(Arc::clone(&running.connection), running.said.clone(), publish)
     }
@@ -465,7 +517,7 @@ impl Supervisor {
     fn publish(&self, listing: Option<Arc<Listing>>) {
         let before = self.shared.listing.swap(listing);
         if before.is_some() {
-            self.launch.host.listing_changed(&self.launch.server.key);
+            self.launcher.host().listing_changed(&self.launcher.server().key);
         }
     }
 
@@ -481,3 +533,21 @@ impl Supervisor {
         }
     }
 }
+
+/// Counts a failure and returns how long to rest after it.
+fn back_off(failures: &mut u32) -> Duration {
+    let pause = LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
+    *failures += 1;
+    pause
+}
+
+/// Returns how long a server rests that ended by itself, `None` if it is not to be started again.
+fn restart_delay(server: &Server) -> Option<Duration> {
+    match &server.transport {
+        Transport::Process(spec) => spec.restart.then(|| spec.restart_delay.unwrap_or_default()),
+        Transport::Builtin(_) | Transport::Remote(_) => Some(Duration::ZERO),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,8 @@ fn one_grammar_for_every_seed() {
         Task::ConfigCheck { file: Some("x.json".into()), json: false },
     );
     check("manifold config schema", Task::ConfigSchema);
+    check("mcp-studio", Task::Help);
+    check("mcp-all-in-one", Task::Help);
 }
 
 #[test]
@@ -48,8 +50,7 @@ fn what_cannot_be_meant_is_refused() {
     check_refused("mcps-proxy --http --schema workspace"); // decision 4
     check_refused("manifold --nonsense");
     check_refused("manifold serve --log-level loud");
-    check_refused("mcp-studio"); // bare means help
-    check_refused("mcp-all-in-one");
+    check_refused("manifold config");
 }
 
 // Two tokens or one, both flags name the same thing.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
 use manifold_engine::{ClientFacts, Front, Gateway, Opening};
 use manifold_frontends::http::{self, Site};
-use manifold_protocol::Raw;
+use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tracing::info;
@@ -78,6 +78,7 @@ async fn serve(config: Config, options: LoadOptions, flags: &Flags) -> Result<()
         capabilities: Raw::from_static(r#"{"roots":{},"sampling":{},"elicitation":{}}"#),
         info: Raw::parse(concat!(r#"{"name":"manifold","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#))
             .unwrap_or_else(|_| Raw::from_static("{}")),
+        revision: Revision::LATEST,
     };
     for gateway in namespaces.values() {
         gateway.introduce(facts.clone());

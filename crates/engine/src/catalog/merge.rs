@@ -1,6 +1,6 @@
 //! Building a catalog: many listings into one, with every clash settled the same way each time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
@@ -34,6 +34,7 @@ impl Catalog {
         ]
         .map(|(kind, items)| render(kind, &items));
         catalog.instructions = instructions(&view, &listings);
+        catalog.listings = listings;
         catalog
     }
 
@@ -48,6 +49,7 @@ impl Catalog {
             resources: HashMap::new(),
             templates: Vec::new(),
             instructions: None,
+            listings: Vec::new(),
         }
     }
 }
@@ -109,14 +111,11 @@ impl Merge<'_> {
             return Some(format!("{}{}", member.exposed_id, item.label));
         }
         let plain = naming.expose(&member.exposed_id, &member.key.id, &item.label);
-        let Some(holder) = self.catalog.tools.get(&plain) else { return Some(plain) };
-        let holder = &self.view.members[holder.member].key.id;
+        let Some(route) = self.catalog.tools.get(&plain) else { return Some(plain) };
+        let holder = &self.view.members[route.member].key.id;
         let hashed = naming.hashed(&plain, &member.key.id, &item.label);
-        if self.catalog.tools.contains_key(&hashed) {
-            warn!(server = %member.key.id, tool = %item.label, "the server lists this tool twice; the first counts");
-            return None;
-        }
-        if *holder == member.key.id {
+        let is_same = *holder == member.key.id && route.original == Raw::string(&item.label);
+        if is_same || self.catalog.tools.contains_key(&hashed) {
             warn!(server = %member.key.id, tool = %item.label, "the server lists this tool twice; the first counts");
             return None;
         }
@@ -129,7 +128,11 @@ impl Merge<'_> {
 
     fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> Vec<Raw> {
         let mut shown = Vec::new();
+        let mut seen = HashSet::new();
         for (at, item) in items(listings, Kind::Prompts) {
+            if !seen.insert((at, &item.label)) {
+                continue;
+            }
             let member = &self.view.members[at];
             let naming = &self.view.naming;
             let full = naming.expose(&member.exposed_id, &member.key.id, &item.label);

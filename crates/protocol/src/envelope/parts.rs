@@ -66,6 +66,9 @@ impl Parts {
 
     pub(super) fn message(self, text: &Bytes) -> Result<Message, Refusal> {
         let raw = |range: &Range<usize>| Raw::trusted(text.slice(range.clone()));
+        // Some peers write every member of theirs and fill the empty ones with null.
+        let unless_null =
+            |range: &Option<Range<usize>>| range.as_ref().map(raw).filter(|value| value.kind() != Kind::Null);
         let has_id = self.id.is_some();
         let id = self.id.as_ref().filter(|_| !self.two_ids).and_then(|range| Id::from_raw(&raw(range)));
         let refuse = |why| Err(Refusal::invalid(id.clone(), why));
@@ -82,9 +85,10 @@ impl Parts {
             return refuse("id must be a string or a number");
         }
         let Some(method) = &self.method else {
-            let outcome = match (&self.result, &self.error) {
+            let outcome = match (&self.result, unless_null(&self.error)) {
                 (Some(result), None) => Outcome::Result(raw(result)),
-                (None, Some(error)) => Outcome::Error(raw(error)),
+                (Some(result), Some(error)) if raw(result).kind() == Kind::Null => Outcome::Error(error),
+                (None, Some(error)) => Outcome::Error(error),
                 (Some(_), Some(_)) => return refuse("a response has either a result or an error"),
                 (None, None) => return refuse("there is no method"),
             };
@@ -96,18 +100,18 @@ impl Parts {
                 (outcome, Some(id)) => Ok(Message::Response { id, outcome }),
             };
         };
-        if self.result.is_some() || self.error.is_some() {
+        if unless_null(&self.result).is_some() || unless_null(&self.error).is_some() {
             return refuse("a request has neither result nor error");
         }
         let Some(method) = method_name(text, method) else { return refuse("method must be a string") };
-        let params = self.params.as_ref().map(raw);
-        if params.as_ref().is_some_and(|params| params.kind() != Kind::Object) {
-            return refuse("params must be an object");
+        let params = unless_null(&self.params);
+        let has_object = params.as_ref().is_none_or(|params| params.kind() == Kind::Object);
+        match id {
+            Some(_) if !has_object => refuse("params must be an object"),
+            Some(id) => Ok(Message::Request { id, method, params }),
+            // JSON-RPC allows a list here, and nobody waits for an answer; MCP gives it no meaning.
+            None => Ok(Message::Notification { method, params: params.filter(|_| has_object) }),
         }
-        Ok(match id {
-            Some(id) => Message::Request { id, method, params },
-            None => Message::Notification { method, params },
-        })
     }
 }
 

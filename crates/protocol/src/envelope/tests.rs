@@ -54,7 +54,7 @@ fn refuses_what_is_no_message() {
         r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":7}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"Method":"a"}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
@@ -82,7 +82,7 @@ fn refuses_what_is_no_message() {
           Refusal { id: Some(1), kind: Invalid("method must be a string") }
         {"jsonrpc":"2.0","id":1,"method":"a","params":[1]}
           Refusal { id: Some(1), kind: Invalid("params must be an object") }
-        {"jsonrpc":"2.0","id":1,"method":"a","params":null}
+        {"jsonrpc":"2.0","id":1,"method":"a","params":7}
           Refusal { id: Some(1), kind: Invalid("params must be an object") }
         {"jsonrpc":"2.0","id":1}
           Refusal { id: Some(1), kind: Invalid("there is no method") }

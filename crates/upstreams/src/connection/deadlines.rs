@@ -16,7 +16,7 @@ impl Connection {
                 if table.is_closed() {
                     return;
                 }
-                table.next_deadline.filter(|_| table.paused_at.is_none())
+                table.next_deadline
             };
             match next {
                 None => self.sooner.notified().await,

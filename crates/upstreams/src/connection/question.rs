@@ -4,33 +4,47 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use manifold_engine::{Exchange, Flight, Sink};
-use manifold_protocol::{Call, CodeSet, Failure, Id, Method, Raw, Reply, envelope};
+use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
 
 use super::Connection;
+
+/// Questions a server may have open at once; one that asks more than people answer gets refusals.
+const MAX_OPEN: usize = 1024;
 
 /// Open questions by the id the server gave them.
 #[derive(Default)]
 pub(super) struct Questions {
-    open: Mutex<HashMap<Raw, Arc<Flight<dyn Sink>>>>,
+    open: Mutex<HashMap<Raw, Open>>,
+}
+
+struct Open {
+    flight: Arc<Flight<dyn Sink>>,
+    /// The call it was asked in.
+    call: Option<u64>,
 }
 
 impl Questions {
     /// Takes back a question the server no longer wants answered.
     pub(super) fn withdraw(&self, id: &Raw, reason: Option<Raw>) {
-        let flight = self.lock().remove(id);
-        if let Some(flight) = flight {
-            flight.cancel(reason);
+        let open = self.lock().remove(id);
+        if let Some(open) = open {
+            open.flight.cancel(reason);
         }
     }
 
     pub(super) fn withdraw_all(&self) {
         let open = std::mem::take(&mut *self.lock());
-        for flight in open.into_values() {
-            flight.cancel(None);
+        for open in open.into_values() {
+            open.flight.cancel(None);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Raw, Arc<Flight<dyn Sink>>>> {
+    fn of_call(&self, call: u64) -> Vec<Raw> {
+        let open = self.lock();
+        open.iter().filter(|(_, open)| open.call == Some(call)).map(|(id, _)| id.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Raw, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -38,21 +52,41 @@ impl Questions {
 impl Connection {
     pub(super) fn question(&self, id: Id, call: Call) {
         if call.method == Method::Ping {
-            self.outbox.push(envelope::result(&id, &Raw::from_static("{}")));
+            // A server that does not read gets no answers piled up.
+            self.outbox.push_droppable(envelope::result(&id, &Raw::from_static("{}")));
             return;
         }
-        let asker = {
-            let mut table = self.lock();
-            table.pause();
-            table.latest()
-        };
-        let resume = Resume(self.me.clone());
-        let (exchange, flight) =
-            Exchange::open(Answer { connection: self.me.clone(), id: id.clone(), _resume: resume });
-        self.questions.lock().insert(id.to_raw().detached(), flight);
-        match asker {
-            Some(asker) => asker.ask(call, exchange),
+        if self.questions.lock().len() >= MAX_OPEN {
+            let fault = Fault::InvalidRequest("too many questions are open".to_owned());
+            self.outbox.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
+            return;
+        }
+        // Roots of its own in the config are the answer, whoever is calling.
+        if call.method == Method::ListRoots && !self.server.roots.is_empty() {
+            let (exchange, _flight) =
+                Exchange::open(Answer { connection: self.me.clone(), id, _resume: None });
+            return self.host.ask(&self.server.key, call, exchange);
+        }
+        let asked = self.lock().asked();
+        let in_call = asked.as_ref().map(|(call, _)| *call);
+        let resume = in_call.map(|call| Resume { connection: self.me.clone(), call });
+        let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
+        let (exchange, flight) = Exchange::open(answer);
+        self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
+        match asked {
+            Some((_, asker)) => asker.ask(call, exchange),
             None => self.host.ask(&self.server.key, call, exchange),
+        }
+    }
+
+    /// Closes what was asked in a call that is over, at both ends.
+    pub(super) fn end_questions_of(&self, call: u64) {
+        for id in self.questions.of_call(call) {
+            self.questions.withdraw(&id, Some(Raw::from_static(r#""the call it belongs to is over""#)));
+            if let Some(id) = Id::from_raw(&id) {
+                let fault = Fault::InvalidRequest("the call this question belongs to is over".to_owned());
+                self.outbox.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
+            }
         }
     }
 }
@@ -61,7 +95,7 @@ impl Connection {
 struct Answer {
     connection: Weak<Connection>,
     id: Id,
-    _resume: Resume,
+    _resume: Option<Resume>,
 }
 
 impl Sink for Answer {
@@ -76,13 +110,16 @@ impl Sink for Answer {
     }
 }
 
-/// Lets the clocks run again when the question is gone, answered or not.
-struct Resume(Weak<Connection>);
+/// Lets the clock of the call run again when the question is gone, answered or not.
+struct Resume {
+    connection: Weak<Connection>,
+    call: u64,
+}
 
 impl Drop for Resume {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.upgrade() {
-            connection.lock().resume();
+        if let Some(connection) = self.connection.upgrade() {
+            connection.lock().resume(self.call);
             connection.sooner.notify_one();
         }
     }

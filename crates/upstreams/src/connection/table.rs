@@ -22,24 +22,50 @@ pub(super) struct Table {
     pub(super) queue: VecDeque<(Call, Exchange)>,
     /// No deadline is earlier; it may lie before the earliest, never after.
     pub(super) next_deadline: Option<Instant>,
-    /// While a question to the client is open, no clock runs.
-    pub(super) open_questions: usize,
-    pub(super) paused_at: Option<Instant>,
+}
+
+/// Whose call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Client,
+    Ourselves,
 }
 
 pub(super) struct Pending {
     pub(super) exchange: Exchange,
+    pub(super) origin: Origin,
     token: Option<Raw>,
     pub(super) timeout: Duration,
     pub(super) deadline: Instant,
     hard_deadline: Instant,
+    /// While a question to its asker is open, its clock stands.
+    open_questions: usize,
+    paused_at: Option<Instant>,
 }
 
 impl Pending {
-    pub(super) fn new(exchange: Exchange, token: Option<Raw>, timeout: Duration, hard: Duration) -> Self {
+    pub(super) fn new(
+        exchange: Exchange,
+        origin: Origin,
+        token: Option<Raw>,
+        timeout: Duration,
+        hard: Duration,
+    ) -> Self {
         let now = Instant::now();
-        let hard_deadline = now + hard.max(timeout);
-        Self { exchange, token, timeout, deadline: now + timeout, hard_deadline }
+        Self {
+            exchange,
+            origin,
+            token,
+            timeout,
+            deadline: now + timeout,
+            hard_deadline: now + hard.max(timeout),
+            open_questions: 0,
+            paused_at: None,
+        }
+    }
+
+    pub(super) fn has_questions(&self) -> bool {
+        self.open_questions > 0
     }
 }
 
@@ -54,8 +80,6 @@ impl Table {
             closed: false,
             queue: VecDeque::new(),
             next_deadline: None,
-            open_questions: 0,
-            paused_at: None,
         }
     }
 
@@ -95,6 +119,11 @@ impl Table {
         is_sooner
     }
 
+    fn get_mut(&mut self, id: u64) -> Option<&mut Pending> {
+        let (number, pending) = self.places.get_mut(place(id))?.as_mut()?;
+        (*number == id).then_some(pending)
+    }
+
     pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
         let slot = self.places.get_mut(place(id))?;
         if slot.as_ref()?.0 != id {
@@ -108,50 +137,52 @@ impl Table {
 
     /// Starts the clock of a call afresh. Returns who asked and with which token.
     pub(super) fn progressed(&mut self, id: u64) -> Option<(Arc<Flight<dyn Sink>>, Raw)> {
-        let (number, pending) = self.places.get_mut(place(id))?.as_mut()?;
-        if *number != id {
-            return None;
-        }
+        let pending = self.get_mut(id)?;
         let token = pending.token.clone()?;
-        pending.deadline = (Instant::now() + pending.timeout).min(pending.hard_deadline);
+        // A clock that stands shows when it was stopped, or `resume` would count the pause twice.
+        let now = pending.paused_at.unwrap_or_else(Instant::now);
+        pending.deadline = (now + pending.timeout).min(pending.hard_deadline);
         Some((pending.exchange.asker(), token))
     }
 
-    /// Returns the asker of the call written last: the one a question most likely belongs to.
-    pub(super) fn latest(&self) -> Option<Arc<Flight<dyn Sink>>> {
-        let latest = self.places.iter().flatten().filter(|(_, pending)| pending.exchange.client().is_some());
-        latest.max_by_key(|(id, _)| *id).map(|(_, pending)| pending.exchange.asker())
+    /// Returns the call written last and its asker: the one a question most likely belongs to. Its clock stands
+    /// until `resume`.
+    pub(super) fn asked(&mut self) -> Option<(u64, Arc<Flight<dyn Sink>>)> {
+        let live = self.places.iter_mut().flatten();
+        let clients = live.filter(|(_, pending)| pending.origin == Origin::Client);
+        let (id, pending) = clients.max_by_key(|(id, _)| *id)?;
+        pending.open_questions += 1;
+        pending.paused_at.get_or_insert_with(Instant::now);
+        Some((*id, pending.exchange.asker()))
     }
 
-    /// Takes out what is due and finds the next deadline. Nothing is due while a question is open.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<(u64, Pending)> {
-        if self.paused_at.is_some() {
-            return Vec::new();
-        }
-        let live = self.places.iter().flatten();
-        let due: Vec<u64> = live.filter(|(_, pending)| pending.deadline <= now).map(|(id, _)| *id).collect();
-        let due: Vec<_> = due.into_iter().filter_map(|id| Some((id, self.remove(id)?))).collect();
-        self.next_deadline = self.places.iter().flatten().map(|(_, pending)| pending.deadline).min();
-        due
-    }
-
-    pub(super) fn pause(&mut self) {
-        self.open_questions += 1;
-        self.paused_at.get_or_insert_with(Instant::now);
-    }
-
-    /// Lets the clocks run again once the last question is closed, none having lost time.
-    pub(super) fn resume(&mut self) {
-        self.open_questions = self.open_questions.saturating_sub(1);
-        if self.open_questions > 0 {
+    /// Lets the clock of a call run again once its last question is closed, no time having been lost.
+    pub(super) fn resume(&mut self, id: u64) {
+        let Some(pending) = self.get_mut(id) else { return };
+        pending.open_questions = pending.open_questions.saturating_sub(1);
+        if pending.open_questions > 0 {
             return;
         }
-        let Some(paused_at) = self.paused_at.take() else { return };
-        let paused = paused_at.elapsed();
-        for (_, pending) in self.places.iter_mut().flatten() {
+        if let Some(paused) = pending.paused_at.take().map(|at| at.elapsed()) {
             pending.deadline += paused;
             pending.hard_deadline += paused;
         }
+        let deadline = pending.deadline;
+        self.next_deadline = Some(self.next_deadline.map_or(deadline, |next| next.min(deadline)));
+    }
+
+    /// Takes out what is due and finds the next deadline.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<(u64, Pending)> {
+        let running = |pending: &Pending| pending.paused_at.is_none();
+        let live = self.places.iter().flatten();
+        let due: Vec<u64> = live
+            .filter(|(_, pending)| running(pending) && pending.deadline <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        let due: Vec<_> = due.into_iter().filter_map(|id| Some((id, self.remove(id)?))).collect();
+        let live = self.places.iter().flatten().filter(|(_, pending)| running(pending));
+        self.next_deadline = live.map(|(_, pending)| pending.deadline).min();
+        due
     }
 
     /// Refuses further calls and returns those in flight and those still queued.

@@ -1,0 +1,149 @@
+//! What the style guide says of the rooms of this house, checked: who may know whom, where `unsafe` is allowed, and
+//! that no library prints.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Whom each crate may know. `admin`, `tui` and `dashboard` are rooms still to be built.
+const MAY_KNOW: [(&str, &[&str]); 10] = [
+    ("protocol", &[]),
+    ("config", &[]),
+    ("admin", &[]),
+    ("engine", &["protocol", "config"]),
+    ("upstreams", &["engine", "protocol", "config"]),
+    ("frontends", &["engine", "protocol", "config", "admin"]),
+    ("tui", &["admin"]),
+    ("dashboard", &["admin"]),
+    ("testkit", &[]),
+    ("app", &["protocol", "config", "admin", "engine", "upstreams", "frontends", "tui", "dashboard"]),
+];
+
+/// Where the kernel is talked to directly.
+const UNSAFE_ALLOWED: &str = "crates/upstreams/src/process/";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Returns the folder name and the manifest of every crate.
+fn crates() -> BTreeMap<String, String> {
+    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let crates: BTreeMap<String, String> = folders
+        .filter_map(|folder| {
+            let name = folder.file_name()?.to_str()?.to_owned();
+            Some((name, fs::read_to_string(folder.join("Cargo.toml")).ok()?))
+        })
+        .collect();
+    assert!(crates.len() >= 7, "found only {:?}", crates.keys());
+    crates
+}
+
+/// Returns the workspace crates a manifest names, each with its section.
+fn dependencies(manifest: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']').to_owned();
+            // A dependency may have a section of its own.
+            if let Some((section, name)) = section.split_once(".manifold-") {
+                found.push((section.to_owned(), name.to_owned()));
+            }
+        } else if section.ends_with("dependencies")
+            && let Some(rest) = line.strip_prefix("manifold-")
+        {
+            let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+            found.push((section.clone(), name));
+        }
+    }
+    found
+}
+
+#[test]
+fn dependencies_point_inwards() {
+    for (name, manifest) in crates() {
+        let allowed = MAY_KNOW.iter().find(|(room, _)| *room == name);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("`{name}` is no room of the style guide"));
+        for (section, known) in dependencies(&manifest) {
+            if known == "testkit" {
+                assert_eq!(section, "dev-dependencies", "{name}: testkit is only ever a dev-dependency");
+            } else {
+                assert!(allowed.contains(&known.as_str()), "`{name}` must not know `{known}` ({section})");
+            }
+        }
+    }
+}
+
+#[test]
+fn packages_are_named_after_their_folders() {
+    for (name, manifest) in crates() {
+        let package = if name == "app" { "manifold".to_owned() } else { format!("manifold-{name}") };
+        assert!(manifest.contains(&format!("name = \"{package}\"\n")), "crates/{name} should be `{package}`");
+    }
+}
+
+/// Returns every Rust file below `crates` by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut folders = vec![root.join("crates")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+                files.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(files.len() > 50, "found only {} files", files.len());
+    files
+}
+
+/// Returns the lines of a file that are code, numbered.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn only_the_process_guard_is_unsafe() {
+    for (file, text) in sources() {
+        if file.starts_with(UNSAFE_ALLOWED) || file == "crates/app/tests/architecture.rs" {
+            continue;
+        }
+        for (at, line) in code(&text) {
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            assert!(!words.into_iter().any(|word| word == "unsafe"), "{file}:{}: {line}", at + 1);
+        }
+    }
+}
+
+#[test]
+fn no_library_prints() {
+    for (file, text) in sources() {
+        // The program itself may speak to its user; the test kit is no part of it.
+        let is_library = file.contains("/src/")
+            && !["crates/app/", "crates/testkit/"].iter().any(|room| file.starts_with(room));
+        if !is_library || file.ends_with("tests.rs") {
+            continue;
+        }
+        for (at, line) in code(&text) {
+            for macro_name in ["println!", "print!", "eprintln!", "eprint!", "dbg!"] {
+                assert!(!line.contains(macro_name), "{file}:{}: {line}", at + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn there_is_no_mod_rs_and_no_drawer_for_odds_and_ends() {
+    for (file, _) in sources() {
+        let name = file.rsplit('/').next().unwrap();
+        // Cargo wants `main.rs` or `mod.rs` where an integration test has several files.
+        let odd = ["mod.rs", "utils.rs", "util.rs", "common.rs", "helpers.rs", "misc.rs"].contains(&name);
+        assert!(!odd || file.contains("/tests/"), "{file}");
+    }
+}

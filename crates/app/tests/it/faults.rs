@@ -1,0 +1,489 @@
+//! F5 to F10 and F21 to F24: whatever a server or a client writes, the next call works. Each test prints its figure.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use manifold_testkit::{Client, Sandbox, fake, until};
+use serde_json::{Value, json};
+
+use crate::s1_protocol::{fake_with, studio, text_of};
+
+const SOON: Duration = Duration::from_secs(20);
+
+const TOOLS: [&str; 10] =
+    ["echo", "emit", "sleep", "flood", "twice", "weird", "progress", "pid", "big", "log"];
+
+/// One server with everything that can go wrong, and one that must not notice.
+fn faulty(sandbox: &Sandbox, more: Value) -> Value {
+    let mut knobs = more;
+    knobs["log"] = json!(sandbox.path("bad.log"));
+    let mut bad = fake_with(&TOOLS, knobs);
+    bad["timeout"] = json!(1500);
+    json!({"mcpServers": {"bad": bad, "good": fake(json!({}))}})
+}
+
+/// The short figure by default, the whole one when there is time.
+fn figure(short: usize, long: usize) -> usize {
+    if env::var_os("MANIFOLD_LONG").is_some() { long } else { short }
+}
+
+/// Returns a number of `/proc/<pid>/status`, in KiB.
+fn memory(client: &Client, field: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/status", client.pid())).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap_or_default()
+}
+
+/// Makes this many calls, some at a time, each with a text of its own. Returns how many came back right.
+fn pump(client: &mut Client, tool: &str, calls: usize) -> usize {
+    let mut waiting: HashMap<u64, String> = HashMap::new();
+    let (mut sent, mut right) = (0, 0);
+    while sent < calls || !waiting.is_empty() {
+        while sent < calls && waiting.len() < 200 {
+            let text = format!("call {sent}");
+            let id = client.request("tools/call", json!({"name": tool, "arguments": {"text": text}}));
+            waiting.insert(id, text);
+            sent += 1;
+        }
+        let message = client.recv(SOON);
+        let Some(id) = message["id"].as_u64().filter(|_| message["method"].is_null()) else { continue };
+        match waiting.remove(&id) {
+            Some(text) if message["result"]["content"][0]["text"] == text => right += 1,
+            other => panic!("{message} came for {other:?}"),
+        }
+    }
+    right
+}
+
+/// Both servers work, and the bad one is still the process it was.
+fn still_works(client: &mut Client, pid: &Value, after: &str) {
+    assert_eq!(text_of(&client.call("bad.echo", json!({"text": after}))), after);
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": after}))), after);
+    assert_eq!(client.call("bad.pid", json!({}))["result"], pid["result"], "still connected after {after}");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn f5_garbage_between_answers_is_skipped() {
+    let sandbox = Sandbox::new();
+    let garbage = [
+        "npm WARN deprecated",
+        "> start",
+        "{\"half\":",
+        "}{",
+        "[1,2",
+        "null",
+        "\"text\"",
+        "\u{1b}[31mred",
+        "",
+    ];
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"garbage": garbage, "noise": true})));
+    let pid = client.call("bad.pid", json!({}));
+    client.call("bad.emit", json!({"line": "added 57 packages in 2s\n", "repeat": 100_000}));
+    client.call("bad.emit", json!({"line": r#"{"jsonrpc":"2.0","id":1,"result":{"#}));
+    still_works(&mut client, &pid, "garbage");
+    let calls = figure(5_000, 100_000);
+    let began = Instant::now();
+    let right = pump(&mut client, "bad.echo", calls);
+    assert_eq!(right, calls);
+    let log = client.stderr();
+    let complaints = log.lines().filter(|line| line.contains("ignored from the server")).count();
+    assert!((1..1000).contains(&complaints), "{complaints} lines in the log: some, and not one for each");
+    still_works(&mut client, &pid, "more garbage");
+    let shown = client.call("mcp-studio.server_logs", json!({"server_id": "bad", "lines": 1000}));
+    assert!(text_of(&shown).contains("[stdout] added 57 packages"), "it can be looked at");
+    eprintln!(
+        "F5: {right}/{calls} right among 100,000 garbage lines, {complaints} log lines, {:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn f5_half_an_answer_is_no_answer() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"malformedReplyTo": "tools/call"})));
+    let error = client.call("bad.echo", json!({}))["error"].clone();
+    // At once where the half tells whose answer it is, else at the deadline.
+    assert!([-32603, -32002].map(Value::from).contains(&error["code"]), "{error}");
+    assert_eq!(error["data"]["serverId"], "bad");
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+}
+
+#[test]
+fn f6_an_endless_line_is_cut_and_its_call_fails() {
+    let sandbox = Sandbox::new();
+    let mut config = faulty(&sandbox, json!({}));
+    config["limits"] = json!({"messageBytes": 1 << 20});
+    let mut client = studio(&sandbox, &config);
+    let pid = client.call("bad.pid", json!({}));
+    let before = memory(&client, "VmRSS");
+    let bytes = 40 << 20;
+    // The answer to this very call ends the line, and is lost with it.
+    let error =
+        client.call("bad.emit", json!({"line": "x", "repeat": bytes, "newline": false}))["error"].clone();
+    assert_eq!(error["code"], -32002, "{error}");
+    let began = Instant::now();
+    still_works(&mut client, &pid, "endless line");
+    let took = began.elapsed();
+    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    assert!(grown <= (1 << 10) + (8 << 10), "{grown} KiB more for a cap of 1 MiB");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    eprintln!("F6: {} MiB on one line, at most {grown} KiB more, next calls after {took:?}", bytes >> 20);
+}
+
+#[test]
+fn f7_bytes_that_are_no_text_are_refused() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let pid = client.call("bad.pid", json!({}));
+    let message = |data: &[u8]| {
+        let (head, tail) = (
+            br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":""#,
+            br#""}}"#,
+        );
+        hex(&[&head[..], data, &tail[..]].concat())
+    };
+    let refused: [&[u8]; 8] = [
+        b"\xff\xfe",
+        b"\xc3",
+        b"\x00",
+        b"\xed\xa0\x80",
+        br"\ud800",
+        br"\udc00\ud800",
+        b"\xf4\x90\x80\x80",
+        b"\x01",
+    ];
+    for bad in refused {
+        client.call("bad.emit", json!({"bytesHex": message(bad)}));
+        still_works(&mut client, &pid, &format!("{bad:?}"));
+        // The client panics at what is no UTF-8 or no JSON; what is refused must not come in another guise either.
+        assert_eq!(client.notifications(), Vec::<Value>::new(), "{bad:?}");
+    }
+    // A result is refused like everything else; its call ends with an error.
+    for bad in ["ff", "5c7564383030"] {
+        let raw = format!(r#"{{"jsonrpc":"2.0","id":"x","result":{{"t":"{bad}"}}}}"#);
+        client.call("bad.emit", json!({"line": raw}));
+    }
+    let error = client.call("bad.weird", json!({"raw": r#"{"content":[{"type":"text","text":"\ud83d"}]}"#}))
+        ["error"]
+        .clone();
+    assert!([-32002, -32603].map(Value::from).contains(&error["code"]), "{error}");
+    still_works(&mut client, &pid, "a lone surrogate in a result");
+    // Pairs are text, and CRLF is only packing.
+    let tolerated =
+        [message(br"\ud83d\ude00"), message("ü☃🙂".as_bytes()), format!("{}0d", message(b"crlf"))];
+    for packed in tolerated {
+        client.call("bad.emit", json!({"bytesHex": packed}));
+        let told = client.wait_for_notification("notifications/message", SOON);
+        assert!(told["params"]["data"].is_string());
+    }
+    eprintln!("F7: {} kinds of bad bytes from a server, none passed on, 0 disconnects", refused.len() + 1);
+}
+
+#[test]
+fn f7_a_byte_order_mark_is_only_packing() {
+    let sandbox = Sandbox::new();
+    let first = "\u{feff}{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"first words\"}}\r";
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"garbage": [first]})));
+    assert_eq!(text_of(&client.call("bad.echo", json!({"text": "x"}))), "x");
+    let told = client.wait_for_notification("notifications/message", SOON);
+    assert_eq!(told["params"], json!({"data": "first words"}));
+}
+
+#[test]
+fn f7_and_from_the_client() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let refused: [&[u8]; 7] =
+        [b"\xff\xfe", b"\xc3", b"\x00", b"\xed\xa0\x80", br"\ud800", br"\udc00\ud800", b"\x01"];
+    for bad in refused {
+        let head = br#"{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"good.echo","arguments":{"text":""#;
+        client.send_raw(&[&head[..], bad, b"\"}}}\n"].concat());
+        let error = client.recv(SOON);
+        assert_eq!(
+            (&error["error"]["code"], &error["id"]),
+            (&json!(-32700), &Value::Null),
+            "{bad:?}: {error}"
+        );
+        assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    }
+    eprintln!("F7: {} kinds of bad bytes from a client, one -32700 each", refused.len());
+}
+
+#[test]
+fn f8_a_flood_on_stderr_is_drained() {
+    let sandbox = Sandbox::new();
+    let lines = figure(200_000, 2_000_000);
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"stderrFlood": lines})));
+    let calls = 500;
+    let began = Instant::now();
+    assert_eq!(pump(&mut client, "bad.echo", calls), calls);
+    let took = began.elapsed();
+    let last = format!("fake-server: flood line {}", lines - 1);
+    let mut shown = Vec::new();
+    let drained = until(Duration::from_secs(120), || {
+        let answer = client.call("mcp-studio.server_logs", json!({"server_id": "bad", "lines": 5000}));
+        shown = text_of(&answer).lines().map(str::to_owned).collect();
+        shown.last() == Some(&last)
+    });
+    assert!(drained, "to the last line: {:?}", shown.last());
+    assert_eq!(shown.len(), 1000, "a ring, not a heap");
+    assert!(memory(&client, "VmRSS") < 100 << 10, "{} KiB", memory(&client, "VmRSS"));
+    eprintln!("F8: {lines} lines drained in {:?}, {calls} calls meanwhile in {took:?}", began.elapsed());
+}
+
+#[test]
+fn f9_a_flood_of_list_changes_is_few_readings() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    client.tool_names();
+    let before = memory(&client, "VmRSS");
+    let news = figure(20_000, 200_000);
+    let flood = client.request("tools/call", json!({"name": "bad.flood", "arguments": {"n": news, "method": "notifications/tools/list_changed", "params": {}}}));
+    for _ in 0..200 {
+        assert_eq!(text_of(&client.call("good.echo", json!({"text": "meanwhile"}))), "meanwhile");
+    }
+    client.wait_for(flood, Duration::from_secs(60));
+    let readings = sandbox.received("bad.log", "tools/list").len();
+    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    assert!(readings <= 20, "{readings}");
+    assert!(client.notifications().is_empty(), "nothing changed, nothing is said");
+    assert!(grown < 16 << 10, "{grown} KiB");
+    eprintln!("F9: {news} list changes, {readings} readings, at most {grown} KiB more");
+}
+
+#[test]
+fn f9_progress_nobody_asked_for_is_dropped() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let pid = client.call("bad.pid", json!({}));
+    for token in [json!(999_999), json!("text"), json!(null), json!({}), json!(65_536)] {
+        let params = json!({"progressToken": token, "progress": 1});
+        client.call("bad.flood", json!({"n": 2000, "method": "notifications/progress", "params": params}));
+    }
+    client.call("bad.flood", json!({"n": 2000, "method": "notifications/progress", "params": {}}));
+    still_works(&mut client, &pid, "a flood of progress");
+    assert_eq!(client.notifications(), Vec::<Value>::new());
+    // What was asked for comes, all of it, in order.
+    let steps = figure(5_000, 50_000) as u64;
+    let call =
+        json!({"name": "bad.progress", "arguments": {"steps": steps}, "_meta": {"progressToken": "t"}});
+    let id = client.request("tools/call", call);
+    client.wait_for(id, Duration::from_secs(60));
+    let told: Vec<u64> =
+        client.notifications().iter().filter_map(|one| one["params"]["progress"].as_u64()).collect();
+    assert_eq!(told, (1..=steps).collect::<Vec<_>>());
+    eprintln!("F9: 12,000 stray progress notifications dropped, {steps} asked for passed on");
+}
+
+#[test]
+fn f10_answers_nobody_waits_for_are_dropped() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"noise": true})));
+    let pid = client.call("bad.pid", json!({}));
+    client.notifications();
+    let sleeping = client.request("tools/call", json!({"name": "bad.sleep", "arguments": {"ms": 1000}}));
+    let sent = |sandbox: &Sandbox| {
+        let calls = sandbox.received("bad.log", "tools/call");
+        calls.iter().find(|call| call["params"]["name"] == "sleep").map(|call| call["id"].clone())
+    };
+    assert!(until(SOON, || sent(&sandbox).is_some()));
+    let id = sent(&sandbox).expect("it was just there");
+    let past = sandbox.received("bad.log", "tools/call")[0]["id"].clone();
+    // Unknown, used before, the right digits as a string or a fraction, none at all, of no type an id has.
+    let wrong = [
+        json!(4711),
+        past,
+        json!(id.to_string()),
+        json!(-1),
+        json!(null),
+        json!({}),
+        json!([id]),
+        json!(true),
+    ];
+    for wrong in &wrong {
+        for body in [r#""result":{"content":[]}"#, r#""error":{"code":1,"message":"no"}"#] {
+            client.call("bad.emit", json!({"line": format!(r#"{{"jsonrpc":"2.0","id":{wrong},{body}}}"#)}));
+        }
+    }
+    client.call("bad.emit", json!({"line": format!(r#"{{"jsonrpc":"2.0","id":{id}.0,"result":{{}}}}"#)}));
+    client.call("bad.emit", json!({"line": r#"{"jsonrpc":"2.0","result":{}}"#}));
+    assert_eq!(text_of(&client.wait_for(sleeping, SOON)), "slept", "its own answer, not one of those");
+    // Two replies: the first counts, the second is nobody's.
+    assert_eq!(text_of(&client.call("bad.twice", json!({}))), "first");
+    still_works(&mut client, &pid, "two replies");
+    let calls = figure(5_000, 100_000);
+    assert_eq!(pump(&mut client, "bad.echo", calls), calls);
+    assert_eq!(pump(&mut client, "bad.echo", 1), 1);
+    eprintln!(
+        "F10: {} wrong answers dropped, {calls} calls among wrong ids, 0 misroutes",
+        wrong.len() * 2 + 2 + calls
+    );
+}
+
+#[test]
+fn f10_result_and_error_together_are_neither() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let pid = client.call("bad.pid", json!({}));
+    for body in
+        [r#""result":{},"error":{"code":1,"message":"x"}"#, r#""error":"text""#, r#""error":null"#, ""]
+    {
+        let before = sandbox.received("bad.log", "tools/call").len();
+        let sleeping = client.request("tools/call", json!({"name": "bad.sleep", "arguments": {"ms": 900}}));
+        assert!(until(SOON, || sandbox.received("bad.log", "tools/call").len() > before));
+        let id = sandbox.received("bad.log", "tools/call")[before]["id"].clone();
+        let comma = if body.is_empty() { "" } else { "," };
+        client.call("bad.emit", json!({"line": format!(r#"{{"jsonrpc":"2.0","id":{id}{comma}{body}}}"#)}));
+        let answer = client.wait_for(sleeping, SOON);
+        // One answer: our word that theirs was malformed, or the good one that came after it.
+        let malformed = answer["error"]["code"] == -32603 && answer["error"]["data"]["serverId"] == "bad";
+        assert!(malformed || answer["result"]["content"][0]["text"] == "slept", "{body}: {answer}");
+        still_works(&mut client, &pid, "a malformed answer");
+    }
+    eprintln!("F10: malformed answers end one call each, the connection lives");
+}
+
+#[test]
+fn f21_deep_json_is_a_parse_error() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let pid = client.call("bad.pid", json!({}));
+    let depth = 100_000;
+    let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+    let shapes = [
+        format!("{open}{close}"),
+        format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth)),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"good.echo","arguments":{{"x":{open}{close}}}}}}}"#
+        ),
+    ];
+    let rounds = figure(30, 3_334);
+    let began = Instant::now();
+    for _ in 0..rounds {
+        for shape in &shapes {
+            client.send_text(shape);
+            let error = client.recv(SOON);
+            assert_eq!(error["error"]["code"], -32700, "{error}");
+        }
+    }
+    let took = began.elapsed() / (rounds * shapes.len()) as u32;
+    still_works(&mut client, &pid, "deep JSON from the client");
+    let notification =
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":{open}{close}}}}}"#);
+    client.call("bad.emit", json!({"line": notification}));
+    still_works(&mut client, &pid, "deep JSON from the server");
+    assert_eq!(client.notifications(), Vec::<Value>::new());
+    eprintln!("F21: {} times {depth} deep, {took:?} each with its writing", rounds * shapes.len());
+}
+
+#[test]
+fn f22_a_line_of_fifty_megabytes_is_one_error() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let pid = client.call("bad.pid", json!({}));
+    let before = memory(&client, "VmRSS");
+    let long = vec![b'x'; 50 << 20];
+    for (head, tail, id) in [
+        ("", "", json!(null)),
+        (
+            r#"{"jsonrpc":"2.0","id":"big","method":"tools/call","params":{"name":"good.echo","arguments":{"text":""#,
+            r#""}}}"#,
+            json!("big"),
+        ),
+    ] {
+        client.send_raw(head.as_bytes());
+        client.send_raw(&long);
+        client.send_raw(tail.as_bytes());
+        let began = Instant::now();
+        client.send_raw(b"\n");
+        let error = client.recv(SOON);
+        let took = began.elapsed();
+        assert_eq!((&error["error"]["code"], &error["id"]), (&json!(-32600), &id), "{error}");
+        assert_eq!(error["error"]["data"]["limitBytes"], 16 << 20);
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        still_works(&mut client, &pid, "a long line");
+        eprintln!("F22: 50 MiB line, error {took:?} after its end");
+    }
+    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    assert!(grown <= (16 << 10) + (8 << 10), "{grown} KiB more for a cap of 16 MiB");
+    eprintln!("F22: at most {grown} KiB more");
+}
+
+// Decision 33: the limit can be set
+#[test]
+fn f22_the_limit_of_requests_can_be_set() {
+    let sandbox = Sandbox::new();
+    let mut config = faulty(&sandbox, json!({}));
+    config["limits"] = json!({"requestBytes": 10_000});
+    let mut client = studio(&sandbox, &config);
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x".repeat(9_000)}))).len(), 9_000);
+    let id =
+        client.request("tools/call", json!({"name": "good.echo", "arguments": {"text": "x".repeat(20_000)}}));
+    // A long line's id is told where it can be read; `arguments` come first here, so only at its end.
+    let error = client.recv(SOON);
+    assert_eq!(error["error"]["code"], -32600, "{error}");
+    assert!([json!(id), Value::Null].contains(&error["id"]));
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+}
+
+#[test]
+fn f23_a_batch_is_one_error_and_no_work() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bad.echo","arguments":{}}}"#;
+    let batch = format!("[{}]", vec![call; 1000].join(","));
+    let began = Instant::now();
+    client.send_text(&batch);
+    let error = client.recv(SOON);
+    let took = began.elapsed();
+    assert_eq!((&error["error"]["code"], &error["id"]), (&json!(-32600), &Value::Null));
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    assert!(!sandbox.path("bad.log").exists(), "not one of them was carried out");
+    // Where batches exist they are capped.
+    let mut client = sandbox.serve(&faulty(&sandbox, json!({})), &["--profile", "mcp-studio"]);
+    client.initialize("2025-03-26", json!({}));
+    client.send_text(&format!("[{}]", vec![call; 1001].join(",")));
+    assert_eq!(client.recv(SOON)["error"]["code"], -32600);
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    eprintln!("F23: a batch of 1,000 refused after {took:?}");
+}
+
+#[test]
+fn f24_odd_ids_methods_and_versions() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    for id in ["null", "{}", "[]", "true", "[1]"] {
+        client.send_text(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let error = client.recv(SOON);
+        assert_eq!((&error["error"]["code"], &error["id"]), (&json!(-32600), &Value::Null), "{id}");
+    }
+    let sleeping = json!({"jsonrpc": "2.0", "id": "d", "method": "tools/call", "params": {"name": "bad.sleep", "arguments": {"ms": 600}}});
+    for _ in 0..50 {
+        client.send(sleeping.clone());
+    }
+    let answers: Vec<Value> = (0..50).map(|_| client.wait_for("d", SOON)).collect();
+    assert_eq!(answers.iter().filter(|answer| answer["error"]["code"] == -32600).count(), 49);
+    assert_eq!(answers.iter().filter(|answer| answer["result"]["content"][0]["text"] == "slept").count(), 1);
+    // The same digits as a number and as a string are two ids.
+    client.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "bad.sleep", "arguments": {"ms": 300}}}));
+    client.send(json!({"jsonrpc": "2.0", "id": "7", "method": "tools/call", "params": {"name": "bad.echo", "arguments": {"text": "other"}}}));
+    assert_eq!(text_of(&client.wait_for("7", SOON)), "other");
+    assert_eq!(text_of(&client.wait_for(7, SOON)), "slept");
+    for method in ["no/such", "rpc.discover", "tools/call/extra"] {
+        assert_eq!(client.ask(method, json!({}))["error"]["code"], -32601);
+    }
+    assert_eq!(
+        client.initialize("1.0", json!({}))["error"]["code"],
+        -32600,
+        "not twice, whatever the version"
+    );
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    eprintln!("F24: 49 of 50 duplicate ids refused, the first unharmed");
+}

@@ -1,0 +1,19 @@
+//! The real binary, driven as its clients drive it.
+
+mod churn;
+mod cli;
+mod config_command;
+mod embedded;
+mod errors;
+mod faults;
+mod manager;
+mod profiles;
+mod s0;
+mod s1_lifecycle;
+mod s1_namespaces;
+mod s1_naming;
+mod s1_protocol;
+mod s3;
+mod shutdown;
+mod status;
+mod surface;

@@ -1,0 +1,372 @@
+//! S1-23 to S1-34, decision 18, F1 to F3: when servers start, and what their failures cost.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use manifold_testkit::{Client, Sandbox, bin, fake, until};
+use serde_json::{Value, json};
+
+use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// Returns the pids a server has had, first to last.
+fn pids(sandbox: &Sandbox, file: &str) -> Vec<u32> {
+    let text = fs::read_to_string(sandbox.path(file)).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Returns a fake with these tools that leaves its pid in `<name>.pid` and its messages in `<name>.log`.
+fn traced(sandbox: &Sandbox, name: &str, tools: &[&str]) -> Value {
+    fake_with(
+        tools,
+        json!({"pid": sandbox.path(&format!("{name}.pid")), "log": sandbox.path(&format!("{name}.log"))}),
+    )
+}
+
+fn tools(client: &mut Client) -> Vec<String> {
+    client.tool_names().into_iter().filter(|name| !name.starts_with("mcp-studio.")).collect()
+}
+
+// S1-23, S1-24
+#[test]
+fn initialize_starts_nothing_and_a_call_starts_one() {
+    let sandbox = Sandbox::new();
+    let config = json!({"mcpServers": {
+        "alpha": traced(&sandbox, "alpha", &["echo"]),
+        "beta": traced(&sandbox, "beta", &["echo"]),
+    }});
+    let mut client = sandbox.serve(&config, &STUDIO);
+    let began = Instant::now();
+    client.initialize("2025-06-18", json!({}));
+    client.ask("ping", Value::Null);
+    assert!(began.elapsed() < Duration::from_secs(3), "at once, even on a busy machine");
+    assert_eq!(sandbox.processes(), [client.pid()], "the gateway and nobody else, no guard either");
+    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "x"}))), "x");
+    assert_eq!(pids(&sandbox, "alpha.pid").len(), 1);
+    assert!(pids(&sandbox, "beta.pid").is_empty(), "the other sleeps on");
+}
+
+// S1-25, decision 29: eager means with the client's first request, and no earlier
+#[test]
+fn an_eager_server_starts_with_the_handshake() {
+    let sandbox = Sandbox::new();
+    let mut eager = traced(&sandbox, "eager", &["echo"]);
+    eager["eager"] = json!(true);
+    let config = json!({"mcpServers": {"eager": eager, "lazy": traced(&sandbox, "lazy", &["echo"])}});
+    let mut client = sandbox.serve(&config, &STUDIO);
+    assert!(until(SOON, || client.stderr().contains("serving on stdio")));
+    client.ask("ping", Value::Null);
+    assert_eq!(sandbox.processes(), [client.pid()], "nobody has asked yet");
+    client.initialize("2025-06-18", json!({"sampling": {}}));
+    assert!(until(SOON, || !sandbox.received("eager.log", "tools/list").is_empty()), "started and asked");
+    let told = sandbox.received("eager.log", "initialize");
+    assert_eq!(told[0]["params"]["capabilities"], json!({"sampling": {}}), "decision 29");
+    assert!(pids(&sandbox, "lazy.pid").is_empty());
+}
+
+// S1-7, S1-25
+#[test]
+fn the_eager_flag_starts_all() {
+    let sandbox = Sandbox::new();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let servers: serde_json::Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), traced(&sandbox, name, &["echo"]))).collect();
+    let mut client = sandbox.serve(&json!({"mcpServers": servers}), &["--profile", "mcp-studio", "--eager"]);
+    client.initialize("2025-06-18", json!({}));
+    let started = || names.iter().all(|name| pids(&sandbox, &format!("{name}.pid")).len() == 1);
+    assert!(until(SOON, started), "each once");
+}
+
+// S1-26
+#[test]
+fn a_manual_server_starts_by_order_only() {
+    let sandbox = Sandbox::new();
+    let mut manual = traced(&sandbox, "manual", &["echo"]);
+    manual["eager"] = json!(false);
+    manual["lazy"] = json!(false);
+    let config = json!({"mcpServers": {"manual": manual, "alpha": fake_with(&["echo"], json!({}))}});
+    let mut client = studio(&sandbox, &config);
+    assert_eq!(tools(&mut client), ["alpha.echo"]);
+    let error = client.call("manual.echo", json!({}))["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["serverId"]), (&json!(-32003), &json!("manual")));
+    assert!(pids(&sandbox, "manual.pid").is_empty());
+    client.call("mcp-studio.servers_start", json!({"server_id": "manual"}));
+    assert_eq!(text_of(&client.call("manual.echo", json!({"text": "x"}))), "x");
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert_eq!(
+        tools(&mut client),
+        ["manual.echo", "alpha.echo"].map(str::to_owned).iter().rev().cloned().collect::<Vec<_>>()
+    );
+}
+
+// S1-27, S1-28: ten servers with slow handshakes, never more than four of them at once
+#[test]
+fn discovery_is_bounded_to_four_at_once() {
+    // A start that takes seconds may give its place away, so only runs without one can tell.
+    let told = (0..5).any(|_| discovers_four_at_once(Duration::from_millis(600)));
+    assert!(told, "the machine was too busy to tell, five times over");
+}
+
+/// Discovers ten servers. Returns whether all were quick enough to tell how many start at once.
+fn discovers_four_at_once(handshake: Duration) -> bool {
+    let sandbox = Sandbox::new();
+    let starts = sandbox.path("starts");
+    let servers: serde_json::Map<String, Value> = (0..10)
+        .map(|n| {
+            let knobs = json!({"delayMs": {"initialize": handshake.as_millis() as u64}}).to_string();
+            let script = r#"date +%s%N >>"$0"; exec "$1" "$2""#;
+            let entry = json!({"command": "sh", "args": ["-c", script, starts, bin("fake-server"), knobs]});
+            (format!("s{n}"), entry)
+        })
+        .collect();
+    let mut client = studio(&sandbox, &json!({"mcpServers": servers}));
+    assert!(until(SOON, || tools(&mut client).len() == 10), "all in the end");
+    let took = |line: &str| line.split_once("took_ms=").and_then(|(_, ms)| ms.trim().parse::<u64>().ok());
+    assert!(
+        until(SOON, || client.stderr().lines().filter_map(took).count() == 10),
+        "each says when it is ready"
+    );
+    if client.stderr().lines().filter_map(took).any(|ms| ms > 1500) {
+        return false;
+    }
+    let text = fs::read_to_string(&starts).unwrap_or_default();
+    let mut times: Vec<u64> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    assert_eq!(times.len(), 10, "each is started once");
+    times.sort_unstable();
+    // When the fifth starts one of the first four must be through, which takes its handshake's time.
+    for five in times.windows(5) {
+        let apart = Duration::from_nanos(five[4] - five[0]);
+        assert!(apart >= handshake, "a fifth started after {apart:?}");
+    }
+    let abreast = times.windows(4).any(|four| Duration::from_nanos(four[3] - four[0]) < handshake);
+    assert!(abreast, "four do start together");
+    true
+}
+
+// S1-29, decision 18, F3, F11
+#[test]
+fn a_slow_server_holds_up_nobody_and_is_announced() {
+    let sandbox = Sandbox::new();
+    let config = json!({"mcpServers": {
+        "slow": fake(json!({"delayMs": {"initialize": 8000}})),
+        "hung": fake(json!({"hangOn": "initialize"})),
+        "good": fake(json!({})),
+    }});
+    let mut client = studio(&sandbox, &config);
+    let began = Instant::now();
+    let list = client.request("tools/list", json!({}));
+    // A call never waits behind the discovery of others.
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    let called = began.elapsed();
+    assert!(called < Duration::from_secs(4), "{called:?}");
+    let response = client.wait_for(list, SOON);
+    let answered = began.elapsed();
+    assert!(answered >= Duration::from_secs(3) && answered < Duration::from_secs(7), "{answered:?}");
+    let names: Vec<&str> = response["result"]["tools"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert!(names.contains(&"good.echo") && !names.contains(&"slow.echo"), "{names:?}");
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert!(client.request("ping", Value::Null) > 0);
+    // The hung one is still hung: this list waits for it again, and has the late one.
+    let late = client.tool_names();
+    assert!(late.contains(&"slow.echo".to_owned()), "{late:?}");
+    eprintln!("F3: good tool answered after {called:?}, list after {answered:?}");
+}
+
+// S1-31 to S1-34, F1
+#[test]
+fn a_failing_server_leaves_the_others_alone() {
+    let sandbox = Sandbox::new();
+    let not_executable = sandbox.write("plain-file", "no program");
+    let config = json!({"mcpServers": {
+        "good": fake(json!({})),
+        "dies": {"command": "sh", "args": ["-c", "echo no database >&2; exit 3"]},
+        "lost": {"command": "/nowhere/at-all"},
+        "plain": {"command": not_executable},
+        "mute": {"command": "true"},
+        "refuses": fake(json!({"error": {"initialize": {"code": -32099, "message": "not today"}}})),
+    }});
+    let mut client = studio(&sandbox, &config);
+    let began = Instant::now();
+    assert_eq!(tools(&mut client), ["good.echo"]);
+    assert!(began.elapsed() < Duration::from_secs(4), "a failure is known at once");
+    for (server, reason) in [
+        ("dies", "no database"),
+        ("lost", "/nowhere/at-all"),
+        ("plain", "plain-file"),
+        ("mute", "exit code 0"),
+        ("refuses", "not today"),
+    ] {
+        let began = Instant::now();
+        let error = client.call(&format!("{server}.anything"), json!({}))["error"].clone();
+        assert_eq!((&error["code"], &error["data"]["serverId"]), (&json!(-32001), &json!(server)), "{error}");
+        assert!(error["data"]["reason"].as_str().is_some_and(|text| text.contains(reason)), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(4));
+        assert_eq!(text_of(&client.call("good.echo", json!({"text": server}))), server);
+    }
+    let rows = json_of(&client.call("mcp-studio.servers_list", json!({})));
+    let dies = rows.as_array().and_then(|rows| rows.iter().find(|row| row["id"] == "dies")).expect("a row");
+    assert_eq!(dies["state"], "failed");
+    assert!(dies["error"].as_str().is_some_and(|text| text.contains("exit code 3")), "{dies}");
+}
+
+// F1: a server that cannot start is not hammered
+#[test]
+fn a_dead_server_is_given_ever_longer_rests() {
+    let sandbox = Sandbox::new();
+    let config = json!({"mcpServers": {"dies": fake(json!({
+        "failStarts": 1000, "stateFile": sandbox.path("state"), "pid": sandbox.path("dies.pid"),
+    }))}});
+    let mut client = studio(&sandbox, &config);
+    let began = Instant::now();
+    let mut calls = 0;
+    while began.elapsed() < Duration::from_secs(4) {
+        assert_eq!(client.call("dies.echo", json!({}))["error"]["code"], -32001);
+        calls += 1;
+    }
+    // Half a second, one, two, four...: at most eight in the first minute.
+    let starts = pids(&sandbox, "dies.pid").len();
+    assert!((1..=4).contains(&starts), "{starts} starts for {calls} calls in 4 s");
+    eprintln!("F1: {starts} starts for {calls} calls in 4 s");
+}
+
+// S1-31: what failed once may work the next time
+#[test]
+fn a_server_that_recovers_is_served() {
+    let sandbox = Sandbox::new();
+    let knobs =
+        json!({"failStarts": 2, "stateFile": sandbox.path("state"), "pid": sandbox.path("alpha.pid")});
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": fake(knobs)}}));
+    let error = client.call("alpha.echo", json!({}))["error"].clone();
+    assert_eq!(error["code"], -32001);
+    assert!(
+        error["data"]["reason"].as_str().is_some_and(|text| text.contains("failing start number 1")),
+        "{error}"
+    );
+    let works = || client.call("alpha.echo", json!({"text": "x"}))["error"].is_null();
+    assert!(until(SOON, works));
+    assert_eq!(pids(&sandbox, "alpha.pid").len(), 3);
+}
+
+// S1-30: asked once, kept for the session
+#[test]
+fn lists_are_kept() {
+    let sandbox = Sandbox::new();
+    let mut client =
+        studio(&sandbox, &json!({"mcpServers": {"alpha": traced(&sandbox, "alpha", &["echo"])}}));
+    for _ in 0..5 {
+        assert_eq!(tools(&mut client), ["alpha.echo"]);
+    }
+    assert_eq!(sandbox.received("alpha.log", "tools/list").len(), 1);
+}
+
+// S1-30, F2: a crash costs the calls in flight one error each, then the server is back with a fresh list
+#[test]
+fn a_crashed_server_comes_back_with_a_fresh_list() {
+    let sandbox = Sandbox::new();
+    let first = json!({"tools": [{"name": "crash"}, {"name": "sleep"}, {"name": "old"}], "pid": sandbox.path("alpha.pid")});
+    let second = json!({"tools": [{"name": "echo"}, {"name": "new"}], "pid": sandbox.path("alpha.pid")});
+    let script = r#"if [ -e "$0" ]; then exec "$1" "$3"; fi; : >"$0"; exec "$1" "$2""#;
+    let args = json!([
+        "-c",
+        script,
+        sandbox.path("again"),
+        bin("fake-server"),
+        first.to_string(),
+        second.to_string()
+    ]);
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": {"command": "sh", "args": args}}}));
+    assert_eq!(tools(&mut client), ["alpha.crash", "alpha.sleep", "alpha.old"]);
+    let sleeping: Vec<u64> = (0..5)
+        .map(|_| client.request("tools/call", json!({"name": "alpha.sleep", "arguments": {"ms": 60000}})))
+        .collect();
+    let began = Instant::now();
+    let error = client.call("alpha.crash", json!({}))["error"].clone();
+    let heard = began.elapsed();
+    assert_eq!(error["code"], -32603);
+    assert_eq!((&error["data"]["serverId"], &error["data"]["toolName"]), (&json!("alpha"), &json!("crash")));
+    let reason = error["data"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("exit code 7") && reason.contains("crashing in a call"), "{reason}");
+    for id in sleeping {
+        let error = client.wait_for(id, SOON)["error"].clone();
+        assert_eq!((&error["code"], &error["data"]["toolName"]), (&json!(-32603), &json!("sleep")));
+    }
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    let back = began.elapsed();
+    assert_eq!(tools(&mut client), ["alpha.echo", "alpha.new"]);
+    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "x"}))), "x");
+    assert_eq!(pids(&sandbox, "alpha.pid").len(), 2);
+    assert!(client.notifications().is_empty(), "said once");
+    eprintln!("F2: error after {heard:?}, fresh list after {back:?}");
+}
+
+// Gateway trap 18: several callers, one process
+#[test]
+fn calls_that_come_together_start_one_process() {
+    let sandbox = Sandbox::new();
+    let mut client =
+        studio(&sandbox, &json!({"mcpServers": {"alpha": traced(&sandbox, "alpha", &["echo"])}}));
+    let calls: Vec<u64> = (0..50)
+        .map(|n| {
+            client.request("tools/call", json!({"name": "alpha.echo", "arguments": {"text": n.to_string()}}))
+        })
+        .collect();
+    let list = client.request("tools/list", json!({}));
+    for (n, id) in calls.into_iter().enumerate() {
+        assert_eq!(text_of(&client.wait_for(id, SOON)), n.to_string());
+    }
+    client.wait_for(list, SOON);
+    assert_eq!(pids(&sandbox, "alpha.pid").len(), 1);
+}
+
+// Decision 25: `maxConcurrency` calls at a time, the others wait their turn and lose no time of theirs
+#[test]
+fn a_server_gets_no_more_calls_at_once_than_it_may() {
+    let sandbox = Sandbox::new();
+    let mut entry = traced(&sandbox, "alpha", &["sleep"]);
+    entry["maxConcurrency"] = json!(2);
+    entry["timeout"] = json!(1200);
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": entry}}));
+    client.tool_names();
+    let calls: Vec<u64> = (0..6)
+        .map(|_| client.request("tools/call", json!({"name": "alpha.sleep", "arguments": {"ms": 600}})))
+        .collect();
+    let mut most = 0;
+    for (done, id) in calls.into_iter().enumerate() {
+        let answer = client.wait_for(id, SOON);
+        assert_eq!(answer["error"], Value::Null, "waiting is not counted: {answer}");
+        most = most.max(sandbox.received("alpha.log", "tools/call").len() - done);
+    }
+    // When the first answer is read the second may be there, too, and two more on their way.
+    assert!(most <= 4, "{most}");
+    let starts = sandbox.received("alpha.log", "tools/call").len();
+    assert_eq!(starts, 6);
+}
+
+// F4: a server that never reads fails alone
+#[test]
+fn a_server_that_stops_reading_fails_alone() {
+    let sandbox = Sandbox::new();
+    let mut stuck = fake_with(&["echo"], json!({"stopReadingOn": "tools/call"}));
+    stuck["timeout"] = json!(1500);
+    let config = json!({"mcpServers": {"stuck": stuck, "good": fake(json!({}))}});
+    let mut client = studio(&sandbox, &config);
+    client.tool_names();
+    let big = "x".repeat(200_000);
+    let calls: Vec<u64> = (0..20)
+        .map(|_| client.request("tools/call", json!({"name": "stuck.echo", "arguments": {"text": big}})))
+        .collect();
+    let began = Instant::now();
+    assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
+    assert!(began.elapsed() < Duration::from_millis(1400), "nobody waits for the stuck one");
+    for id in calls {
+        let error = client.wait_for(id, SOON)["error"].clone();
+        assert_eq!(error["code"], -32002, "each call is answered: {error}");
+    }
+}

@@ -1,0 +1,567 @@
+//! The whole legacy surface through two servers: what passes, under which label, and back.
+
+use std::fs;
+use std::time::Duration;
+
+use manifold_testkit::{Client, Sandbox, fake, until};
+use serde_json::{Value, json};
+
+use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// Two servers with everything a server can have; their messages are in `alpha.log` and `beta.log`.
+fn two_servers(sandbox: &Sandbox) -> Value {
+    let server = |name: &str, resource: &str| {
+        let tools = [
+            "echo", "sleep", "progress", "ask", "log", "update", "addtool", "droptool", "weird", "emit",
+            "flood",
+        ];
+        let tools: Vec<Value> = tools.iter().map(|tool| json!({"name": tool})).collect();
+        fake(json!({
+            "name": name, "tools": tools, "log": sandbox.path(&format!("{name}.log")),
+            "resources": [
+                {"uri": resource, "name": "own", "mimeType": "text/plain", "annotations": {"priority": 0.5}},
+                {"uri": "file:///shared", "name": "shared"},
+            ],
+            "resourceTemplates": [{"uriTemplate": format!("{name}://item/{{id}}"), "name": "items"}],
+            "prompts": [{"name": "greet", "description": "Greets", "arguments": [{"name": "who", "required": true}]}],
+            "instructions": format!("Use {name} with care."),
+        }))
+    };
+    json!({"mcpServers": {"alpha": server("alpha", "file:///a.txt"), "beta": server("beta", "file:///b.txt")}})
+}
+
+fn names(response: &Value, list: &str, key: &str) -> Vec<String> {
+    let Some(items) = response["result"][list].as_array() else { panic!("no {list} in {response}") };
+    items.iter().filter_map(|item| Some(item[key].as_str()?.to_owned())).collect()
+}
+
+fn last(sandbox: &Sandbox, log: &str, method: &str) -> Value {
+    sandbox.received(log, method).pop().unwrap_or_default()
+}
+
+// S0-8, decision 22
+#[test]
+fn resources_are_listed_and_read_from_their_owners() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let list = client.ask("resources/list", json!({}));
+    let uris = names(&list, "resources", "uri");
+    // The first in the config keeps the address that both claim.
+    assert_eq!(uris, ["file:///a.txt", "file:///shared", "file:///b.txt", "beta+file:///shared"]);
+    assert_eq!(list["result"]["resources"][0]["annotations"], json!({"priority": 0.5}));
+    for (uri, owner, original) in [
+        ("file:///a.txt", "alpha", "file:///a.txt"),
+        ("file:///b.txt", "beta", "file:///b.txt"),
+        ("file:///shared", "alpha", "file:///shared"),
+        ("beta+file:///shared", "beta", "file:///shared"),
+    ] {
+        let contents = client.ask("resources/read", json!({"uri": uri}))["result"]["contents"][0].clone();
+        assert_eq!(contents["uri"], uri);
+        assert_eq!(contents["text"], format!("contents of {original} from {owner}"));
+    }
+}
+
+#[test]
+fn resources_can_be_read_before_any_list() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let read = client.ask("resources/read", json!({"uri": "file:///b.txt"}));
+    assert_eq!(read["result"]["contents"][0]["text"], "contents of file:///b.txt from beta");
+}
+
+#[test]
+fn templates_are_listed_and_lead_to_their_owner() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let list = client.ask("resources/templates/list", json!({}));
+    assert_eq!(names(&list, "resourceTemplates", "uriTemplate"), ["alpha://item/{id}", "beta://item/{id}"]);
+    let read = client.ask("resources/read", json!({"uri": "beta://item/7"}));
+    assert_eq!(read["result"]["contents"][0]["text"], "contents of beta://item/7 from beta");
+    assert!(sandbox.received("alpha.log", "resources/read").is_empty(), "only the owner is asked");
+}
+
+// Decision 14
+#[test]
+fn an_unknown_resource_is_not_found() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let error = client.ask("resources/read", json!({"uri": "file:///nowhere"}))["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32002), &json!("file:///nowhere")));
+    assert_eq!(client.ask("resources/read", json!({}))["error"]["code"], -32602);
+}
+
+#[test]
+fn subscriptions_reach_the_owner_and_updates_come_back() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.ask("resources/list", json!({}));
+    assert_eq!(client.ask("resources/subscribe", json!({"uri": "beta+file:///shared"}))["result"], json!({}));
+    assert_eq!(last(&sandbox, "beta.log", "resources/subscribe")["params"]["uri"], "file:///shared");
+    assert!(sandbox.received("alpha.log", "resources/subscribe").is_empty());
+    client.call("beta.update", json!({"uri": "file:///shared"}));
+    let told = client.wait_for_notification("notifications/resources/updated", SOON);
+    assert_eq!(told["params"], json!({"uri": "beta+file:///shared"}), "under the address the client knows");
+    assert_eq!(
+        client.ask("resources/unsubscribe", json!({"uri": "beta+file:///shared"}))["result"],
+        json!({})
+    );
+    assert_eq!(last(&sandbox, "beta.log", "resources/unsubscribe")["params"]["uri"], "file:///shared");
+}
+
+// S1-30: a restarted server is told again what its predecessor knew
+#[test]
+fn a_restarted_server_hears_of_level_and_subscriptions_again() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.ask("resources/subscribe", json!({"uri": "file:///a.txt"}));
+    client.ask("logging/setLevel", json!({"level": "warning"}));
+    client.call("mcp-studio.servers_restart", json!({"server_id": "alpha"}));
+    assert!(until(SOON, || sandbox.received("alpha.log", "resources/subscribe").len() == 2));
+    assert!(until(SOON, || sandbox.received("alpha.log", "logging/setLevel").len() == 2));
+    assert_eq!(last(&sandbox, "alpha.log", "logging/setLevel")["params"], json!({"level": "warning"}));
+}
+
+// S0-9
+#[test]
+fn prompts_are_listed_with_their_server_and_fetched_by_either_name() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let got = client.ask("prompts/get", json!({"name": "beta.greet", "arguments": {"who": "you"}}));
+    assert_eq!(got["result"]["messages"][0]["content"]["text"], r#"prompt greet of beta with {"who":"you"}"#);
+    let list = client.ask("prompts/list", json!({}));
+    assert_eq!(names(&list, "prompts", "name"), ["alpha.greet", "beta.greet"]);
+    assert_eq!(list["result"]["prompts"][0]["arguments"], json!([{"name": "who", "required": true}]));
+    let error = client.ask("prompts/get", json!({"name": "nobody"}))["error"].clone();
+    assert_eq!(error, json!({"code": -32602, "message": "Prompt 'nobody' not found"}));
+    assert_eq!(client.ask("prompts/get", json!({"name": "greet"}))["error"]["code"], -32602, "two have it");
+}
+
+#[test]
+fn completion_goes_to_the_owner_of_its_reference() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let argument = json!({"name": "who", "value": "x"});
+    let prompt = json!({"ref": {"type": "ref/prompt", "name": "beta.greet"}, "argument": argument});
+    let completed = client.ask("completion/complete", prompt);
+    assert_eq!(completed["result"]["completion"]["values"], json!(["x-a", "x-b"]));
+    let asked = last(&sandbox, "beta.log", "completion/complete");
+    assert_eq!(asked["params"]["ref"], json!({"type": "ref/prompt", "name": "greet"}));
+    let template = json!({"ref": {"type": "ref/resource", "uri": "alpha://item/{id}"}, "argument": argument});
+    assert_eq!(client.ask("completion/complete", template)["result"]["completion"]["total"], 2);
+    assert_eq!(
+        last(&sandbox, "alpha.log", "completion/complete")["params"]["ref"]["uri"],
+        "alpha://item/{id}"
+    );
+    for params in
+        [json!({}), json!({"ref": {"type": "ref/odd"}}), json!({"ref": {"type": "ref/prompt", "name": "no"}})]
+    {
+        assert_eq!(client.ask("completion/complete", params.clone())["error"]["code"], -32602, "{params}");
+    }
+}
+
+#[test]
+fn the_log_level_reaches_every_server_also_those_started_later() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.call("alpha.echo", json!({}));
+    assert!(until(SOON, || !sandbox.received("alpha.log", "prompts/list").is_empty()), "alpha is listed");
+    assert_eq!(client.ask("logging/setLevel", json!({"level": "error"}))["result"], json!({}));
+    assert!(until(SOON, || sandbox.received("alpha.log", "logging/setLevel").len() == 1));
+    client.call("beta.echo", json!({}));
+    assert!(until(SOON, || sandbox.received("beta.log", "logging/setLevel").len() == 1));
+    assert_eq!(last(&sandbox, "beta.log", "logging/setLevel")["params"], json!({"level": "error"}));
+    for params in [json!({"level": "loud"}), json!({}), json!({"level": 3})] {
+        assert_eq!(client.ask("logging/setLevel", params)["error"]["code"], -32602);
+    }
+    // Messages pass as they are.
+    client.call("beta.log", json!({"level": "error", "data": {"deep": [1, 2]}}));
+    let told = client.wait_for_notification("notifications/message", SOON);
+    assert_eq!(told["params"], json!({"level": "error", "logger": "beta", "data": {"deep": [1, 2]}}));
+}
+
+#[test]
+fn progress_bears_the_clients_own_token() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    for token in [json!("a-string"), json!(7), json!(0), json!("7")] {
+        let params =
+            json!({"name": "alpha.progress", "arguments": {"steps": 3}, "_meta": {"progressToken": token}});
+        let id = client.request("tools/call", params);
+        assert_eq!(text_of(&client.wait_for(id, SOON)), "3 steps");
+        let told: Vec<Value> = client.notifications();
+        assert_eq!(told.len(), 3, "in order and before the answer");
+        for (step, told) in told.iter().enumerate() {
+            assert_eq!(told["method"], "notifications/progress");
+            assert_eq!(told["params"], json!({"progressToken": token, "progress": step + 1, "total": 3}));
+        }
+    }
+    // Two clients' worth of equal tokens at once would clash upstream: the token sent there is our own.
+    let tokens: Vec<Value> = sandbox
+        .received("alpha.log", "tools/call")
+        .iter()
+        .map(|call| call["params"]["_meta"]["progressToken"].clone())
+        .collect();
+    assert!(tokens.iter().enumerate().all(|(at, token)| token.is_u64() && !tokens[..at].contains(token)));
+}
+
+#[test]
+fn progress_of_concurrent_calls_is_not_mixed_up() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    let calls: Vec<u64> = (0..8)
+        .map(|n| {
+            let server = if n % 2 == 0 { "alpha" } else { "beta" };
+            let arguments = json!({"steps": n + 1, "ms": 5});
+            let params = json!({"name": format!("{server}.progress"), "arguments": arguments, "_meta": {"progressToken": n}});
+            client.request("tools/call", params)
+        })
+        .collect();
+    for (n, id) in calls.into_iter().enumerate() {
+        assert_eq!(text_of(&client.wait_for(id, SOON)), format!("{} steps", n + 1));
+    }
+    let told = client.notifications();
+    for n in 0..8u64 {
+        let own = told.iter().filter(|one| one["params"]["progressToken"] == n);
+        let steps: Vec<u64> = own.filter_map(|one| one["params"]["progress"].as_u64()).collect();
+        assert_eq!(steps, (1..=n + 1).collect::<Vec<_>>(), "token {n}");
+    }
+}
+
+// S1-44
+#[test]
+fn a_cancelled_call_is_cancelled_at_its_server_and_not_answered() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.tool_names();
+    let call = json!({"name": "alpha.sleep", "arguments": {"ms": 60000}});
+    client.send(json!({"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": call}));
+    assert!(until(SOON, || !sandbox.received("alpha.log", "tools/call").is_empty()));
+    client.notify("notifications/cancelled", json!({"requestId": "mine", "reason": "changed my mind"}));
+    assert!(until(SOON, || !sandbox.received("alpha.log", "notifications/cancelled").is_empty()));
+    let sent = last(&sandbox, "alpha.log", "tools/call");
+    let cancelled = last(&sandbox, "alpha.log", "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], sent["id"], "under the server's own id");
+    assert_eq!(cancelled["params"]["reason"], "changed my mind");
+    assert!(sandbox.received("beta.log", "notifications/cancelled").is_empty(), "the owner alone");
+    let id = client.request("ping", Value::Null);
+    assert_eq!(client.recv(SOON)["id"], json!(id), "no answer to what was taken back");
+    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "on we go"}))), "on we go");
+}
+
+// S1-44: also while the server is still starting
+#[test]
+fn a_call_cancelled_before_it_was_sent_is_never_sent() {
+    let sandbox = Sandbox::new();
+    let log = sandbox.path("alpha.log");
+    let knobs = json!({"delayMs": {"initialize": 700}, "log": log});
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": fake_with(&["echo"], knobs)}}));
+    let id = client.request("tools/call", json!({"name": "alpha.echo", "arguments": {"text": "no"}}));
+    client.notify("notifications/cancelled", json!({"requestId": id}));
+    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "yes"}))), "yes");
+    assert_eq!(sandbox.received("alpha.log", "tools/call").len(), 1);
+    assert!(client.try_recv(Duration::ZERO).is_none(), "no answer to what was taken back");
+}
+
+// Decision 18: news of a server are read once and passed on once
+#[test]
+fn changed_lists_are_announced_and_coalesced() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.tool_names();
+    client.ask("prompts/list", json!({}));
+    client.call("alpha.addtool", json!({"name": "extra", "description": "More"}));
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert!(client.tool_names().contains(&"alpha.extra".to_owned()));
+    assert_eq!(text_of(&client.call("alpha.extra", json!({"text": "x"}))), "x");
+    client.call("alpha.droptool", json!({"name": "extra"}));
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert!(!client.tool_names().contains(&"alpha.extra".to_owned()));
+    client.notifications();
+
+    // Sixty changes in one go are few readings and few announcements.
+    let before = sandbox.received("alpha.log", "tools/list").len();
+    let added: Vec<u64> = (0..60)
+        .map(|n| {
+            client.request(
+                "tools/call",
+                json!({"name": "alpha.addtool", "arguments": {"name": format!("t{n}")}}),
+            )
+        })
+        .collect();
+    for id in added {
+        client.wait_for(id, SOON);
+    }
+    let all = |client: &mut Client| {
+        client.tool_names().iter().filter(|name| name.starts_with("alpha.t")).count() == 60
+    };
+    assert!(until(SOON, || all(&mut client)));
+    let readings = sandbox.received("alpha.log", "tools/list").len() - before;
+    let told = client.notifications();
+    assert!(readings <= 10 && told.len() <= 10, "{readings} readings, {} announcements", told.len());
+    assert!(
+        told.iter().all(|one| one["method"] == "notifications/tools/list_changed"),
+        "only of what changed"
+    );
+
+    // News without a change are none.
+    client
+        .call("alpha.flood", json!({"n": 50, "method": "notifications/prompts/list_changed", "params": {}}));
+    assert!(until(SOON, || sandbox.received("alpha.log", "prompts/list").len() >= 2), "it was read again");
+    client.call("alpha.echo", json!({}));
+    assert!(client.notifications().is_empty(), "but says the same");
+}
+
+// A client that never asked for a list is not told that it changed
+#[test]
+fn who_never_looked_is_not_told() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.call("alpha.echo", json!({}));
+    assert!(until(SOON, || sandbox.received("alpha.log", "prompts/list").len() == 1), "its lists are read");
+    client.call("alpha.addtool", json!({"name": "extra"}));
+    assert!(until(SOON, || client.call("alpha.extra", json!({}))["error"].is_null()), "it is known");
+    client.call("beta.echo", json!({}));
+    assert!(client.notifications().is_empty());
+}
+
+// Gateway trap 4, F13
+#[test]
+fn pages_are_drained_whatever_their_cursors() {
+    for (knobs, ends) in [
+        (json!({"pages": 4}), true),
+        (json!({"pages": 3, "emptyCursor": true}), true),
+        (json!({"pages": 3, "cyclicCursor": true}), false),
+        (json!({"pages": 3, "cyclicCursor": true, "emptyCursor": true}), false),
+        (json!({"pages": 2, "endlessCursor": true}), false),
+    ] {
+        let sandbox = Sandbox::new();
+        let tools: Vec<String> = (0..11).map(|n| format!("tool{n:02}")).collect();
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        let mut more = knobs.clone();
+        more["log"] = json!(sandbox.path("alpha.log"));
+        let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": fake_with(&tools, more)}}));
+        let seen = |client: &mut Client| {
+            let names = client.tool_names();
+            names.into_iter().filter(|name| name.starts_with("alpha.")).collect::<Vec<_>>()
+        };
+        let expected: Vec<String> = tools.iter().map(|tool| format!("alpha.{tool}")).collect();
+        // An endless list takes its time; it must end all the same.
+        assert!(until(SOON, || seen(&mut client) == expected), "{knobs}");
+        let pages = sandbox.received("alpha.log", "tools/list").len();
+        assert!(pages <= 1000, "{knobs}: {pages} pages");
+        let warned = || client.stderr().contains("the list does not end");
+        assert!(if ends { !warned() } else { until(SOON, warned) }, "{knobs}: {}", client.stderr());
+        eprintln!("F13: {knobs}: {pages} pages");
+    }
+}
+
+fn able() -> Value {
+    json!({"sampling": {}, "elicitation": {}, "roots": {"listChanged": true}})
+}
+
+// Gateway trap 12: questions find the client, answers find the server, in both their own bytes
+#[test]
+fn questions_during_a_call_are_answered_by_the_client() {
+    let sandbox = Sandbox::new();
+    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
+    client.answer(|method, params| match method {
+        "sampling/createMessage" => {
+            Ok(json!({"role": "assistant", "content": params["messages"][0]["content"], "model": "m"}))
+        }
+        "elicitation/create" => Err(json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}})),
+        "roots/list" => Ok(json!({"roots": [{"uri": "file:///work", "name": "work"}]})),
+        other => Err(json!({"code": -32601, "message": other})),
+    });
+    let message = json!({"role": "user", "content": {"type": "text", "text": "2+2?"}});
+    let ask = |method: &str, params: Value| json!({"method": method, "params": params});
+    let answer = client
+        .call("alpha.ask", ask("sampling/createMessage", json!({"messages": [message], "maxTokens": 5})));
+    let said: Value = serde_json::from_str(text_of(&answer)).expect("JSON");
+    assert_eq!(said["content"], json!({"type": "text", "text": "2+2?"}));
+    let refused =
+        client.call("beta.ask", ask("elicitation/create", json!({"message": "ok?", "requestedSchema": {}})));
+    assert_eq!(refused["result"]["isError"], true);
+    let said: Value = serde_json::from_str(text_of(&refused)).expect("JSON");
+    assert_eq!(
+        said,
+        json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}}),
+        "as the client said it"
+    );
+    let roots = client.call("alpha.ask", json!({"method": "roots/list"}));
+    assert!(text_of(&roots).contains("file:///work"));
+    // What is not of MCP's making passes too; ping is ours to answer.
+    let odd = client.call("alpha.ask", ask("vendor/odd", json!({"x": 1})));
+    assert!(text_of(&odd).contains("vendor/odd"));
+    assert_eq!(text_of(&client.call("alpha.ask", json!({"method": "ping"}))), "{}");
+}
+
+#[test]
+fn questions_of_two_servers_at_once_keep_their_answers_apart() {
+    let sandbox = Sandbox::new();
+    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
+    client.answer(|_, params| Ok(json!({"said": params["n"]})));
+    let calls: Vec<(u64, u64)> = (0..20)
+        .map(|n| {
+            let server = if n % 2 == 0 { "alpha" } else { "beta" };
+            let arguments = json!({"method": "sampling/createMessage", "params": {"n": n}});
+            (
+                n,
+                client
+                    .request("tools/call", json!({"name": format!("{server}.ask"), "arguments": arguments})),
+            )
+        })
+        .collect();
+    for (n, id) in calls {
+        assert_eq!(text_of(&client.wait_for(id, SOON)), format!(r#"{{"said":{n}}}"#));
+    }
+}
+
+/// A server that asks as it starts, when no call of the client's is with it.
+fn asking_at_start(sandbox: &Sandbox, question: &str) -> Value {
+    let knobs = json!({"garbage": [question], "log": sandbox.path("alpha.log")});
+    json!({"mcpServers": {"alpha": fake_with(&["echo", "emit"], knobs)}})
+}
+
+// Decision 29: a question outside any call goes to the one client there is
+#[test]
+fn questions_outside_a_call_reach_the_client() {
+    let sandbox = Sandbox::new();
+    let line = r#"{"jsonrpc":"2.0","id":"q1","method":"roots/list"}"#;
+    let mut client = studio_with(&sandbox, &asking_at_start(&sandbox, line), able());
+    client.tool_names();
+    let question = client.wait_for_notification("roots/list", SOON);
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}));
+    let answered = || {
+        sandbox
+            .log("alpha.log")
+            .iter()
+            .any(|line| line["msg"]["id"] == "q1" && line["msg"]["result"] == json!({"roots": []}))
+    };
+    assert!(until(SOON, answered), "under the server's own id");
+}
+
+#[test]
+fn questions_are_declined_for_a_client_that_cannot_answer() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    for method in ["sampling/createMessage", "elicitation/create"] {
+        let answer = client.call("alpha.ask", json!({"method": method, "params": {}}));
+        assert_eq!(answer["result"]["isError"], true);
+        let error: Value = serde_json::from_str(text_of(&answer)).expect("JSON");
+        assert_eq!(error["code"], -32601, "{method}: {error}");
+    }
+    // Servers were told: the client's capabilities are passed on as they are.
+    assert_eq!(last(&sandbox, "alpha.log", "initialize")["params"]["capabilities"], json!({}));
+}
+
+// Decision 29: roots from the config where the client has none
+#[test]
+fn roots_of_the_config_stand_in_for_the_clients() {
+    let sandbox = Sandbox::new();
+    let mut config = two_servers(&sandbox);
+    config["roots"] = json!([{"uri": "file:///srv/data", "name": "data"}]);
+    let mut client = studio(&sandbox, &config);
+    let roots = client.call("alpha.ask", json!({"method": "roots/list"}));
+    assert_eq!(text_of(&roots), r#"{"roots":[{"uri":"file:///srv/data","name":"data"}]}"#);
+    let told = last(&sandbox, "alpha.log", "initialize")["params"]["capabilities"].clone();
+    assert_eq!(told, json!({"roots": {}}), "and servers know that they may ask");
+}
+
+#[test]
+fn a_withdrawn_question_is_withdrawn_at_the_client() {
+    let sandbox = Sandbox::new();
+    let line = r#"{"jsonrpc":"2.0","id":77,"method":"sampling/createMessage","params":{}}"#;
+    let mut client = studio_with(&sandbox, &asking_at_start(&sandbox, line), able());
+    client.tool_names();
+    let question = client.wait_for_notification("sampling/createMessage", SOON);
+    client.call("alpha.emit", json!({"line": r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77,"reason":"moot"}}"#}));
+    let told = client.wait_for_notification("notifications/cancelled", SOON);
+    assert_eq!(told["params"], json!({"requestId": question["id"], "reason": "moot"}));
+    // An answer that crosses it is dropped.
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {}}));
+    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "x"}))), "x");
+    assert!(!sandbox.log("alpha.log").iter().any(|line| line["msg"]["id"] == 77));
+}
+
+#[test]
+fn changed_roots_are_passed_on_to_running_servers() {
+    let sandbox = Sandbox::new();
+    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
+    client.call("alpha.echo", json!({}));
+    client.notify("notifications/roots/list_changed", json!({}));
+    assert!(until(SOON, || sandbox.received("alpha.log", "notifications/roots/list_changed").len() == 1));
+    assert!(!sandbox.path("beta.log").exists(), "nobody is woken for it");
+}
+
+// S1-23: known only once a server has spoken
+#[test]
+fn instructions_are_merged_where_known() {
+    let sandbox = Sandbox::new();
+    let mut config = two_servers(&sandbox);
+    config["mcpServers"]["time"] = json!({"builtin": "time"});
+    let mut client = sandbox.serve(&config, &["--profile", "mcp-studio"]);
+    let response = client.initialize("2025-06-18", json!({}));
+    assert_eq!(response["result"].get("instructions"), None, "nobody has been asked yet");
+    // Servers hear who the client is.
+    client.call("alpha.echo", json!({}));
+    assert_eq!(last(&sandbox, "alpha.log", "initialize")["params"]["clientInfo"]["name"], "testkit");
+    let initialized = || !sandbox.received("alpha.log", "notifications/initialized").is_empty();
+    assert!(until(SOON, initialized), "and that the handshake is over");
+}
+
+// S1-42: payloads are parcels
+#[test]
+fn results_keep_their_bytes() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    for raw in [
+        r#"{"z":1.0,"a":1e400,"content":[ {"type":"text","text":"\u0041\/\u00e9é"} ],"content":[],"nested":{"k":1,"k":2}}"#,
+        r#"{"structuredContent":{"big":123456789012345678901234567890,"neg":-0,"exp":1E+2},"isError":false,"_meta":{"x":null}}"#,
+        r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource_link","uri":"x:y"},{"type":"new-kind"}]}"#,
+        "{}",
+        "[1,2]",
+        "null",
+        r#""text""#,
+        "{ \"spaced\" :\t1 }",
+    ] {
+        let id = client.request("tools/call", json!({"name": "alpha.weird", "arguments": {"raw": raw}}));
+        let frame = client.recv_raw(SOON).expect("an answer");
+        let text = String::from_utf8(frame).expect("UTF-8");
+        assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{raw}}}"#));
+    }
+}
+
+// S1-42: and so do arguments
+#[test]
+fn arguments_keep_their_bytes() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    client.tool_names();
+    let arguments = r#"{"z":1.0,"a":1e400,"s":"\u0041\/\ud83d\ude00é","n":{"k":1,"k":2},"big":123456789012345678901234567890}"#;
+    client.send_text(&format!(
+        r#"{{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{{"extra":true,"name":"alpha.echo","arguments":{arguments},"_meta":{{"x.y/z":[1.50]}}}}}}"#
+    ));
+    client.wait_for("b", SOON);
+    let log = fs::read_to_string(sandbox.path("alpha.log")).expect("a log");
+    let sent = format!(
+        r#""params":{{"extra":true,"name":"echo","arguments":{arguments},"_meta":{{"x.y/z":[1.50]}}}}"#
+    );
+    assert!(log.contains(&sent), "only the name differs: {log}");
+}
+
+// Section 2: a server that does not speak of a kind is not asked for it
+#[test]
+fn servers_are_asked_only_for_what_they_declare() {
+    let sandbox = Sandbox::new();
+    let log = sandbox.path("alpha.log");
+    let mut client =
+        studio(&sandbox, &json!({"mcpServers": {"alpha": fake_with(&["echo"], json!({"log": log}))}}));
+    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        assert!(client.ask(method, json!({}))["result"].is_object(), "{method}");
+    }
+    for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        assert!(sandbox.received("alpha.log", method).is_empty(), "{method}");
+    }
+}

@@ -1,0 +1,138 @@
+use expect_test::{Expect, expect};
+use manifold_protocol::CodeSet;
+
+use super::*;
+use crate::fake::raw;
+
+const TOOL: &str = r#"{"name":"search","inputSchema":{"type":"object",
+    "properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1},
+        "filter":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}},
+    "required":["query","limit"]}}"#;
+
+#[track_caller]
+fn check(validate: ValidateArguments, tool: &str, arguments: Option<&str>, expected: Expect) {
+    let arguments = arguments.map(raw);
+    let checked = Arguments::of(validate, &raw(tool)).check("s__search", arguments.as_ref());
+    expected.assert_eq(&match checked {
+        Ok(()) => "fine".to_owned(),
+        Err(fault) => fault.to_error(CodeSet::Own).as_str().to_owned(),
+    });
+}
+
+#[test]
+fn off_leaves_everything_to_the_server() {
+    check(ValidateArguments::Off, TOOL, None, expect!["fine"]);
+    check(ValidateArguments::Off, TOOL, Some("[1]"), expect!["fine"]);
+}
+
+// S3-12, decision 13
+#[test]
+fn a_missing_required_argument_is_named() {
+    let required = ValidateArguments::Required;
+    check(
+        required,
+        TOOL,
+        Some(r#"{"limit":1}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'query'","data":{"parameter":"query","field":"query","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        required,
+        TOOL,
+        Some(r#"{"query":"x"}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'limit'","data":{"parameter":"limit","field":"limit","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        required,
+        TOOL,
+        None,
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'query'","data":{"parameter":"query","field":"query","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        required,
+        TOOL,
+        Some("null"),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'query'","data":{"parameter":"query","field":"query","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        required,
+        TOOL,
+        Some(r#"["query","limit"]"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'query'","data":{"parameter":"query","field":"query","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        required,
+        TOOL,
+        Some(r#"{"nested":{"query":1,"limit":1}}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'query'","data":{"parameter":"query","field":"query","issue":"Required field missing"}}"#
+        ]],
+    );
+}
+
+#[test]
+fn required_looks_at_names_only() {
+    let required = ValidateArguments::Required;
+    check(required, TOOL, Some(r#"{"query":null,"limit":"many"}"#), expect!["fine"]);
+    check(required, TOOL, Some(r#"{"limit":0,"\u0071uery":1}"#), expect!["fine"]);
+    check(required, r#"{"name":"x"}"#, None, expect!["fine"]);
+    check(required, r#"{"name":"x","inputSchema":{"required":"query"}}"#, None, expect!["fine"]);
+    check(required, r#"{"name":"x","inputSchema":{"required":[1,null]}}"#, None, expect!["fine"]);
+}
+
+#[test]
+fn full_checks_the_schema() {
+    let full = ValidateArguments::Full;
+    check(full, TOOL, Some(r#"{"query":"x","limit":3,"filter":{"tags":["a"]},"more":1}"#), expect!["fine"]);
+    check(
+        full,
+        TOOL,
+        Some(r#"{"query":"x"}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: Missing required parameter 'limit'","data":{"parameter":"limit","field":"limit","issue":"Required field missing"}}"#
+        ]],
+    );
+    check(
+        full,
+        TOOL,
+        Some(r#"{"query":"x","limit":"3"}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: 'limit' of 's__search': \"3\" is not of type \"integer\"","data":{"parameter":"limit","field":"limit","issue":"\"3\" is not of type \"integer\"","toolName":"s__search"}}"#
+        ]],
+    );
+    check(
+        full,
+        TOOL,
+        Some(r#"{"query":"x","limit":3,"filter":{"tags":["a",2]}}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: 'filter.tags.1' of 's__search': 2 is not of type \"string\"","data":{"parameter":"filter.tags.1","field":"filter.tags.1","issue":"2 is not of type \"string\"","toolName":"s__search"}}"#
+        ]],
+    );
+    check(
+        full,
+        r#"{"name":"x","inputSchema":{"type":"object"}}"#,
+        Some("[]"),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: arguments of 's__search': [] is not of type \"object\"","data":{"parameter":"","field":"","issue":"[] is not of type \"object\"","toolName":"s__search"}}"#
+        ]],
+    );
+    check(full, r#"{"name":"x","inputSchema":{"type":"object"}}"#, None, expect!["fine"]);
+}
+
+// Nothing is ever fetched, and a schema that is wrong is the server's own affair.
+#[test]
+fn a_schema_that_cannot_be_used_is_left_to_the_server() {
+    let full = ValidateArguments::Full;
+    check(full, r#"{"name":"x","inputSchema":{"type":"no such type"}}"#, Some("{}"), expect!["fine"]);
+    let elsewhere = r#"{"name":"x","inputSchema":{"$ref":"https://example.com/schema.json"}}"#;
+    check(full, elsewhere, Some("{}"), expect!["fine"]);
+}

@@ -1,0 +1,4 @@
+mod calls;
+mod lists;
+mod questions;
+mod resources;

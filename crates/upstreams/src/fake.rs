@@ -1,0 +1,208 @@
+//! What this crate's tests share: a server made of a closure, and someone who asks.
+
+use std::path::Path;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
+use manifold_engine::{ClientFacts, ClientId, Exchange, Flight, Host, Sink, Standing, Target};
+use manifold_protocol::envelope::{self, Incoming, Message};
+use manifold_protocol::framing::Line;
+use manifold_protocol::{Call, CodeSet, Failure, Id, Raw, Reply, Revision};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::connection::Connection;
+use crate::logs::LogRing;
+
+/// Makes a server entry with these further keys, each with its comma.
+pub(crate) fn server(keys: &str) -> Arc<Server> {
+    let text = format!(r#"{{"mcpServers":{{"s":{{"command":"/bin/sh"{keys}}}}}}}"#);
+    let environment = Environment { cwd: "/".into(), ..Environment::default() };
+    let options = LoadOptions { environment, ..LoadOptions::default() };
+    let config = load_text(&text, Some(Path::new("config.json")), &options).unwrap();
+    Arc::new(config.servers[0].clone())
+}
+
+pub(crate) fn connection(keys: &str, host: &Arc<FakeHost>) -> Arc<Connection> {
+    Connection::new(server(keys), Arc::clone(host) as Arc<dyn Host>, Arc::new(LogRing::default()), 1 << 20)
+}
+
+pub(crate) fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}
+
+/// Takes what is waiting to be written, without waiting for more.
+pub(crate) fn written(connection: &Connection) -> Vec<String> {
+    let mut batch: Vec<Bytes> = Vec::new();
+    let _ = pin!(connection.outbox.take(&mut batch)).poll(&mut Context::from_waker(Waker::noop()));
+    connection.outbox.written(batch.iter().map(Bytes::len).sum());
+    batch.iter().map(|message| String::from_utf8(message.to_vec()).unwrap()).collect()
+}
+
+pub(crate) fn receive(connection: &Connection, line: &str) {
+    connection.receive(Line::Whole(Bytes::copy_from_slice(line.as_bytes())));
+}
+
+/// What a fake server does with a request.
+pub(crate) enum Does {
+    Answer(String),
+    Refuse(String),
+    Nothing,
+}
+
+/// Runs a server that deals with each request by `deal`, for as long as the set lives.
+pub(crate) fn run(
+    connection: Arc<Connection>,
+    mut deal: impl FnMut(&str, Option<&Raw>) -> Does + Send + 'static,
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Arc::clone(&connection).keep_deadlines());
+    tasks.spawn(async move {
+        let mut batch = Vec::new();
+        while connection.outbox.take(&mut batch).await {
+            for message in batch.drain(..) {
+                connection.outbox.written(message.len());
+                let Ok(Incoming::One(Message::Request { id, method, params })) = envelope::parse(message)
+                else {
+                    continue;
+                };
+                match deal(method.as_str(), params.as_ref()) {
+                    Does::Answer(result) => {
+                        receive(&connection, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+                    }
+                    Does::Refuse(error) => {
+                        receive(&connection, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
+                    }
+                    Does::Nothing => {}
+                }
+            }
+        }
+    });
+    tasks
+}
+
+/// One call of a test.
+pub(crate) struct Asked {
+    pub(crate) reply: oneshot::Receiver<Reply>,
+    pub(crate) flight: Arc<Flight<dyn Sink>>,
+    heard: Arc<Mutex<Heard>>,
+}
+
+#[derive(Default)]
+struct Heard {
+    progress: Vec<String>,
+    questions: Vec<(Call, Exchange)>,
+}
+
+impl Asked {
+    /// Opens a call of some client, with this time limit.
+    pub(crate) fn open(timeout: Duration) -> (Exchange, Self) {
+        let (sender, reply) = oneshot::channel();
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard) };
+        let (mut exchange, flight) = Exchange::open(probe);
+        exchange.aim(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
+        (exchange, Self { reply, flight, heard })
+    }
+
+    /// Returns the answer if there is one, as a client would read it.
+    pub(crate) fn answer(&mut self) -> Option<String> {
+        self.reply.try_recv().ok().map(|reply| show(&reply))
+    }
+
+    pub(crate) async fn answered(self) -> String {
+        show(&self.reply.await.unwrap())
+    }
+
+    pub(crate) fn progress(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.heard).progress)
+    }
+
+    pub(crate) fn questions(&self) -> Vec<(Call, Exchange)> {
+        std::mem::take(&mut lock(&self.heard).questions)
+    }
+}
+
+pub(crate) fn show(reply: &Reply) -> String {
+    match reply {
+        Ok(result) => result.as_str().to_owned(),
+        Err(Failure::Fault(fault)) => format!("fault {} {}", fault.code(CodeSet::Own), fault.message()),
+        Err(Failure::Peer(error)) => format!("peer {error}"),
+    }
+}
+
+struct Probe {
+    sender: Mutex<Option<oneshot::Sender<Reply>>>,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Sink for Probe {
+    fn reply(&self, reply: Reply) {
+        let _ = lock(&self.sender).take().expect("one answer").send(reply);
+    }
+
+    fn progress(&self, params: Raw) {
+        lock(&self.heard).progress.push(params.as_str().to_owned());
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        lock(&self.heard).questions.push((call, exchange));
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        Some(ClientId(1))
+    }
+}
+
+/// A host that writes down what it is told.
+#[derive(Default)]
+pub(crate) struct FakeHost {
+    notices: Mutex<Vec<String>>,
+    questions: Mutex<Vec<(Call, Exchange)>>,
+}
+
+impl FakeHost {
+    pub(crate) fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.notices))
+    }
+
+    pub(crate) fn questions(&self) -> Vec<(Call, Exchange)> {
+        std::mem::take(&mut *lock(&self.questions))
+    }
+}
+
+impl Host for FakeHost {
+    fn client_facts(&self) -> Arc<ClientFacts> {
+        Arc::new(ClientFacts { capabilities: raw("{}"), info: raw("{}"), revision: Revision::LATEST })
+    }
+
+    fn standing(&self, _server: &ServerKey) -> Standing {
+        Standing::default()
+    }
+
+    fn listing_changed(&self, _server: &ServerKey) {
+        lock(&self.notices).push("listing".to_owned());
+    }
+
+    fn notice(&self, _server: &ServerKey, method: &str, params: Option<Raw>) {
+        let params = params.map(|params| format!(" {params}")).unwrap_or_default();
+        lock(&self.notices).push(format!("{method}{params}"));
+    }
+
+    fn ask(&self, _server: &ServerKey, call: Call, exchange: Exchange) {
+        lock(&self.questions).push((call, exchange));
+    }
+}
+
+/// Returns the id of a request as it was written.
+pub(crate) fn id_of(line: &str) -> Id {
+    Id::from_raw(&raw(line).get("id").unwrap()).unwrap()
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,522 @@
+use std::collections::VecDeque;
+
+use manifold_protocol::Method;
+
+use super::*;
+use crate::fake::{Asked, Does, FakeHost, lock, raw, run, server};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What one start of the fake server comes to.
+enum Start {
+    Fails,
+    Runs { takes: Duration, calls: Calls, lists: bool },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Calls {
+    Answered,
+    Ignored,
+}
+
+const RUNS: Start = Start::Runs { takes: Duration::ZERO, calls: Calls::Answered, lists: true };
+const SLOW: Start = Start::Runs { takes: Duration::from_secs(3), calls: Calls::Answered, lists: true };
+const DEAF: Start = Start::Runs { takes: Duration::ZERO, calls: Calls::Ignored, lists: true };
+const LISTLESS: Start = Start::Runs { takes: Duration::ZERO, calls: Calls::Answered, lists: false };
+
+/// What the starts left behind.
+#[derive(Default)]
+struct Record {
+    script: VecDeque<Start>,
+    starts: Vec<Instant>,
+    /// Ends the present life.
+    end: Option<oneshot::Sender<Ending>>,
+    alive: usize,
+    stops: usize,
+}
+
+struct FakeLauncher {
+    server: Arc<Server>,
+    host: Arc<dyn Host>,
+    logs: Arc<LogRing>,
+    record: Arc<Mutex<Record>>,
+}
+
+struct FakeLife {
+    ends: oneshot::Receiver<Ending>,
+    ended: bool,
+    record: Arc<Mutex<Record>>,
+    _server: JoinSet<()>,
+}
+
+impl Launcher for FakeLauncher {
+    type Life = FakeLife;
+
+    fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    fn logs(&self) -> &Arc<LogRing> {
+        &self.logs
+    }
+
+    async fn launch(&self) -> Result<Running<FakeLife>, Fault> {
+        let start = {
+            let mut record = lock(&self.record);
+            record.starts.push(Instant::now());
+            record.script.pop_front().unwrap_or(Start::Fails)
+        };
+        let Start::Runs { takes, calls, lists } = start else {
+            return Err(Fault::FailedToStart { server: "s".to_owned(), reason: "no".to_owned() });
+        };
+        tokio::time::sleep(takes).await;
+        let (end, ends) = oneshot::channel();
+        let pid = {
+            let mut record = lock(&self.record);
+            record.end = Some(end);
+            record.alive += 1;
+            assert_eq!(record.alive, 1, "one process at a time");
+            record.starts.len() as u32
+        };
+        let connection = Connection::new(
+            Arc::clone(&self.server),
+            Arc::clone(&self.host),
+            Arc::clone(&self.logs),
+            1 << 20,
+        );
+        let server = run(Arc::clone(&connection), move |method, _| match method {
+            "tools/list" if lists => Does::Answer(r#"{"tools":[{"name":"x"}]}"#.to_owned()),
+            "tools/list" => Does::Refuse(r#"{"code":-32603,"message":"not now"}"#.to_owned()),
+            _ if calls == Calls::Answered => Does::Answer(pid.to_string()),
+            _ => Does::Nothing,
+        });
+        let life = FakeLife { ends, ended: false, record: Arc::clone(&self.record), _server: server };
+        let said = InitializeResult {
+            revision: "2025-11-25".to_owned(),
+            capabilities: raw(r#"{"tools":{}}"#),
+            instructions: None,
+        };
+        Ok(Running { connection, said, pid, life })
+    }
+}
+
+impl Life for FakeLife {
+    async fn ended(&mut self) -> Ending {
+        let ending = (&mut self.ends).await.unwrap();
+        self.ended = true;
+        ending
+    }
+
+    async fn stop(self) {
+        if !self.ended {
+            lock(&self.record).stops += 1;
+            tokio::time::sleep(SECOND / 2).await;
+        }
+    }
+}
+
+impl Drop for FakeLife {
+    fn drop(&mut self) {
+        lock(&self.record).alive -= 1;
+    }
+}
+
+struct Stage {
+    upstream: Arc<Supervised>,
+    record: Arc<Mutex<Record>>,
+    host: Arc<FakeHost>,
+    began: Instant,
+}
+
+fn stage(keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
+    let record = Arc::new(Mutex::new(Record { script: script.into_iter().collect(), ..Record::default() }));
+    let host = Arc::new(FakeHost::default());
+    let launcher = FakeLauncher {
+        server: server(keys),
+        host: Arc::clone(&host) as Arc<dyn Host>,
+        logs: Arc::default(),
+        record: Arc::clone(&record),
+    };
+    Stage { upstream: Supervised::new(launcher, &Tasks::new()), record, host, began: Instant::now() }
+}
+
+impl Stage {
+    fn ask(&self) -> Asked {
+        let (exchange, asked) = Asked::open(60 * SECOND);
+        self.upstream.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange);
+        asked
+    }
+
+    async fn call(&self) -> String {
+        self.ask().answered().await
+    }
+
+    /// Returns when it was started, in milliseconds.
+    fn starts(&self) -> Vec<u64> {
+        lock(&self.record).starts.iter().map(|at| (*at - self.began).as_millis() as u64).collect()
+    }
+
+    fn stops(&self) -> usize {
+        lock(&self.record).stops
+    }
+
+    fn crash(&self) {
+        self.ends(Ending::Exited { clean: false, how: "with exit code 1".to_owned() });
+    }
+
+    fn exit(&self) {
+        self.ends(Ending::Exited { clean: true, how: "with exit code 0".to_owned() });
+    }
+
+    fn ends(&self, ending: Ending) {
+        let end = lock(&self.record).end.take().expect("it is alive");
+        assert!(end.send(ending).is_ok());
+    }
+
+    fn phase(&self) -> Phase {
+        self.upstream.status().phase
+    }
+}
+
+/// Lets everything that can happen at this moment happen.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+const FAILED: &str = "fault -32001 Server 's' failed to start: no";
+
+// S1-23, S1-24
+#[tokio::test(start_paused = true)]
+async fn a_server_sleeps_until_it_is_needed() {
+    let stage = stage("", [RUNS]);
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((stage.starts(), stage.phase()), (vec![], Phase::Idle));
+    assert_eq!(stage.call().await, "1");
+    assert_eq!((stage.starts(), stage.phase()), (vec![60_000], Phase::Ready));
+    assert_eq!(stage.upstream.status().pid, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_many_ask_it_is_started_once() {
+    let stage = stage("", [SLOW]);
+    let asked: Vec<Asked> = (0..50).map(|_| stage.ask()).collect();
+    let ordered = stage.upstream.order(Order::Start);
+    let ((), done) = tokio::join!(stage.upstream.discover(), ordered);
+    assert_eq!(done, Ok(()));
+    assert_eq!(stage.phase(), Phase::Ready);
+    for one in asked {
+        assert_eq!(one.answered().await, "1");
+    }
+    assert_eq!(stage.starts(), [0]);
+}
+
+// S1-33
+#[tokio::test(start_paused = true)]
+async fn a_failed_start_is_told_to_all_at_once_and_rested_after() {
+    let stage = stage("", []);
+    let asked: Vec<Asked> = (0..5).map(|_| stage.ask()).collect();
+    let ordered = stage.upstream.order(Order::Start);
+    for one in asked {
+        assert_eq!(one.answered().await, FAILED);
+    }
+    assert_eq!(
+        ordered.await.map_err(|fault| fault.message()),
+        Err("Server 's' failed to start: no".to_owned())
+    );
+    // The order started it again, so this is the second failure.
+    assert_eq!(stage.starts(), [0, 0]);
+    tokio::time::sleep(SECOND - Duration::from_millis(1)).await;
+    assert_eq!(stage.call().await, FAILED);
+    stage.upstream.discover().await;
+    assert_eq!(stage.starts(), [0, 0], "within the rest nobody starts it");
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(stage.call().await, FAILED);
+    assert_eq!(stage.starts(), [0, 0, 1000]);
+    assert!(matches!(stage.phase(), Phase::Failed(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rests_after_failed_starts_double_up_to_half_a_minute() {
+    let stage = stage("", []);
+    let mut rests = Vec::new();
+    for _ in 0..9 {
+        let before = Instant::now();
+        let started = stage.starts().len();
+        while stage.starts().len() == started {
+            stage.call().await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        rests.push(before.elapsed().as_millis() / 500 * 500);
+    }
+    assert_eq!(rests, [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_did_its_work_is_back_at_once() {
+    let stage = stage("", [RUNS, RUNS]);
+    assert_eq!(stage.call().await, "1");
+    stage.crash();
+    settle().await;
+    assert_eq!((stage.starts(), stage.phase()), (vec![0, 0], Phase::Ready));
+    assert_eq!(stage.call().await, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configured_delay_is_kept_even_then() {
+    let stage = stage(r#","restartDelay":5000"#, [RUNS, RUNS]);
+    stage.call().await;
+    stage.crash();
+    settle().await;
+    assert_eq!(stage.phase(), Phase::Starting);
+    tokio::time::sleep(6 * SECOND).await;
+    assert_eq!(stage.starts(), [0, 5000]);
+}
+
+// A server that only lists and dies would otherwise be started in a circle, without a pause.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_only_dies_is_given_ever_longer_rests() {
+    let stage = stage("", (0..6).map(|_| RUNS));
+    stage.upstream.discover().await;
+    for _ in 0..5 {
+        let started = stage.starts().len();
+        stage.crash();
+        while stage.starts().len() == started {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        settle().await;
+    }
+    let starts = stage.starts();
+    let rests: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) / 500 * 500).collect();
+    assert_eq!(rests, [500, 1000, 2000, 4000, 8000]);
+    assert_eq!(stage.call().await, "6");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_fails_the_call_in_flight_once_and_later_ones_wait_for_the_next_life() {
+    let stage = stage("", [DEAF, RUNS]);
+    let lost = stage.ask();
+    settle().await;
+    stage.crash();
+    assert!(
+        lost.answered()
+            .await
+            .starts_with("fault -32603 Server 's' went away during the call: it ended with exit code 1")
+    );
+    assert_eq!(stage.call().await, "2", "waits through a short rest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_rest_is_not_waited_out() {
+    let stage = stage("", (0..6).map(|_| DEAF));
+    stage.upstream.discover().await;
+    for rest in [500, 1000, 2000] {
+        stage.crash();
+        tokio::time::sleep(Duration::from_millis(rest + 2)).await;
+    }
+    stage.crash();
+    settle().await;
+    let before = Instant::now();
+    let answer = stage.call().await;
+    assert!(
+        answer.starts_with("fault -32003 Server 's' is not running: it ended with exit code 1"),
+        "{answer}"
+    );
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_leaves_in_good_order_sleeps_again() {
+    let stage = stage("", [RUNS, RUNS]);
+    stage.upstream.discover().await;
+    assert_eq!(stage.call().await, "1");
+    stage.exit();
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((stage.starts(), stage.phase()), (vec![0], Phase::Idle));
+    assert!(stage.upstream.listing().is_some(), "what it offers is still known");
+    assert_eq!(stage.call().await, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_leaves_in_the_middle_of_a_call_or_is_eager_is_started_again() {
+    let busy = stage("", [DEAF, RUNS]);
+    let lost = busy.ask();
+    settle().await;
+    busy.exit();
+    assert!(lost.answered().await.starts_with("fault -32603"));
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(busy.starts().len(), 2);
+
+    let eager = stage(r#","eager":true"#, [RUNS, RUNS]);
+    eager.call().await;
+    eager.exit();
+    settle().await;
+    assert_eq!(eager.starts().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_any_more_is_ended_and_replaced() {
+    let stage = stage("", [RUNS, RUNS]);
+    stage.call().await;
+    stage.ends(Ending::Silent);
+    tokio::time::sleep(2 * SECOND).await;
+    assert_eq!(stage.call().await, "2");
+}
+
+// Decision 32
+#[tokio::test(start_paused = true)]
+async fn what_was_stopped_stays_stopped() {
+    let stage = stage("", [RUNS, RUNS]);
+    stage.upstream.discover().await;
+    assert_eq!(stage.upstream.order(Order::Stop).await, Ok(()));
+    assert_eq!((stage.stops(), stage.phase()), (1, Phase::Stopped));
+    assert!(stage.upstream.listing().is_none());
+    assert_eq!(
+        stage.call().await,
+        "fault -32003 Server 's' is not running: it was stopped; use the servers_start tool to start it"
+    );
+    stage.upstream.discover().await;
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!(stage.upstream.order(Order::Stop).await, Ok(()));
+    assert_eq!(stage.starts().len(), 1);
+    assert_eq!(stage.upstream.order(Order::Start).await, Ok(()));
+    assert_eq!(stage.call().await, "2");
+    assert_eq!(stage.upstream.order(Order::Start).await, Ok(()), "it runs already");
+    assert_eq!(stage.starts().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_fails_calls_in_flight_and_those_that_wait() {
+    let stage = stage(r#","maxConcurrency":1"#, [DEAF, SLOW]);
+    let (in_flight, queued) = (stage.ask(), stage.ask());
+    settle().await;
+    assert_eq!(stage.upstream.order(Order::Stop).await, Ok(()));
+    assert!(
+        in_flight
+            .answered()
+            .await
+            .starts_with("fault -32603 Server 's' went away during the call: it was stopped")
+    );
+    assert!(queued.answered().await.starts_with("fault -32003"));
+
+    let starting = stage.upstream.order(Order::Start);
+    let stopping = stage.upstream.order(Order::Stop);
+    let (started, stopped) = tokio::join!(starting, async {
+        tokio::time::sleep(SECOND).await;
+        stopping.await
+    });
+    assert!(started.is_err(), "it was stopped before it ran");
+    assert_eq!((stopped, stage.phase()), (Ok(()), Phase::Stopped));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_ends_the_old_one_first_and_keeps_what_was_never_sent() {
+    let stage = stage(r#","maxConcurrency":1"#, [DEAF, RUNS]);
+    let (in_flight, queued) = (stage.ask(), stage.ask());
+    settle().await;
+    assert_eq!(stage.upstream.order(Order::Restart).await, Ok(()));
+    assert_eq!((stage.stops(), stage.starts()), (1, vec![0, 501]));
+    assert!(in_flight.answered().await.starts_with("fault -32603"));
+    assert_eq!(queued.answered().await, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_that_fails_says_so() {
+    let stage = stage("", [RUNS]);
+    stage.call().await;
+    assert!(stage.upstream.order(Order::Restart).await.is_err());
+    assert!(matches!(stage.phase(), Phase::Failed(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_need_not_wait_for_a_rest_to_end() {
+    let stage = stage("", [Start::Fails, RUNS]);
+    assert_eq!(stage.call().await, FAILED);
+    assert_eq!(stage.upstream.order(Order::Start).await, Ok(()));
+    assert_eq!(stage.starts(), [0, 0]);
+}
+
+// S1-26
+#[tokio::test(start_paused = true)]
+async fn a_server_only_an_operator_may_start_is_not_started_by_calls() {
+    let stage = stage(r#","eager":false,"lazy":false"#, [RUNS]);
+    assert!(stage.call().await.starts_with("fault -32003"));
+    stage.upstream.discover().await;
+    assert!(stage.starts().is_empty());
+    assert_eq!(stage.upstream.order(Order::Start).await, Ok(()));
+    assert_eq!(stage.call().await, "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_restart_a_dead_server_waits_for_the_next_call() {
+    let stage = stage(r#","restart":false"#, [RUNS, RUNS]);
+    stage.call().await;
+    stage.crash();
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!(stage.starts().len(), 1);
+    assert!(matches!(stage.phase(), Phase::Failed(_)));
+    assert_eq!(stage.call().await, "2");
+}
+
+// S1-61
+#[tokio::test(start_paused = true)]
+async fn closing_ends_it_for_good() {
+    let running = stage("", [DEAF]);
+    let in_flight = running.ask();
+    settle().await;
+    running.upstream.close().await;
+    assert_eq!((running.stops(), lock(&running.record).alive), (1, 0));
+    assert!(in_flight.answered().await.starts_with("fault -32603"));
+    assert!(running.call().await.starts_with("fault -32003"));
+    running.upstream.discover().await;
+    running.upstream.close().await;
+    assert_eq!(running.upstream.order(Order::Start).await, Err(Fault::ShuttingDown));
+    assert_eq!(running.starts().len(), 1);
+
+    let starting = stage("", [SLOW]);
+    let waiting = starting.ask();
+    settle().await;
+    starting.upstream.close().await;
+    assert!(waiting.answered().await.contains("shutting down"));
+    assert!(starting.began.elapsed() < SECOND, "a start is not waited for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_waits_for_the_lists_and_the_host_hears_of_them() {
+    let stage = stage("", [SLOW]);
+    stage.upstream.discover().await;
+    let listing = stage.upstream.listing().unwrap();
+    assert_eq!(listing.tools[0].label, "x");
+    assert_eq!(stage.host.notices(), ["listing"]);
+    stage.upstream.discover().await;
+    assert_eq!(stage.host.notices(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_could_not_be_read_are_read_again_when_asked_for() {
+    let stage = stage("", [LISTLESS]);
+    stage.upstream.discover().await;
+    assert!(stage.upstream.listing().is_none());
+    assert_eq!(stage.call().await, "1", "it can be called all the same");
+    stage.upstream.discover().await;
+    assert!(stage.upstream.listing().is_none());
+    assert_eq!(stage.starts().len(), 1);
+}
+
+// S1-30
+#[tokio::test(start_paused = true)]
+async fn the_list_stays_while_a_crashed_server_is_brought_back() {
+    let stage = stage(r#","restartDelay":5000"#, [RUNS, RUNS]);
+    stage.upstream.discover().await;
+    stage.call().await;
+    stage.crash();
+    settle().await;
+    assert_eq!(stage.phase(), Phase::Starting);
+    assert!(stage.upstream.listing().is_some());
+    stage.host.notices();
+    tokio::time::sleep(6 * SECOND).await;
+    assert_eq!(stage.host.notices(), ["listing"], "and is read anew");
+}

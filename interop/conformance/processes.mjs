@@ -1,0 +1,86 @@
+// Servers, gateways and the suite as child processes.
+
+import { spawn } from "node:child_process";
+import { createWriteStream, openSync, readFileSync, readdirSync } from "node:fs";
+import { once } from "node:events";
+import { createServer, connect } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const suite = join(root, "target/interop/node/node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const running = new Set();
+
+/** Starts a process and waits until its port can be reached. */
+export async function start(command, args, { log, port }) {
+  const file = openSync(log, "w");
+  const child = spawn(command, args, { stdio: ["ignore", file, file] });
+  const ended = new Promise((done) => child.on("error", done).on("exit", done));
+  const stop = async () => {
+    running.delete(stop);
+    child.kill("SIGTERM");
+    if ((await Promise.race([ended, sleep(10_000, "late")])) === "late") child.kill("SIGKILL");
+    await ended;
+  };
+  running.add(stop);
+  const until = Date.now() + 20_000;
+  while (!(await reachable(port))) {
+    if (child.exitCode !== null || child.pid === undefined || Date.now() > until) {
+      throw new Error(`${command} did not come up on port ${port}:\n${readFileSync(log, "utf8")}`);
+    }
+    await sleep(50);
+  }
+  return { stop };
+}
+
+export async function stopAll() {
+  for (const stop of [...running]) await stop();
+}
+
+/** Runs the suite and returns each scenario with its checks, in the suite's order. */
+export async function runSuite(url, revision, place) {
+  const args = [suite, "server", "--url", url, "--requirements", revision, "-o", join(place, "results")];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const log = createWriteStream(join(place, "suite.log"));
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8");
+    stream.on("data", (part) => {
+      text += part;
+      log.write(part);
+    });
+  }
+  await once(child, "close");
+  log.end();
+  const scenarios = [...text.matchAll(/^=== Running scenario: (.+) ===$/gm)].map((match) => match[1]);
+  if (scenarios.length === 0) throw new Error(`the suite ran no scenario:\n${text}`);
+  return scenarios.map((scenario) => ({ scenario, checks: checksOf(scenario, join(place, "results")) }));
+}
+
+/** A scenario that threw leaves no results; the suite counts that as one failure. */
+function checksOf(scenario, results) {
+  // Folders are named `server-SCENARIO-2026-01-31T12-00-00-000Z`.
+  const name = readdirSync(results).find((name) => name.replace(/-\d{4}-\d\d-\d\dT[\dZ-]+$/, "") === `server-${scenario}`);
+  try {
+    return JSON.parse(readFileSync(join(results, name, "checks.json"), "utf8"));
+  } catch {
+    return [{ id: scenario, status: "FAILURE", errorMessage: "the scenario could not be run" }];
+  }
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function reachable(port) {
+  const socket = connect(port, "127.0.0.1");
+  const up = await new Promise((done) => socket.on("connect", () => done(true)).on("error", () => done(false)));
+  socket.destroy();
+  return up;
+}

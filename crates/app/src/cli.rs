@@ -85,6 +85,27 @@ pub(crate) struct Flags {
     /// The address for HTTP [default: 127.0.0.1]
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) host: Option<String>,
+    /// A name beside localhost under which HTTP clients may address us; may be repeated
+    #[arg(long = "allowed-host", global = true, value_name = "NAME")]
+    pub(crate) allowed_hosts: Vec<String>,
+    /// A file with the token HTTP clients must send (also MANIFOLD_TOKEN, server.token)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The token itself; others can see it in the list of processes
+    #[arg(long, global = true, value_name = "TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// Let web pages of these origins read our answers (see --cors-origin)
+    #[arg(long, global = true)]
+    pub(crate) cors: bool,
+    /// An origin whose pages may read our answers; may be repeated
+    #[arg(long = "cors-origin", global = true, value_name = "ORIGIN")]
+    pub(crate) cors_origins: Vec<String>,
+    /// The certificate chain for TLS, a PEM file
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key for TLS, a PEM file
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -173,6 +194,21 @@ pub(crate) struct Invocation {
 }
 
 impl Flags {
+    /// Returns the first flag given that only HTTP can use.
+    fn http_only(&self) -> Option<&'static str> {
+        let given = [
+            ("--port", self.port.is_some()),
+            ("--host", self.host.is_some()),
+            ("--allowed-host", !self.allowed_hosts.is_empty()),
+            ("--token-file", self.token_file.is_some()),
+            ("--token", self.token.is_some()),
+            ("--cors", self.cors),
+            ("--cors-origin", !self.cors_origins.is_empty()),
+            ("--tls-cert", self.tls_cert.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// Returns the profile as far as it is known before the config is read.
     fn known_profile(&self, program: Option<Profile>) -> Profile {
         self.profile.or(program).unwrap_or(Profile::Manifold)
@@ -229,8 +265,13 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (None, None) if http || profile.defaults().bare == Bare::Http => Task::Http,
         (None, None) => Task::Help,
     };
-    if task == Task::Stdio && (cli.flags.port.is_some() || cli.flags.host.is_some()) {
-        return Err(usage(ErrorKind::ArgumentConflict, "--port and --host are for HTTP; stdio has neither"));
+    if task == Task::Stdio
+        && let Some(flag) = cli.flags.http_only()
+    {
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            &format!("{flag} is for HTTP; it means nothing on stdio"),
+        ));
     }
     if task == Task::Http && profile == Profile::McpsProxy && cli.flags.namespace.is_some() {
         return Err(usage(

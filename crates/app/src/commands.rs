@@ -105,6 +105,18 @@ fn fail(what: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Writes an error with everything behind it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
 /// Writes what a command was asked for. A reader that hung up is no failure.
 fn print(text: &str) -> ExitCode {
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());

@@ -7,6 +7,7 @@ use manifold_config::{RemoteKind, Transport};
 use manifold_protocol::Fault;
 use serde::Serialize;
 
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::upstream::{BoxFuture, Order, Phase, Upstream};
 
@@ -84,12 +85,7 @@ impl Control {
 
     pub fn servers(&self) -> Vec<ServerRow> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        let catalog = gateway.catalog();
-        let rows = catalog.view.members.iter().filter_map(|member| {
-            let server = member.server.as_deref()?;
-            Some(row(server, member.upstream.as_ref()))
-        });
-        rows.collect()
+        rows(&gateway.catalog())
     }
 
     /// Carries out an order on a server named by its id or its exposed id.
@@ -133,6 +129,12 @@ impl Control {
         let found = members.find(|member| member.key.id == id || member.exposed_id == id);
         found.map(|member| Arc::clone(&member.upstream)).ok_or_else(unknown)
     }
+}
+
+/// Returns one row for each server of a namespace.
+pub(crate) fn rows(catalog: &Catalog) -> Vec<ServerRow> {
+    let members = catalog.view.members.iter();
+    members.filter_map(|member| Some(row(member.server.as_deref()?, member.upstream.as_ref()))).collect()
 }
 
 fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {

@@ -15,6 +15,9 @@ pub trait Sink: Send + Sync {
     /// Takes the parameters of a progress notification, the asker's own token in place.
     fn progress(&self, _params: Raw) {}
 
+    /// The server has let go of its connection and will answer on a later one; the asker's may rest as well.
+    fn rest(&self) {}
+
     /// Brings a question, asked in the middle of this call, to the asker. Dropping it declines.
     fn ask(&self, call: Call, exchange: Exchange) {
         let _ = call;
@@ -131,6 +134,11 @@ impl<S: Sink + ?Sized> Flight<S> {
         self.sink.progress(params);
     }
 
+    /// Tells the asker that its connection may rest until the answer comes.
+    pub fn rest(&self) {
+        self.sink.rest();
+    }
+
     /// Brings a question of the server to the asker.
     pub fn ask(&self, call: Call, exchange: Exchange) {
         self.sink.ask(call, exchange);
@@ -201,6 +209,10 @@ impl Sink for Then {
 
     fn progress(&self, params: Raw) {
         self.outer.sink.progress(params);
+    }
+
+    fn rest(&self) {
+        self.outer.sink.rest();
     }
 
     fn ask(&self, call: Call, exchange: Exchange) {

@@ -14,7 +14,7 @@ use tracing::{debug, info};
 
 use crate::catalog::{Catalog, Member, ResourceOwner, View};
 use crate::changes::{Client, ClientId, Clients};
-use crate::control::{Control, Reloader};
+use crate::control::{self, Control, Reloader, ServerRow};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
@@ -130,6 +130,11 @@ impl Gateway {
 
     pub fn config(&self) -> Arc<Config> {
         self.fleet.config()
+    }
+
+    /// Returns how the servers are doing, from what is known without asking them.
+    pub fn servers(&self) -> Vec<ServerRow> {
+        control::rows(&self.catalog.load())
     }
 
     /// Returns the numbers a legacy client of this profile expects.

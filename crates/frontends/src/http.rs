@@ -1,57 +1,121 @@
-//! HTTP: health and the simple JSON API. Every route is guarded against other websites from the start.
+//! HTTP: the simple JSON API, the standard MCP endpoint and the old SSE transport, behind one front door.
 
-mod guard;
+mod body;
+mod connection;
+mod door;
 mod json_api;
+mod legacy_sse;
+mod route;
+mod sessions;
+mod status;
+mod stream;
+mod streamable;
+mod tls;
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use manifold_engine::Gateway;
+use manifold_config::{Config, Profile};
+use manifold_engine::{Gateway, Tasks};
 use manifold_protocol::CodeSet;
 use tokio::net::TcpListener;
-use tokio::time::Instant;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tracing::{debug, info, warn};
+
+pub use door::Door;
+use sessions::Sessions;
+pub use tls::{TlsError, tls_acceptor};
+pub use tokio_rustls::TlsAcceptor;
+
+/// Connections served at once; further ones wait in the kernel's queue.
+const MAX_CONNECTIONS: usize = 16_384;
+/// How long we rest when the system has no descriptor left for a connection (F34).
+const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// What HTTP serves.
 pub struct Site {
     /// Every enabled namespace by id.
     pub namespaces: HashMap<String, Arc<Gateway>>,
+    /// The one at `/mcp`.
+    pub default: Option<Arc<Gateway>>,
+    pub config: Arc<Config>,
     pub codes: CodeSet,
+    pub profile: Profile,
+    pub door: Door,
     pub limit_bytes: usize,
+    pub port: u16,
+    /// How clients reach us.
+    pub url: String,
     pub started: Instant,
 }
 
-/// Serves until `stop` resolves, then lets requests in flight finish.
+/// What the handlers share.
+struct Shared {
+    site: Site,
+    sessions: Sessions,
+    /// Turns true when open streams must end.
+    closing: watch::Receiver<bool>,
+}
+
+/// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams.
 pub async fn serve(
     listener: TcpListener,
-    site: Arc<Site>,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    axum::serve(listener, router(site)).with_graceful_shutdown(stop).await
+    tls: Option<TlsAcceptor>,
+    site: Site,
+    drain: Duration,
+    stop: impl Future<Output = ()>,
+    tasks: &Tasks,
+) {
+    let (close, closing) = watch::channel(false);
+    let shared = Arc::new(Shared { site, sessions: Sessions::default(), closing });
+    let expiry = Arc::clone(&shared);
+    tasks.spawn_background(async move { expiry.sessions.expire().await });
+
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    tokio::pin!(stop);
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        let (stream, peer) = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    rest_if_exhausted(&error).await;
+                    continue;
+                }
+            },
+        };
+        // An answer is one write; waiting to fill a packet would only delay it.
+        let _ = stream.set_nodelay(true);
+        debug!(%peer, "connection");
+        let (shared, tls) = (Arc::clone(&shared), tls.clone());
+        connections.spawn(async move {
+            connection::serve(stream, tls, shared).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    info!(connections = connections.len(), "no longer accepting connections");
+    close.send_replace(true);
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(drain, all).await.is_err() {
+        warn!("calls were still in flight at the end of the drain time; their connections are closed");
+    }
+    shared.sessions.close_all();
 }
 
-fn router(site: Arc<Site>) -> Router {
-    let limit = DefaultBodyLimit::max(site.limit_bytes);
-    Router::new()
-        .route("/health", get(json_api::health))
-        .route("/api/{namespace}/mcp", post(json_api::call))
-        .fallback(not_found)
-        .layer(limit)
-        .layer(axum::middleware::from_fn(guard::check))
-        .with_state(site)
-}
-
-async fn not_found() -> Response {
-    let body = r#"{"error":"Not found","availableEndpoints":["GET /health","POST /api/{namespace}/mcp"]}"#;
-    json(StatusCode::NOT_FOUND, body)
-}
-
-fn json(status: StatusCode, body: impl Into<axum::body::Body>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], body.into()).into_response()
+async fn rest_if_exhausted(error: &io::Error) {
+    // A connection that broke before it was accepted is the peer's affair; anything else would spin.
+    if error.kind() != io::ErrorKind::ConnectionAborted {
+        warn!("accepting a connection failed: {error}");
+        tokio::time::sleep(EXHAUSTED).await;
+    }
 }
 
 #[cfg(test)]

@@ -6,4 +6,4 @@ pub mod http;
 mod session;
 pub mod stdio;
 
-pub use session::{Doorway, Session};
+pub use session::{Doorway, Outlet, Session};

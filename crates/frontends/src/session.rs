@@ -3,6 +3,7 @@
 
 mod batch;
 mod calls;
+mod outlet;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Gateway, Outbox, Sink};
+use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Front, Gateway, Sink};
 use manifold_protocol::dialect::legacy::InitializeReply;
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Outcome, Refusal, RefusalKind};
 use manifold_protocol::{
@@ -21,19 +22,22 @@ use tracing::{debug, error};
 
 use batch::Batch;
 use calls::CallSink;
+pub use outlet::Outlet;
 
 /// What a client gets to: a namespace, or the reason why there is none.
 pub struct Doorway {
     pub gateway: Result<Arc<Gateway>, Fault>,
     pub codes: CodeSet,
     pub profile: Profile,
+    pub front: Front,
 }
 
 /// One legacy client.
 pub struct Session {
     me: Weak<Session>,
     doorway: Doorway,
-    outbox: Arc<Outbox>,
+    /// Where messages go that belong to no request of the client's.
+    outlet: Arc<dyn Outlet>,
     state: Mutex<State>,
     client: OnceLock<ClientId>,
     /// Told when the last call in flight is done.
@@ -59,12 +63,41 @@ struct State {
     questions: HashMap<u64, Exchange>,
     next_question: u64,
     /// The `shutdown` request that waits for the calls in flight.
-    shutdown: Option<(Id, Option<Arc<Batch>>)>,
+    shutdown: Option<(Id, Lane)>,
 }
 
 struct InFlight {
     flight: Arc<Flight<dyn Sink>>,
+    lane: Lane,
+}
+
+/// Where what belongs to one message of the client goes.
+#[derive(Clone)]
+struct Lane {
+    outlet: Arc<dyn Outlet>,
+    /// The batch it came in, whose answers leave together.
     batch: Option<Arc<Batch>>,
+}
+
+impl Lane {
+    fn of(outlet: &Arc<dyn Outlet>) -> Self {
+        Self { outlet: Arc::clone(outlet), batch: None }
+    }
+
+    fn answer(&self, message: Bytes) {
+        match &self.batch {
+            Some(batch) => batch.add(message),
+            None => self.outlet.answer(message),
+        }
+    }
+
+    /// Tells that no answer will come.
+    fn skip(&self) {
+        match &self.batch {
+            Some(batch) => batch.skip(),
+            None => self.outlet.abandon(),
+        }
+    }
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +109,11 @@ enum Phase {
 }
 
 impl Session {
-    pub fn new(doorway: Doorway, outbox: Arc<Outbox>) -> Arc<Self> {
+    pub fn new(doorway: Doorway, outlet: Arc<dyn Outlet>) -> Arc<Self> {
         let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
             doorway,
-            outbox,
+            outlet,
             state: Mutex::default(),
             client: OnceLock::new(),
             idle: Notify::new(),
@@ -91,22 +124,38 @@ impl Session {
         session
     }
 
-    /// Takes a message of the client. Answers go to the outbox, in time.
+    /// Takes a message of the client. Answers go to the session's outlet, in time.
     pub fn receive(self: &Arc<Self>, bytes: Bytes) -> Received {
         match envelope::parse(bytes.clone()) {
-            Ok(Incoming::One(message)) => self.accept(message, None),
-            Ok(Incoming::Batch(messages)) => self.receive_batch(messages),
+            Ok(incoming) => self.take(incoming, &Lane::of(&self.outlet)),
             Err(Refusal { kind: RefusalKind::Unfinished, .. }) => Received::Unfinished(bytes),
             Err(refusal) => {
-                self.refuse(&refusal, None);
+                self.refuse(&refusal, &Lane::of(&self.outlet));
                 Received::Done
             }
         }
     }
 
+    /// Takes what was read already; answers and whatever belongs to these requests go to `outlet`.
+    pub fn receive_on(self: &Arc<Self>, incoming: Incoming, outlet: &Arc<dyn Outlet>) -> Received {
+        self.take(incoming, &Lane::of(outlet))
+    }
+
+    /// Returns the revision agreed on, once it is.
+    pub fn revision(&self) -> Option<Revision> {
+        self.lock().revision
+    }
+
+    fn take(self: &Arc<Self>, incoming: Incoming, lane: &Lane) -> Received {
+        match incoming {
+            Incoming::One(message) => self.accept(message, lane),
+            Incoming::Batch(messages) => self.receive_batch(messages, lane),
+        }
+    }
+
     /// Answers something that never became a message.
     pub fn reject(&self, id: Option<&Id>, fault: &Fault) {
-        self.outbox.push(envelope::error(id, &fault.to_error(self.doorway.codes)));
+        self.outlet.answer(envelope::error(id, &fault.to_error(self.doorway.codes)));
     }
 
     /// Waits until no call is in flight.
@@ -135,7 +184,7 @@ impl Session {
         for (id, in_flight) in flights {
             in_flight.flight.cancel(Some(Raw::from_static(r#""the gateway is ending""#)));
             let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
-            self.put(answer, in_flight.batch.as_ref());
+            in_flight.lane.answer(answer);
         }
         drop(questions);
         if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
@@ -144,42 +193,39 @@ impl Session {
         self.idle.notify_waiters();
     }
 
-    fn receive_batch(self: &Arc<Self>, messages: Vec<Result<Message, Refusal>>) -> Received {
+    fn receive_batch(self: &Arc<Self>, messages: Vec<Result<Message, Refusal>>, lane: &Lane) -> Received {
         let allowed = self.lock().revision.is_some_and(Revision::has_batches);
         if !allowed {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
-            self.reject(None, &Fault::InvalidRequest(why));
+            let error = Fault::InvalidRequest(why).to_error(self.doorway.codes);
+            lane.answer(envelope::error(None, &error));
             return Received::Done;
         }
         let expected = messages
             .iter()
             .filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
-        let batch = Batch::new(expected.count(), Arc::clone(&self.outbox));
+        let lane = Lane { batch: Batch::new(expected.count(), &lane.outlet), ..lane.clone() };
         let mut received = Received::Done;
         for message in messages {
-            match message.map(|message| self.accept(message, batch.clone())) {
+            match message.map(|message| self.accept(message, &lane)) {
                 Ok(Received::Exit) => received = Received::Exit,
                 Ok(Received::Done | Received::Unfinished(_)) => {}
-                Err(refusal) => self.refuse(&refusal, batch.as_ref()),
+                Err(refusal) => self.refuse(&refusal, &lane),
             }
         }
         received
     }
 
-    fn refuse(&self, refusal: &Refusal, batch: Option<&Arc<Batch>>) {
-        let fault = match refusal.kind {
-            RefusalKind::Parse | RefusalKind::Unfinished => Fault::Parse,
-            RefusalKind::Invalid(why) => Fault::InvalidRequest(why.to_owned()),
-        };
-        let message = envelope::error(refusal.id.as_ref(), &fault.to_error(self.doorway.codes));
-        self.put(message, batch);
+    fn refuse(&self, refusal: &Refusal, lane: &Lane) {
+        let error = refusal_fault(refusal).to_error(self.doorway.codes);
+        lane.answer(envelope::error(refusal.id.as_ref(), &error));
     }
 
-    fn accept(self: &Arc<Self>, message: Message, batch: Option<Arc<Batch>>) -> Received {
+    fn accept(self: &Arc<Self>, message: Message, lane: &Lane) -> Received {
         match message {
             Message::Request { id, method, params } => {
                 debug!(method = method.as_str(), "request");
-                self.request(id, method, params, batch);
+                self.request(id, method, params, lane);
                 Received::Done
             }
             Message::Notification { method, params } => self.notification(method.as_str(), params),
@@ -190,7 +236,7 @@ impl Session {
         }
     }
 
-    fn request(self: &Arc<Self>, id: Id, method: MethodName, params: Option<Raw>, batch: Option<Arc<Batch>>) {
+    fn request(self: &Arc<Self>, id: Id, method: MethodName, params: Option<Raw>, lane: &Lane) {
         let call = Call::new(method.into(), params);
         let (phase, is_double) = {
             let state = self.lock();
@@ -207,15 +253,15 @@ impl Session {
             }
             (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
             (Method::Ping, _) => Ok(Raw::from_static("{}")),
-            (Method::Shutdown, _) => return self.shut_down(id, batch),
+            (Method::Shutdown, _) if self.doorway.front == Front::Stdio => return self.shut_down(id, lane),
             // So that the probe of a client of a later revision gets the answer it looks for.
             (Method::Other(name), Phase::New) => Err(Fault::UnknownMethod(name.as_str().to_owned()).into()),
             (_, Phase::New) => {
                 Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
             }
-            (_, Phase::Open) => return self.call(id, call, batch),
+            (_, Phase::Open) => return self.call(id, call, lane),
         };
-        self.put(self.encode(&id, reply), batch.as_ref());
+        lane.answer(self.encode(&id, reply));
     }
 
     fn initialize(self: &Arc<Self>, call: &Call) -> Result<Raw, Fault> {
@@ -251,13 +297,13 @@ impl Session {
         Ok(reply.encode())
     }
 
-    fn call(self: &Arc<Self>, id: Id, call: Call, batch: Option<Arc<Batch>>) {
+    fn call(self: &Arc<Self>, id: Id, call: Call, lane: &Lane) {
         let Ok(gateway) = &self.doorway.gateway else { return };
-        let sink = CallSink { session: Arc::clone(self), id: id.clone(), batch: batch.clone() };
+        let sink = CallSink { session: Arc::clone(self), id: id.clone(), lane: lane.clone() };
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();
-            state.flights.insert(id, InFlight { flight, batch });
+            state.flights.insert(id, InFlight { flight, lane: lane.clone() });
         }
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
         if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
@@ -284,26 +330,24 @@ impl Session {
         let id = params.and_then(|params| Id::from_raw(&params.get("requestId")?));
         let Some(in_flight) = id.and_then(|id| self.finish(&id)) else { return };
         in_flight.flight.cancel(params.and_then(|params| params.get("reason")));
-        if let Some(batch) = in_flight.batch {
-            batch.skip();
-        }
+        in_flight.lane.skip();
         // It may have been the last one that `shutdown` waited for.
         self.confirm_shutdown(&mut self.lock());
     }
 
-    fn shut_down(&self, id: Id, batch: Option<Arc<Batch>>) {
+    fn shut_down(&self, id: Id, lane: &Lane) {
         let mut state = self.lock();
         state.phase = Phase::ShuttingDown;
-        state.shutdown = Some((id, batch));
+        state.shutdown = Some((id, lane.clone()));
         self.confirm_shutdown(&mut state);
     }
 
     /// Answers `shutdown` once nothing is in flight (decision 17).
     fn confirm_shutdown(&self, state: &mut State) {
         if state.flights.is_empty()
-            && let Some((id, batch)) = state.shutdown.take()
+            && let Some((id, lane)) = state.shutdown.take()
         {
-            self.put(envelope::result(&id, &Raw::from_static("{}")), batch.as_ref());
+            lane.answer(envelope::result(&id, &Raw::from_static("{}")));
         }
     }
 
@@ -328,13 +372,6 @@ impl Session {
         }
     }
 
-    fn put(&self, message: Bytes, batch: Option<&Arc<Batch>>) {
-        match batch {
-            Some(batch) => batch.add(message),
-            None => drop(self.outbox.push(message)),
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -342,7 +379,7 @@ impl Session {
 
 /// Questions for the client.
 impl Session {
-    fn ask(self: &Arc<Self>, call: Call, exchange: Exchange) {
+    fn ask(self: &Arc<Self>, call: Call, exchange: Exchange, outlet: &Arc<dyn Outlet>) {
         let capability = match call.method {
             Method::CreateMessage => Some("sampling"),
             Method::Elicit => Some("elicitation"),
@@ -367,7 +404,7 @@ impl Session {
         }
         state.questions.insert(number, exchange);
         drop(state);
-        self.outbox.push(envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref()));
+        outlet.ask(envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref()));
     }
 
     fn answered(&self, id: &Id, outcome: Outcome) {
@@ -377,6 +414,13 @@ impl Session {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(Failure::Peer(error)),
         });
+    }
+
+    /// Returns where something goes that most likely belongs to a call in flight.
+    fn lane_in_use(&self) -> Arc<dyn Outlet> {
+        let state = self.lock();
+        let lane = state.flights.values().next().map(|in_flight| Arc::clone(&in_flight.lane.outlet));
+        lane.unwrap_or_else(|| Arc::clone(&self.outlet))
     }
 
     fn withdraw(&self, number: u64, reason: Option<Raw>) {
@@ -389,7 +433,15 @@ impl Session {
         if let Some(reason) = reason {
             params.set("reason", reason);
         }
-        self.outbox.push(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
+        self.outlet.ask(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
+    }
+}
+
+/// Returns what is wrong with a text that is no message.
+pub(crate) fn refusal_fault(refusal: &Refusal) -> Fault {
+    match refusal.kind {
+        RefusalKind::Parse | RefusalKind::Unfinished => Fault::Parse,
+        RefusalKind::Invalid(why) => Fault::InvalidRequest(why.to_owned()),
     }
 }
 
@@ -406,17 +458,17 @@ impl Client for Handle {
                 // Said once per change, and never again if it is lost.
                 notification::TOOLS_CHANGED
                 | notification::RESOURCES_CHANGED
-                | notification::PROMPTS_CHANGED => {
-                    session.outbox.push(message);
-                }
-                _ => drop(session.outbox.push_droppable(message)),
+                | notification::PROMPTS_CHANGED => session.outlet.ask(message),
+                // Where it is said matters to a client that listens on the answer to its call.
+                notification::MESSAGE => session.lane_in_use().tell(message),
+                _ => session.outlet.tell(message),
             }
         }
     }
 
     fn ask(&self, call: Call, exchange: Exchange) {
         match self.0.upgrade() {
-            Some(session) => session.ask(call, exchange),
+            Some(session) => session.ask(call, exchange, &session.outlet),
             None => exchange.fail(Fault::ClientCannot { what: "questions any more; it is gone".to_owned() }),
         }
     }

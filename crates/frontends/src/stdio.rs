@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::session::{Doorway, Received, Session};
+use crate::session::{Doorway, Outlet, Received, Session};
 
 pub use streams::{Input, Output, standard_streams};
 
@@ -44,7 +44,7 @@ pub async fn serve<I, O>(
     O: AsyncWrite + Unpin + Send + 'static,
 {
     let outbox = Arc::new(Outbox::new(CROWDED_BYTES));
-    let session = Session::new(doorway, Arc::clone(&outbox));
+    let session = Session::new(doorway, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
     tasks.spawn(write(Arc::clone(&outbox), Arc::clone(&framing), output));
 
@@ -94,6 +94,8 @@ async fn read<I: AsyncRead + Unpin>(
                 frame => frame,
             };
             let Some(frame) = frame else { break };
+            // What was read already must not be served faster than it is taken, either.
+            outbox.uncrowded().await;
             if let Some(detected) = decoder.framing() {
                 let _ = framing.set(detected);
             }

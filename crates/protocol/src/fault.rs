@@ -58,6 +58,12 @@ pub enum Fault {
         tool: Option<String>,
         reason: String,
     },
+    /// The server would not take the call.
+    Refused {
+        server: String,
+        tool: Option<String>,
+        reason: String,
+    },
     /// A message over the size limit.
     TooLarge {
         server: Option<String>,
@@ -109,7 +115,10 @@ impl Fault {
             (Self::UnknownResource(_), CodeSet::Modern) => -32602,
             (Self::UnknownResource(_), _) => -32002,
             (Self::ClientCannot { .. }, _) => -32601,
-            (Self::Malformed { .. } | Self::Died { .. } | Self::TooLarge { .. }, _) => -32603,
+            (
+                Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
+                _,
+            ) => -32603,
             (Self::Authentication { .. } | Self::Internal(_), _) => -32603,
             (_, CodeSet::Standard) => -32603,
             (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
@@ -164,6 +173,7 @@ impl Fault {
             Self::Died { server, reason, .. } => {
                 format!("Server '{server}' went away during the call: {reason}")
             }
+            Self::Refused { server, reason, .. } => format!("Server '{server}' refused the call: {reason}"),
             Self::TooLarge { server: Some(server), limit_bytes } => format!(
                 "The answer of server '{server}' is larger than {limit_bytes} bytes (limits.messageBytes)"
             ),
@@ -222,7 +232,7 @@ impl Fault {
                 text("service", server);
                 text("reason", reason);
             }
-            Self::Died { server, tool, reason } => {
+            Self::Died { server, tool, reason } | Self::Refused { server, tool, reason } => {
                 text("serverId", server);
                 text("service", server);
                 if let Some(tool) = tool {

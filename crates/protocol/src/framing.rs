@@ -10,10 +10,12 @@ pub mod client;
 pub mod content_length;
 pub mod newline;
 mod oversized;
+pub mod sse;
 
 pub use client::{ClientDecoder, Frame, FrameError};
 pub use content_length::ContentLengthDecoder;
 pub use newline::{Line, LineDecoder};
+pub use sse::{SseDecoder, SseEvent, SseItem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {

@@ -130,6 +130,43 @@ impl Connection {
         self.send_own(Call::new(method, Some(params)), exchange);
     }
 
+    /// Tells a server that starts anew what was told before: the log level and the subscriptions.
+    pub(crate) fn repeat_standing(&self, capabilities: &Raw) {
+        let standing = self.host.standing(&self.server.key);
+        if let Some(level) = standing.log_level.filter(|_| capabilities.get("logging").is_some()) {
+            self.order(Method::SetLevel, level);
+        }
+        for uri in standing.subscriptions {
+            let mut params = RawObject::default();
+            params.set("uri", Raw::string(&uri));
+            self.order(Method::ResourcesSubscribe, params.into_raw());
+        }
+    }
+
+    /// Returns whether a call of this number is in flight.
+    pub(crate) fn awaits(&self, call: u64) -> bool {
+        self.lock().get(call).is_some()
+    }
+
+    pub(crate) fn tool_of(&self, call: u64) -> Option<String> {
+        self.lock().get(call)?.exchange.target()?.tool.clone()
+    }
+
+    /// Tells the asker of a call that the server has let go of its connection for now.
+    pub(crate) fn rest(&self, call: u64) {
+        let asker = self.lock().get(call).map(|pending| pending.exchange.asker());
+        if let Some(asker) = asker {
+            asker.rest();
+        }
+    }
+
+    /// Fails one call that could not be brought to the server.
+    pub(crate) fn fail(&self, call: u64, fault: Fault) {
+        if let Some(pending) = self.take(call) {
+            pending.exchange.fail(fault);
+        }
+    }
+
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
         self.outbox.push(envelope::notification(method, params));
     }
@@ -334,6 +371,11 @@ impl Stale {
         }
         drop(marked);
         self.marked.notify_one();
+    }
+
+    /// Notes that nothing known of the server is certain any more.
+    pub(crate) fn mark_all(&self) {
+        self.mark(&Kind::ALL);
     }
 
     pub(crate) fn take(&self) -> Vec<Kind> {

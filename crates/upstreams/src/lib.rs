@@ -8,12 +8,13 @@ mod fake;
 mod listing;
 mod logs;
 pub mod process;
+mod remote;
 mod stdio;
 mod supervisor;
 
 use std::sync::Arc;
 
-use manifold_config::{Builtin, ProcessDialect, Server, Transport};
+use manifold_config::{Builtin, ProcessDialect, RemoteKind, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
 
 pub use builtin::manager;
@@ -23,6 +24,7 @@ use process::ProcessHost;
 pub struct Upstreams {
     processes: ProcessHost,
     tasks: Tasks,
+    trust: remote::Trust,
     /// The longest message a server may send (`limits.messageBytes`).
     limit_bytes: usize,
 }
@@ -32,7 +34,7 @@ impl Upstreams {
     pub fn new(tasks: Tasks, limit_bytes: usize) -> Self {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
-        Self { processes, tasks, limit_bytes }
+        Self { processes, tasks, trust: remote::Trust::default(), limit_bytes }
     }
 }
 
@@ -55,7 +57,21 @@ impl Connector for Upstreams {
                 supervisor::Supervised::new(launch, &self.tasks)
             }
             Transport::Process(_) => Arc::new(broken::Broken::unsupported(server, "LiteMCP servers")),
-            Transport::Remote(_) => Arc::new(broken::Broken::unsupported(server, "remote servers")),
+            Transport::Remote(spec) if spec.kind == RemoteKind::LiteMcp => {
+                Arc::new(broken::Broken::unsupported(server, "LiteMCP servers"))
+            }
+            Transport::Remote(spec) => {
+                let remote = remote::Remote {
+                    server: Arc::clone(server),
+                    spec: spec.clone(),
+                    host,
+                    logs: Arc::default(),
+                    tasks: self.tasks.clone(),
+                    trust: self.trust.clone(),
+                    limit_bytes: self.limit_bytes,
+                };
+                supervisor::Supervised::new(remote, &self.tasks)
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
 use manifold_protocol::dialect::legacy::{self, InitializeResult};
 use manifold_protocol::framing::{Line, LineDecoder};
-use manifold_protocol::{Failure, Fault, Method, Raw, RawObject, Revision, notification};
+use manifold_protocol::{Failure, Fault, Method, Raw, Revision, notification};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
@@ -105,7 +105,7 @@ impl Launcher for Launch {
             logs: Arc::clone(&self.logs),
         };
         match said {
-            Ok(said) => Ok(Running { connection, said, pid, life }),
+            Ok(said) => Ok(Running { connection, said, pid: Some(pid), life }),
             Err(fault) => {
                 life.stop().await;
                 Err(fault)
@@ -145,25 +145,8 @@ impl Launch {
             warn!(server = %self.server.key.id, revision = %said.revision, "the server speaks a revision we do not know");
         }
         connection.notify(notification::INITIALIZED, None);
-        self.repeat_standing(connection, &said);
+        connection.repeat_standing(&said.capabilities);
         Ok(said)
-    }
-
-    /// Tells a new process what its predecessor was told: the log level and the subscriptions.
-    fn repeat_standing(&self, connection: &Arc<Connection>, said: &InitializeResult) {
-        let standing = self.host.standing(&self.server.key);
-        let mut orders: Vec<(Method, Raw)> = Vec::new();
-        if let Some(level) = standing.log_level.filter(|_| said.capabilities.get("logging").is_some()) {
-            orders.push((Method::SetLevel, level));
-        }
-        for uri in standing.subscriptions {
-            let mut params = RawObject::default();
-            params.set("uri", Raw::string(&uri));
-            orders.push((Method::ResourcesSubscribe, params.into_raw()));
-        }
-        for (method, params) in orders {
-            connection.order(method, params);
-        }
     }
 
     /// Puts command line and environment together (decision 30).

@@ -35,6 +35,11 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 
     fn logs(&self) -> &Arc<LogRing>;
 
+    /// Returns how long the server rests at most between starts that fail.
+    fn longest_rest(&self) -> Duration {
+        LONGEST_BACKOFF
+    }
+
     /// Starts the server and shakes hands. Dropping the future ends what it started.
     fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
 }
@@ -43,7 +48,7 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 pub(crate) struct Running<L> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) said: InitializeResult,
-    pub(crate) pid: u32,
+    pub(crate) pid: Option<u32>,
     pub(crate) life: L,
 }
 
@@ -342,7 +347,7 @@ impl<L: Launcher> Supervisor<L> {
                     }
                     Err(fault) => {
                         warn!(server = %self.shared.id, "{}", fault.message());
-                        let pause = back_off(&mut self.failures);
+                        let pause = back_off(&mut self.failures, self.launcher.longest_rest());
                         return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
                     }
                 },
@@ -369,7 +374,7 @@ impl<L: Launcher> Supervisor<L> {
     /// Serves until the server ends, by itself or by order.
     async fn ready(&mut self, mut running: Running<L::Life>) -> Turn {
         let connection = Arc::clone(&running.connection);
-        self.show(Phase::Ready, Some(running.pid));
+        self.show(Phase::Ready, running.pid);
         self.shared.ready.store(Some(Arc::clone(&connection)));
         for done in self.ordering.drain(..) {
             let _ = done.send(Ok(()));
@@ -479,7 +484,7 @@ impl<L: Launcher> Supervisor<L> {
             self.failures = 0;
             delay.unwrap_or_default()
         } else {
-            back_off(&mut self.failures).max(delay.unwrap_or_default())
+            back_off(&mut self.failures, self.launcher.longest_rest()).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
         let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
@@ -535,8 +540,8 @@ impl<L: Launcher> Supervisor<L> {
 }
 
 /// Counts a failure and returns how long to rest after it.
-fn back_off(failures: &mut u32) -> Duration {
-    let pause = LONGEST_BACKOFF.min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
+fn back_off(failures: &mut u32, longest: Duration) -> Duration {
+    let pause = longest.min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
     *failures += 1;
     pause
 }

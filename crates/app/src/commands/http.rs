@@ -4,39 +4,39 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use manifold_config::{Config, LoadOptions, Selection, select_namespace};
+use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
 use manifold_engine::{ClientFacts, Front, Gateway, Opening};
-use manifold_frontends::http::{self, Site};
+use manifold_frontends::http::{self, Door, Site, TlsAcceptor, tls_acceptor};
 use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::fail;
-use crate::cli::Flags;
+use crate::cli::{Flags, USAGE};
 use crate::signals;
 use crate::wiring::Plant;
 
 pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
-    if let Some(port) = flags.port {
-        config.settings.http.port = port;
+    if let Err(why) = apply_flags(&mut config, flags, &options.environment) {
+        return fail(&why, USAGE);
     }
-    if let Some(host) = &flags.host {
-        config.settings.http.host.clone_from(host);
+    let settings = &config.settings.http;
+    if !is_local(&settings.host) && settings.token.is_none() {
+        let host = &settings.host;
+        let why = format!("{host} can be reached from other machines, so a token is needed");
+        let how = "give one with --token-file, MANIFOLD_TOKEN or server.token, or serve on 127.0.0.1";
+        return fail(&format!("{why}; {how}"), USAGE);
     }
-    let host = &config.settings.http.host;
-    let local =
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    if !local {
-        let why =
-            format!("{host} can be reached from other machines, and this version has no token to guard it");
-        return fail(&format!("{why}; serve on 127.0.0.1"), 1);
-    }
+    let tls = match settings.tls.as_ref().map(|tls| tls_acceptor(&tls.cert, &tls.key)).transpose() {
+        Ok(tls) => tls,
+        Err(error) => return fail(&super::with_causes(&error), USAGE),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
     };
-    let served = runtime.block_on(serve(config, options, flags));
+    let served = runtime.block_on(serve(config, options, flags, tls));
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,48 +44,153 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
     }
 }
 
-async fn serve(config: Config, options: LoadOptions, flags: &Flags) -> Result<(), String> {
+/// Flag before environment before config.
+fn apply_flags(config: &mut Config, flags: &Flags, environment: &Environment) -> Result<(), String> {
+    let http = &mut config.settings.http;
+    if let Some(port) = flags.port {
+        http.port = port;
+    }
+    if let Some(host) = &flags.host {
+        http.host.clone_from(host);
+    }
+    http.allowed_hosts.extend(flags.allowed_hosts.iter().cloned());
+    if let Some(token) = environment.vars.get("MANIFOLD_TOKEN").filter(|token| !token.is_empty()) {
+        http.token = Some(Secret::new(token.clone()));
+    }
+    if let Some(token) = &flags.token {
+        warn!("--token can be seen in the list of processes; --token-file keeps it to yourself");
+        http.token = Some(Secret::new(token.clone()));
+    }
+    if let Some(file) = &flags.token_file {
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(format!("{}: the token file is empty", file.display()));
+        }
+        http.token = Some(Secret::new(token));
+    }
+    if flags.cors || !flags.cors_origins.is_empty() {
+        let cors = http.cors.get_or_insert_with(|| Cors {
+            origins: Vec::new(),
+            methods: ["GET", "POST", "DELETE", "OPTIONS"].map(str::to_owned).to_vec(),
+            allowed_headers: [
+                "Content-Type",
+                "Authorization",
+                "Mcp-Session-Id",
+                "MCP-Protocol-Version",
+                "Last-Event-ID",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            credentials: false,
+        });
+        let default =
+            if flags.cors_origins.is_empty() { vec!["*".to_owned()] } else { flags.cors_origins.clone() };
+        cors.origins = default;
+    }
+    if http.cors.as_ref().is_some_and(|cors| cors.origins.iter().any(|origin| origin == "*")) {
+        let means = if http.token.is_some() {
+            "any origin, since a token is set"
+        } else {
+            "any page of this machine"
+        };
+        warn!("the CORS origin \"*\" means {means}; name origins to allow others");
+    }
+    if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
+        http.tls = Some(Tls { cert: cert.clone(), key: key.clone() });
+    }
+    Ok(())
+}
+
+async fn serve(
+    config: Config,
+    options: LoadOptions,
+    flags: &Flags,
+    tls: Option<TlsAcceptor>,
+) -> Result<(), String> {
     // Bind before anything is started (F30).
-    let (host, port) = (config.settings.http.host.clone(), config.settings.http.port);
-    let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
+    let settings = config.settings.http.clone();
+    let (host, port) = (settings.host.as_str(), settings.port);
+    let listener = TcpListener::bind((host, port)).await.map_err(|error| {
         format!("cannot listen on {host}:{port}: {error}; is another one running? choose another with --port")
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    let limit_bytes = config.settings.limits.request_bytes;
+    let (limit_bytes, drain) = (config.settings.limits.request_bytes, config.settings.drain_timeout);
+    let profile = config.profile;
     let selected = select_namespace(&config, flags.namespace.as_deref());
-    let names: Vec<String> =
-        config.namespaces.iter().filter(|one| one.enabled).map(|one| one.id.clone()).collect();
+    if let (Selection::Unknown { requested, exists, .. }, Some(_)) = (&selected, &flags.namespace) {
+        return Err(format!(
+            "namespace '{requested}' does not exist or is disabled; there are: {}",
+            exists.join(", ")
+        ));
+    }
     let plant = Plant::new(config, options, flags.namespace.clone());
     let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
+    let (namespaces, default) = open_all(&plant, &selected, flags.eager);
 
+    // No single client to speak for: servers are told what some client may be able to do (decision 29).
+    let facts = ClientFacts {
+        capabilities: Raw::from_static(r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}"#),
+        info: Raw::from_static(concat!(
+            r#"{"name":"manifold","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#""}"#
+        )),
+        revision: Revision::LATEST,
+    };
+    for gateway in namespaces.values().chain(&default) {
+        gateway.introduce(facts.clone());
+    }
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    info!("listening on {scheme}://{address}");
+    let shown = if is_local(host) { "localhost" } else { host };
+    let site = Site {
+        namespaces,
+        default,
+        config: plant.fleet.config(),
+        codes: plant.codes(),
+        profile,
+        door: Door {
+            public: !is_local(host),
+            allowed_hosts: settings.allowed_hosts,
+            token: settings.token,
+            cors: settings.cors,
+        },
+        limit_bytes,
+        port: address.port(),
+        url: format!("{scheme}://{shown}:{}", address.port()),
+        started: Instant::now(),
+    };
+    http::serve(listener, tls, site, drain, signals::asked(stop), &plant.tasks).await;
+    plant.close().await;
+    Ok(())
+}
+
+type Namespaces = HashMap<String, Arc<Gateway>>;
+
+/// Opens every enabled namespace, and the selected one as the default.
+fn open_all(plant: &Plant, selected: &Selection, eager: bool) -> (Namespaces, Option<Arc<Gateway>>) {
     let open = |namespace: Option<String>| {
         let selection = if namespace.is_some() { "flag" } else { "all" };
-        plant.open(Opening { namespace, selection, front: Front::Http, eager: flags.eager })
+        plant.open(Opening { namespace, selection, front: Front::Http, eager })
     };
-    let mut namespaces: HashMap<String, Arc<Gateway>> =
-        names.into_iter().map(|id| (id.clone(), open(Some(id)))).collect();
-    // `default` names the selected namespace where none has that id (decision 3).
-    let default = match &selected {
+    let config = plant.fleet.config();
+    let enabled = config.namespaces.iter().filter(|namespace| namespace.enabled);
+    let mut namespaces: Namespaces =
+        enabled.map(|namespace| (namespace.id.clone(), open(Some(namespace.id.clone())))).collect();
+    let default = match selected {
         Selection::Namespace { id, .. } => namespaces.get(id).cloned(),
         Selection::All => Some(open(None)),
         Selection::Unknown { .. } | Selection::Ambiguous { .. } => None,
     };
-    if let Some(gateway) = default {
-        namespaces.entry("default".to_owned()).or_insert(gateway);
+    // `default` names the selected namespace where none has that id (decision 3).
+    if let Some(gateway) = &default {
+        namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
-    // No single client to speak for: servers are told what some client may be able to do (decision 29).
-    let facts = ClientFacts {
-        capabilities: Raw::from_static(r#"{"roots":{},"sampling":{},"elicitation":{}}"#),
-        info: Raw::parse(concat!(r#"{"name":"manifold","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#))
-            .unwrap_or_else(|_| Raw::from_static("{}")),
-        revision: Revision::LATEST,
-    };
-    for gateway in namespaces.values() {
-        gateway.introduce(facts.clone());
-    }
-    info!("listening on http://{address}");
-    let site = Site { namespaces, codes: plant.codes(), limit_bytes, started: Instant::now() };
-    let served = http::serve(listener, Arc::new(site), signals::asked(stop)).await;
-    plant.close().await;
-    served.map_err(|error| format!("serving failed: {error}"))
+    (namespaces, default)
+}
+
+fn is_local(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -57,7 +57,7 @@ async fn serve(
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }
-    let doorway = Doorway { gateway, codes: plant.codes(), profile };
+    let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
     stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;
     Ok(())

@@ -2,69 +2,59 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::body::Incoming as IncomingBody;
+use hyper::{Request, Response, StatusCode};
 use manifold_engine::{Exchange, Flight, Gateway, Sink};
 use manifold_protocol::dialect::legacy::InitializeReply;
-use manifold_protocol::envelope::{self, Incoming, Message, Refusal, RefusalKind};
+use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
 use tokio::sync::oneshot;
 
-use super::{Site, json};
-
-/// S2-2.
-pub(super) async fn health(State(site): State<Arc<Site>>) -> Response {
-    let mut body = RawObject::default();
-    body.set("status", Raw::from_static(r#""ok""#));
-    body.set(
-        "timestamp",
-        Raw::string(&jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()),
-    );
-    let millis = site.started.elapsed().as_millis() as f64;
-    body.set("uptime", Raw::serialize(&(millis / 1000.0)));
-    json(StatusCode::OK, body.into_raw().bytes())
-}
+use super::body::{self, Body, bare, json};
+use super::{Shared, Site, route};
+use crate::session::refusal_fault;
 
 /// S2-6.
-pub(super) async fn call(
-    State(site): State<Arc<Site>>,
-    Path(namespace): Path<String>,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
-    let body = match body {
+pub(super) async fn call(request: Request<IncomingBody>, namespace: &str, shared: &Shared) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let site = &shared.site;
+    let body = match body::read(&head.headers, body, site.limit_bytes).await {
         Ok(body) => body,
-        Err(rejection) => return too_large(&site, &rejection),
+        Err(why) => return route::unread(why, shared),
     };
     let incoming = envelope::parse(body);
-    let Some(gateway) = site.namespaces.get(&namespace) else { return no_namespace(&namespace, incoming) };
+    let Some(gateway) = site.namespaces.get(namespace) else { return no_namespace(namespace, incoming.ok()) };
     match incoming {
-        Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(&site, &refusal)),
-        Ok(Incoming::One(message)) => match answer(&site, gateway, message).await {
+        Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
+        Ok(Incoming::One(message)) => match answer(site, gateway, message).await {
             Some(body) => json(StatusCode::OK, body),
-            None => StatusCode::ACCEPTED.into_response(),
+            None => bare(StatusCode::ACCEPTED),
         },
-        Ok(Incoming::Batch(messages)) => {
-            let mut array = BytesMut::new();
-            for message in messages {
-                let answer = match message {
-                    Ok(message) => answer(&site, gateway, message).await,
-                    Err(refusal) => Some(refuse(&site, &refusal)),
-                };
-                let Some(answer) = answer else { continue };
-                array.put_u8(if array.is_empty() { b'[' } else { b',' });
-                array.put_slice(&answer);
-            }
-            if array.is_empty() {
-                return StatusCode::ACCEPTED.into_response();
-            }
-            array.put_u8(b']');
-            json(StatusCode::OK, array.freeze())
-        }
+        Ok(Incoming::Batch(messages)) => answer_batch(site, gateway, messages).await,
     }
+}
+
+async fn answer_batch(
+    site: &Site,
+    gateway: &Arc<Gateway>,
+    messages: Vec<Result<Message, Refusal>>,
+) -> Response<Body> {
+    let mut array = BytesMut::new();
+    for message in messages {
+        let answer = match message {
+            Ok(message) => answer(site, gateway, message).await,
+            Err(refusal) => Some(refuse(site, &refusal)),
+        };
+        let Some(answer) = answer else { continue };
+        array.put_u8(if array.is_empty() { b'[' } else { b',' });
+        array.put_slice(&answer);
+    }
+    if array.is_empty() {
+        return bare(StatusCode::ACCEPTED);
+    }
+    array.put_u8(b']');
+    json(StatusCode::OK, array.freeze())
 }
 
 async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option<Bytes> {
@@ -75,6 +65,7 @@ async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option
         _ => {
             let (sender, reply) = oneshot::channel();
             let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
+            // A client that hangs up has no other way to say that it no longer wants to know.
             let guard = CancelOnDrop(Some(flight));
             gateway.dispatch(call, exchange);
             let reply =
@@ -104,9 +95,9 @@ fn initialize(gateway: &Arc<Gateway>, call: &Call) -> Raw {
 }
 
 /// S2-15: the one error with a code of HTTP's.
-fn no_namespace(namespace: &str, incoming: Result<Incoming, Refusal>) -> Response {
+fn no_namespace(namespace: &str, incoming: Option<Incoming>) -> Response<Body> {
     let id: Option<Id> = match incoming {
-        Ok(Incoming::One(Message::Request { id, .. })) => Some(id),
+        Some(Incoming::One(Message::Request { id, .. })) => Some(id),
         _ => None,
     };
     let mut error = RawObject::default();
@@ -116,16 +107,7 @@ fn no_namespace(namespace: &str, incoming: Result<Incoming, Refusal>) -> Respons
 }
 
 fn refuse(site: &Site, refusal: &Refusal) -> Bytes {
-    let fault = match refusal.kind {
-        RefusalKind::Parse | RefusalKind::Unfinished => Fault::Parse,
-        RefusalKind::Invalid(why) => Fault::InvalidRequest(why.to_owned()),
-    };
-    envelope::error(refusal.id.as_ref(), &fault.to_error(site.codes))
-}
-
-fn too_large(site: &Site, rejection: &BytesRejection) -> Response {
-    let fault = Fault::TooLarge { server: None, limit_bytes: site.limit_bytes };
-    json(rejection.status(), envelope::error(None, &fault.to_error(site.codes)))
+    envelope::error(refusal.id.as_ref(), &refusal_fault(refusal).to_error(site.codes))
 }
 
 struct Waiting(Mutex<Option<oneshot::Sender<Reply>>>);

@@ -1,48 +1,86 @@
-use axum::body::Body;
-use axum::http::Request;
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
-use tower::ServiceExt as _;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::fake::{self, Fake};
 
-struct Door {
-    router: Router,
+struct House {
+    shared: Arc<Shared>,
     fake: Arc<Fake>,
+    tasks: Tasks,
 }
 
-fn door() -> Door {
+fn house() -> House {
+    house_with(Door::default())
+}
+
+fn house_with(door: Door) -> House {
     let world = fake::world(Profile::McpsProxy);
-    let namespaces = HashMap::from([("default".to_owned(), world.gateway)]);
-    let site = Site { namespaces, codes: CodeSet::Own, limit_bytes: 500, started: Instant::now() };
-    Door { router: router(Arc::new(site)), fake: world.fake }
+    let site = Site {
+        namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
+        config: world.gateway.config(),
+        default: Some(world.gateway),
+        codes: CodeSet::Own,
+        profile: Profile::McpsProxy,
+        door,
+        limit_bytes: 500,
+        port: 3095,
+        url: "http://localhost:3095".to_owned(),
+        started: Instant::now(),
+    };
+    let (close, closing) = watch::channel(false);
+    // Dropping it would close every stream.
+    std::mem::forget(close);
+    let shared = Arc::new(Shared { site, sessions: Sessions::default(), closing });
+    House { shared, fake: world.fake, tasks: world.tasks }
 }
 
-impl Door {
-    async fn send(&self, request: Request<Body>) -> (u16, String, String) {
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
-        let status = response.status().as_u16();
-        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
-        (status, kind.unwrap_or_default(), String::from_utf8(body.to_vec()).unwrap())
+impl House {
+    /// Opens a connection.
+    fn connect(&self) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        self.tasks.spawn(connection::serve_on(theirs, Arc::clone(&self.shared)));
+        ours
+    }
+
+    /// Sends one request on a connection of its own. Returns status, content type and body.
+    async fn send(&self, head: &str, body: &str) -> (u16, String, String) {
+        let (head, body) = self.exchange(head, body).await;
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, header(&head, "content-type").unwrap_or_default(), body)
+    }
+
+    /// Sends one request on a connection of its own. Returns head and body of the answer.
+    async fn exchange(&self, head: &str, body: &str) -> (String, String) {
+        let mut stream = self.connect();
+        let length = body.len();
+        let request = format!("{head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
     }
 
     async fn post(&self, path: &str, body: &str) -> (u16, String, String) {
-        let request = Request::post(path)
-            .header("host", "localhost:3095")
-            .header("content-type", "application/json")
-            .body(Body::from(body.to_owned()));
-        self.send(request.unwrap()).await
+        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost:3095\r\ncontent-type: application/json");
+        self.send(&head, body).await
     }
 
     async fn get(&self, path: &str) -> (u16, String, String) {
-        self.send(Request::get(path).header("host", "127.0.0.1:3095").body(Body::empty()).unwrap()).await
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:3095"), "").await
     }
 }
 
+fn header(head: &str, name: &str) -> Option<String> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+}
+
 async fn check(path: &str, body: &str, expected: Expect) {
-    let (status, _, body) = door().post(path, body).await;
+    let (status, _, body) = house().post(path, body).await;
     expected.assert_eq(&format!("{status} {body}"));
 }
 
@@ -51,8 +89,8 @@ const API: &str = "/api/default/mcp";
 // S2-2
 #[tokio::test(start_paused = true)]
 async fn health_has_its_three_members() {
-    let door = door();
-    tokio::time::advance(std::time::Duration::from_millis(1500)).await;
+    let door = house();
+    tokio::time::advance(Duration::from_millis(1500)).await;
     let (status, kind, body) = door.get("/health").await;
     assert_eq!((status, kind.as_str()), (200, "application/json; charset=utf-8"));
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
@@ -149,7 +187,7 @@ async fn a_batch_is_answered_in_one_array() {
 // S2-22: every client starts at 1, and nobody gets another's answer.
 #[tokio::test]
 async fn equal_ids_of_two_clients_do_not_meet() {
-    let door = door();
+    let door = house();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let answers = async {
         while door.fake.held_count() < 2 {
@@ -166,24 +204,27 @@ async fn equal_ids_of_two_clients_do_not_meet() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_takes_its_call_back() {
-    let door = door();
+    let door = house();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
-    let mut asking = tokio::task::JoinSet::new();
-    let router = door.router.clone();
-    let request = Request::post(API).header("host", "localhost").header("content-type", "application/json");
-    let request = request.body(Body::from(hold)).unwrap();
-    asking.spawn(async move { router.oneshot(request).await.map(|response| response.status()) });
+    let mut stream = door.connect();
+    let head = format!(
+        "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}",
+        hold.len()
+    );
+    stream.write_all(format!("{head}\r\n\r\n{hold}").as_bytes()).await.unwrap();
     while door.fake.held_count() < 1 {
         tokio::task::yield_now().await;
     }
     let (_, exchange) = door.fake.held().remove(0);
-    asking.shutdown().await;
-    assert!(exchange.is_cancelled());
+    drop(stream);
+    while !exchange.is_cancelled() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
 async fn other_paths_and_methods_are_told_what_there_is() {
-    let door = door();
+    let door = house();
     let (status, _, body) = door.get("/nowhere").await;
     assert_eq!(status, 404);
     assert!(body.contains("availableEndpoints"), "{body}");
@@ -193,11 +234,81 @@ async fn other_paths_and_methods_are_told_what_there_is() {
 // T1, T2: the guard stands before every route.
 #[tokio::test]
 async fn strangers_are_refused_before_their_body_is_read() {
-    let door = door();
-    for path in ["/health", API, "/nowhere"] {
-        let request = Request::get(path).header("host", "evil.example").body(Body::empty()).unwrap();
-        assert_eq!(door.send(request).await.0, 403, "{path}");
+    let door = house();
+    for path in ["/health", API, "/mcp", "/sse", "/nowhere"] {
+        assert_eq!(
+            door.send(&format!("GET {path} HTTP/1.1\r\nhost: evil.example"), "").await.0,
+            403,
+            "{path}"
+        );
     }
-    let request = Request::post(API).header("host", "localhost").header("content-type", "text/plain");
-    assert_eq!(door.send(request.body(Body::from("x".repeat(9000))).unwrap()).await.0, 415);
+    let plain = format!("POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain");
+    assert_eq!(door.send(&plain, &"x".repeat(9000)).await.0, 415);
+}
+
+// S2-3 to S2-5, decision 34
+#[tokio::test(start_paused = true)]
+async fn status_has_the_seed_s_shape() {
+    let door = house();
+    tokio::time::advance(Duration::from_secs(3661)).await;
+    let (status, _, body) = door.get("/api/status").await;
+    assert_eq!(status, 200);
+    expect![[r#"{"server":{"status":"running","port":3095,"url":"http://localhost:3095","uptime":"01:01:01"},"schemas":{"default":{"status":"active","mcpServers":[{"id":"s","name":"s","status":"connected","type":"builtin","toolCount":3}],"totalTools":3,"connectedServers":1}},"summary":{"totalSchemas":1,"activeSchemas":1,"totalServers":1,"connectedServers":1,"failedServers":0,"totalTools":3}}"#]].assert_eq(&body);
+}
+
+// T30
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_or_half_is_closed_in_time() {
+    let head = format!(
+        "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n"
+    );
+    for said in ["", "POST /api", head.as_str()] {
+        let start = Instant::now();
+        let mut stream = house().connect();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        assert!(start.elapsed() <= Duration::from_secs(30), "{said:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() >= Duration::from_secs(10), "{said:?}: {:?}", start.elapsed());
+    }
+}
+
+// T30
+#[tokio::test(start_paused = true)]
+async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
+    let door = house();
+    let mut stream = door.connect();
+    let request = |body: &str| {
+        format!(
+            "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let ping = request(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let mut buffer = vec![0; 4096];
+    for _ in 0..3 {
+        stream.write_all(ping.as_bytes()).await.unwrap();
+        assert!(stream.read(&mut buffer).await.unwrap() > 0);
+        tokio::time::sleep(Duration::from_secs(70)).await;
+    }
+    let hold = request(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s-hold"}}"#);
+    stream.write_all(hold.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let (_, exchange) = door.fake.held().remove(0);
+    exchange.finish(Ok(manifold_protocol::Raw::number(7)));
+    let count = stream.read(&mut buffer).await.unwrap();
+    assert!(String::from_utf8_lossy(&buffer[..count]).ends_with(r#""result":7}"#));
+    let start = Instant::now();
+    assert_eq!(stream.read(&mut buffer).await.unwrap(), 0);
+    let rested = start.elapsed();
+    assert!(rested >= Duration::from_secs(74) && rested <= Duration::from_secs(76), "{rested:?}");
+    // Half a head after a rest has the shorter time.
+    let mut stream = door.connect();
+    stream.write_all(ping.as_bytes()).await.unwrap();
+    assert!(stream.read(&mut buffer).await.unwrap() > 0);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    stream.write_all(b"POST /ap").await.unwrap();
+    let start = Instant::now();
+    assert_eq!(stream.read(&mut buffer).await.unwrap(), 0);
+    assert!(start.elapsed() <= Duration::from_secs(30), "{:?}", start.elapsed());
 }

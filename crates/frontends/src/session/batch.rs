@@ -2,18 +2,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::Outlet;
 use bytes::{BufMut, Bytes, BytesMut};
-use manifold_engine::Outbox;
 
 pub(super) struct Batch {
     state: Mutex<(usize, Vec<Bytes>)>,
-    outbox: Arc<Outbox>,
+    outlet: Arc<dyn Outlet>,
 }
 
 impl Batch {
     /// Opens a batch that expects this many answers; one that expects none gets no answer at all.
-    pub(super) fn new(expected: usize, outbox: Arc<Outbox>) -> Option<Arc<Self>> {
-        (expected > 0).then(|| Arc::new(Self { state: Mutex::new((expected, Vec::new())), outbox }))
+    pub(super) fn new(expected: usize, outlet: &Arc<dyn Outlet>) -> Option<Arc<Self>> {
+        let outlet = Arc::clone(outlet);
+        (expected > 0).then(|| Arc::new(Self { state: Mutex::new((expected, Vec::new())), outlet }))
     }
 
     pub(super) fn add(&self, message: Bytes) {
@@ -29,8 +30,11 @@ impl Batch {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = state.0.saturating_sub(1);
         state.1.extend(message);
-        if state.0 > 0 || state.1.is_empty() {
+        if state.0 > 0 {
             return;
+        }
+        if state.1.is_empty() {
+            return self.outlet.abandon();
         }
         let mut array = BytesMut::new();
         for (at, message) in state.1.drain(..).enumerate() {
@@ -38,6 +42,6 @@ impl Batch {
             array.put_slice(&message);
         }
         array.put_u8(b']');
-        self.outbox.push(array.freeze());
+        self.outlet.answer(array.freeze());
     }
 }

@@ -3,6 +3,7 @@ use std::task::{Context, Waker};
 
 use expect_test::{Expect, expect};
 use manifold_config::ServerKey;
+use manifold_engine::Outbox;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -21,8 +22,8 @@ fn desk() -> Desk {
 fn desk_of(profile: Profile, codes: CodeSet) -> Desk {
     let world = fake::world(profile);
     let outbox = Arc::new(Outbox::new(1 << 20));
-    let doorway = Doorway { gateway: Ok(Arc::clone(&world.gateway)), codes, profile };
-    Desk { session: Session::new(doorway, Arc::clone(&outbox)), outbox, world }
+    let doorway = Doorway { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, front: Front::Stdio };
+    Desk { session: Session::new(doorway, Arc::clone(&outbox) as _), outbox, world }
 }
 
 /// A desk whose client has shaken hands and can do all this.
@@ -189,8 +190,13 @@ async fn before_the_handshake_there_is_only_ping() {
 async fn without_a_namespace_the_handshake_says_why() {
     let check_fault = |fault: Fault, expected: Expect| {
         let outbox = Arc::new(Outbox::new(1 << 20));
-        let doorway = Doorway { gateway: Err(fault), codes: CodeSet::Own, profile: Profile::Manifold };
-        let session = Session::new(doorway, Arc::clone(&outbox));
+        let doorway = Doorway {
+            gateway: Err(fault),
+            codes: CodeSet::Own,
+            profile: Profile::Manifold,
+            front: Front::Stdio,
+        };
+        let session = Session::new(doorway, Arc::clone(&outbox) as _);
         for message in [
             request("1", "ping"),
             initialize("2025-06-18", "{}"),

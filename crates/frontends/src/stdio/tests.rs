@@ -22,7 +22,12 @@ fn wire(framing: Option<Framing>) -> Wire {
 
 fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> Wire {
     let world = fake::world(Profile::Manifold);
-    let doorway = Doorway { gateway: Ok(world.gateway), codes: CodeSet::Own, profile: Profile::Manifold };
+    let doorway = Doorway {
+        gateway: Ok(world.gateway),
+        codes: CodeSet::Own,
+        profile: Profile::Manifold,
+        front: manifold_engine::Front::Stdio,
+    };
     let (to, input) = duplex(room_bytes);
     let (from, output): (_, WriteHalf<SimplexStream>) = simplex(room_bytes);
     let (stop, stopped) = tokio::sync::oneshot::channel();

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -22,6 +23,9 @@ use tokio::sync::oneshot;
 use super::Era;
 use super::server::Server;
 
+/// rmcp 3.8.0 forgets an answer that is ready before the client is back, so the client is asked to be back soon.
+const BACK_SOON: Duration = Duration::from_millis(20);
+
 pub(super) async fn serve(
     server: Server,
     era: Era,
@@ -29,8 +33,11 @@ pub(super) async fn serve(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(era != Era::Modern)
+        .with_sse_retry(Some(BACK_SOON))
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]);
-    let sessions = Arc::new(LocalSessionManager::default());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.sse_retry = Some(BACK_SOON);
+    let sessions = Arc::new(sessions);
     let service = StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
     let mut router = Router::new().route_service("/mcp", service).layer(from_fn(with_hangup));
     if era == Era::Legacy {

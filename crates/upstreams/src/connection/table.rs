@@ -119,6 +119,11 @@ impl Table {
         is_sooner
     }
 
+    pub(super) fn get(&self, id: u64) -> Option<&Pending> {
+        let (number, pending) = self.places.get(place(id))?.as_ref()?;
+        (*number == id).then_some(pending)
+    }
+
     fn get_mut(&mut self, id: u64) -> Option<&mut Pending> {
         let (number, pending) = self.places.get_mut(place(id))?.as_mut()?;
         (*number == id).then_some(pending)

@@ -100,7 +100,7 @@ impl Launcher for FakeLauncher {
             capabilities: raw(r#"{"tools":{}}"#),
             instructions: None,
         };
-        Ok(Running { connection, said, pid, life })
+        Ok(Running { connection, said, pid: Some(pid), life })
     }
 }
 

@@ -1,0 +1,150 @@
+//! What goes over HTTP: request bodies read within limits, response bodies whole or as a stream.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::connection::{Busy, REQUEST_PATIENCE};
+use super::stream::EventBody;
+
+/// The body of a response.
+pub(super) struct Body {
+    content: Content,
+    /// Held until the body has been taken: the connection is busy till then.
+    _busy: Option<Busy>,
+}
+
+enum Content {
+    Whole(Option<Bytes>),
+    Events(EventBody),
+}
+
+impl Body {
+    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())), _busy: None }
+    }
+
+    pub(super) fn empty() -> Self {
+        Self { content: Content::Whole(None), _busy: None }
+    }
+
+    pub(super) fn events(events: EventBody) -> Self {
+        Self { content: Content::Events(events), _busy: None }
+    }
+
+    pub(super) fn held(self, busy: Busy) -> Self {
+        Self { _busy: Some(busy), ..self }
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.content {
+            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Content::Events(events) => {
+                events.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.content, Content::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Content::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Why a request body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    TooLarge,
+    Stalled,
+    Broken,
+}
+
+/// Reads a request body, giving up as soon as it is too large or too slow.
+pub(super) async fn read(headers: &HeaderMap, body: Incoming, limit_bytes: usize) -> Result<Bytes, Unread> {
+    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|declared| declared > limit_bytes) {
+        return Err(Unread::TooLarge);
+    }
+    let mut body = body;
+    let mut read = Read::default();
+    loop {
+        let frame = match timeout(REQUEST_PATIENCE, body.frame()).await {
+            Err(_) => return Err(Unread::Stalled),
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => return Ok(read.finish()),
+        };
+        if let Ok(data) = frame.into_data() {
+            if read.len() + data.len() > limit_bytes {
+                return Err(Unread::TooLarge);
+            }
+            read.push(data, declared);
+        }
+    }
+}
+
+/// A body as it comes in. Most come in one piece, which is then never copied.
+#[derive(Default)]
+struct Read {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Read {
+    fn len(&self) -> usize {
+        self.first.len() + self.all.len()
+    }
+
+    fn push(&mut self, data: Bytes, expected: Option<usize>) {
+        if self.len() == 0 {
+            self.first = data;
+            return;
+        }
+        if !self.first.is_empty() {
+            self.all.reserve(expected.unwrap_or(0));
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&data);
+    }
+
+    fn finish(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.freeze() }
+    }
+}
+
+/// Makes a JSON response.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    response
+}
+
+/// Makes a response that is its status.
+pub(super) fn bare(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

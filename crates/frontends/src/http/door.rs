@@ -1,0 +1,184 @@
+//! The front door: who may come in, decided before a body is read (T1 to T5, decisions 24 and 31).
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION,
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING, VARY,
+};
+use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
+use manifold_config::{Cors, Secret};
+use subtle::ConstantTimeEq;
+
+use super::body::Body;
+
+/// The rules of the door.
+#[derive(Debug, Default)]
+pub struct Door {
+    /// Names beside this machine's own under which we may be addressed.
+    pub allowed_hosts: Vec<String>,
+    pub token: Option<Secret>,
+    pub cors: Option<Cors>,
+    /// Bound to an address other machines can reach; a token is set then.
+    pub public: bool,
+}
+
+/// Why a request does not come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Host,
+    Origin,
+    CrossSite,
+    Token,
+    ContentType,
+    Smuggled,
+}
+
+impl Refused {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::Token => StatusCode::UNAUTHORIZED,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Smuggled => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::Host => "this Host is not allowed; name it in server.allowedHosts or --allowed-host",
+            Self::Origin => "this Origin is not allowed; name it in server.cors.origins",
+            Self::CrossSite => "cross-site requests are not allowed",
+            Self::Token => "a valid token is needed: Authorization: Bearer <token>",
+            Self::ContentType => "Content-Type must be application/json",
+            Self::Smuggled => "Content-Length and Transfer-Encoding exclude each other",
+        }
+    }
+}
+
+impl Door {
+    /// Returns why a request may not come in, if so.
+    pub(super) fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Refused> {
+        if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+            return Some(Refused::Smuggled);
+        }
+        let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
+        if !self.knows_host(host.unwrap_or("")) {
+            return Some(Refused::Host);
+        }
+        if headers.get(ORIGIN).is_some()
+            && !text(headers, &ORIGIN).is_some_and(|origin| self.knows_origin(origin))
+        {
+            return Some(Refused::Origin);
+        }
+        let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        if from_elsewhere && headers.get(ORIGIN).is_none() {
+            return Some(Refused::CrossSite);
+        }
+        if *method != Method::OPTIONS && uri.path() != "/health" && !self.has_token(headers) {
+            return Some(Refused::Token);
+        }
+        if *method == Method::POST && !is_json(headers) {
+            return Some(Refused::ContentType);
+        }
+        None
+    }
+
+    fn knows_host(&self, authority: &str) -> bool {
+        let host = without_port(authority);
+        let named =
+            |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority);
+        if self.allowed_hosts.iter().any(named) {
+            return true;
+        }
+        if self.public {
+            // The token guards a public address; which names lead to it we cannot know.
+            return self.allowed_hosts.is_empty() || is_loopback(host);
+        }
+        is_loopback(host)
+    }
+
+    fn knows_origin(&self, origin: &str) -> bool {
+        if origin.split_once("://").is_some_and(|(_, authority)| is_loopback(without_port(authority))) {
+            return true;
+        }
+        let Some(cors) = &self.cors else { return false };
+        let any = cors.origins.iter().any(|allowed| allowed == "*");
+        (any && self.token.is_some() && origin != "null")
+            || cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    }
+
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let given = text(headers, &AUTHORIZATION).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())))
+    }
+
+    /// Answers a preflight, or lets the browser read an answer, where CORS is configured.
+    pub(super) fn add_cors(
+        &self,
+        origin: Option<&HeaderValue>,
+        preflight: bool,
+        response: &mut Response<Body>,
+    ) {
+        let (Some(cors), Some(origin)) = (&self.cors, origin) else { return };
+        let known = origin.to_str().is_ok_and(|origin| self.may_read(cors, origin));
+        let headers = response.headers_mut();
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        if !known {
+            return;
+        }
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.insert(
+            ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("Mcp-Session-Id, MCP-Protocol-Version"),
+        );
+        if cors.credentials {
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        }
+        if preflight {
+            let list = |items: &[String]| HeaderValue::from_str(&items.join(", ")).ok();
+            if let Some(methods) = list(&cors.methods) {
+                headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+            }
+            if let Some(allowed) = list(&cors.allowed_headers) {
+                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+            }
+            headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        }
+    }
+
+    /// A loopback origin may always ask; its page may read the answer only where the config says so.
+    fn may_read(&self, cors: &Cors, origin: &str) -> bool {
+        let any = cors.origins.iter().any(|allowed| allowed == "*");
+        let named =
+            cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin));
+        named || (any && self.knows_origin(origin))
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = text(headers, &CONTENT_TYPE).unwrap_or("");
+    kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("application/json")
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => authority.split(':').next().unwrap_or(""),
+    }
+}
+
+pub(super) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use super::*;
+
+fn cors(origins: &[&str]) -> Option<Cors> {
+    Some(Cors {
+        origins: origins.iter().map(|origin| (*origin).to_owned()).collect(),
+        methods: vec!["GET".to_owned(), "POST".to_owned()],
+        allowed_headers: vec!["Content-Type".to_owned()],
+        credentials: false,
+    })
+}
+
+fn headers(lines: &[&str]) -> HeaderMap {
+    let parts = lines.iter().map(|line| line.split_once(": ").unwrap());
+    parts.map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())).collect()
+}
+
+const JSON: &str = "content-type: application/json; charset=utf-8";
+
+#[track_caller]
+fn check(door: &Door, lines: &[&str], expected: Option<Refused>) {
+    let uri = Uri::from_static("/api/default/mcp");
+    assert_eq!(door.refuses(&Method::POST, &uri, &headers(lines)), expected, "{lines:?}");
+}
+
+// T1, T2
+#[test]
+fn only_this_machine_gets_in_by_default() {
+    let door = Door::default();
+    for host in ["localhost:3095", "LOCALHOST", "127.0.0.1", "127.0.0.2:80", "[::1]:3095"] {
+        check(&door, &[&format!("host: {host}"), JSON], None);
+    }
+    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", ""]
+    {
+        check(&door, &[&format!("host: {host}"), JSON], Some(Refused::Host));
+    }
+    check(&door, &[JSON], Some(Refused::Host));
+    let local = "host: localhost";
+    check(&door, &[local, "origin: http://localhost:5173", JSON], None);
+    for origin in [
+        "https://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "file://",
+        "http://127.0.0.1@evil.example",
+    ] {
+        check(&door, &[local, &format!("origin: {origin}"), JSON], Some(Refused::Origin));
+    }
+    check(&door, &[local, "sec-fetch-site: cross-site", JSON], Some(Refused::CrossSite));
+}
+
+// T2: what a page can send without a preflight is not served.
+#[test]
+fn only_json_is_taken() {
+    let door = Door::default();
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/jsonp",
+        "text/plain;application/json",
+    ] {
+        check(&door, &["host: localhost", &format!("content-type: {kind}")], Some(Refused::ContentType));
+    }
+    check(&door, &["host: localhost"], Some(Refused::ContentType));
+    check(&door, &["host: localhost", "content-type: Application/JSON"], None);
+}
+
+// T4, T17
+#[test]
+fn a_token_is_needed_on_every_route_but_health() {
+    let door = Door { token: Some(Secret::new("s3cret")), ..Door::default() };
+    let local = "host: localhost";
+    check(&door, &[local, JSON], Some(Refused::Token));
+    check(&door, &[local, JSON, "authorization: Bearer wrong"], Some(Refused::Token));
+    check(&door, &[local, JSON, "authorization: Bearer s3cre"], Some(Refused::Token));
+    check(&door, &[local, JSON, "authorization: Basic s3cret"], Some(Refused::Token));
+    check(&door, &[local, JSON, "authorization: Bearer s3cret"], None);
+    check(&door, &[local, JSON, "authorization: bearer  s3cret"], None);
+    let health = Uri::from_static("/health");
+    assert_eq!(door.refuses(&Method::GET, &health, &headers(&[local])), None);
+}
+
+#[test]
+fn a_public_door_checks_hosts_where_they_are_named() {
+    let token = Some(Secret::new("t"));
+    let open = Door { public: true, token: token.clone(), ..Door::default() };
+    let given = "authorization: Bearer t";
+    check(&open, &["host: gateway.example:3095", JSON, given], None);
+    let named =
+        Door { public: true, token, allowed_hosts: vec!["gateway.example".to_owned()], ..Door::default() };
+    check(&named, &["host: gateway.example:3095", JSON, given], None);
+    check(&named, &["host: other.example", JSON, given], Some(Refused::Host));
+}
+
+// T31
+#[test]
+fn two_lengths_are_refused() {
+    let both = ["host: localhost", JSON, "content-length: 3", "transfer-encoding: chunked"];
+    check(&Door::default(), &both, Some(Refused::Smuggled));
+}
+
+// S2-17, decision 31
+#[test]
+fn cors_is_as_configured() {
+    let allowed = |door: &Door, origin: &'static str| {
+        let mut response = Response::new(Body::empty());
+        door.add_cors(Some(&HeaderValue::from_static(origin)), true, &mut response);
+        response.headers().get(ACCESS_CONTROL_ALLOW_ORIGIN).map(|value| value.to_str().unwrap().to_owned())
+    };
+    let off = Door::default();
+    assert_eq!(allowed(&off, "http://localhost:1"), None);
+    let named = Door { cors: cors(&["https://yourdomain.com"]), ..Door::default() };
+    assert_eq!(allowed(&named, "https://yourdomain.com").as_deref(), Some("https://yourdomain.com"));
+    assert_eq!(allowed(&named, "https://evil.example"), None);
+    check(&named, &["host: localhost", "origin: https://yourdomain.com", JSON], None);
+    let any = Door { cors: cors(&["*"]), ..Door::default() };
+    assert_eq!(allowed(&any, "http://localhost:5173").as_deref(), Some("http://localhost:5173"));
+    assert_eq!(allowed(&any, "https://evil.example"), None);
+    check(&any, &["host: localhost", "origin: https://evil.example", JSON], Some(Refused::Origin));
+    let guarded = Door { cors: cors(&["*"]), token: Some(Secret::new("t")), ..Door::default() };
+    assert_eq!(allowed(&guarded, "https://any.example").as_deref(), Some("https://any.example"));
+}

@@ -1,0 +1,61 @@
+//! The old HTTP+SSE transport (2024-11-05): one stream for everything the server says, POSTs for the client.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming as IncomingBody;
+use hyper::{Request, Response, StatusCode};
+use manifold_protocol::envelope;
+
+use super::body::{self, Body, bare, json};
+use super::sessions::HttpSession;
+use super::{Shared, route, streamable};
+use crate::session::{Outlet, refusal_fault};
+
+/// Opens a session that lasts as long as its stream.
+pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+    let site = &shared.site;
+    let gateway = match namespace {
+        None => site.default.as_ref(),
+        Some(id) => site.namespaces.get(id),
+    };
+    let Some(gateway) = gateway else { return route::problem(StatusCode::NOT_FOUND, "no such namespace") };
+    let session = HttpSession::new(site, gateway, namespace).filter(|session| shared.sessions.add(session));
+    let Some(session) = session else {
+        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+    };
+    let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
+    let body = session.general.attach(0, endpoint, shared.closing.clone());
+    let (shared, id) = (Arc::downgrade(shared), session.id.clone());
+    streamable::events(body.on_end(move || {
+        if let Some(shared) = shared.upgrade() {
+            shared.sessions.remove(&id);
+        }
+    }))
+}
+
+/// Takes a message; whatever follows from it is said on the session's stream.
+pub(super) async fn post(request: Request<IncomingBody>, shared: &Arc<Shared>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let query = head.uri.query().unwrap_or("");
+    let id = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("sessionId=").or_else(|| pair.strip_prefix("session_id=")));
+    let Some(session) = id.and_then(|id| shared.sessions.get_anywhere(id)) else {
+        return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
+    };
+    let body = match body::read(&head.headers, body, shared.site.limit_bytes).await {
+        Ok(body) => body,
+        Err(why) => return route::unread(why, shared),
+    };
+    match envelope::parse(body) {
+        Ok(incoming) => {
+            session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
+            bare(StatusCode::ACCEPTED)
+        }
+        Err(refusal) => {
+            let error = refusal_fault(&refusal).to_error(shared.site.codes);
+            json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The sessions of clients that come by HTTP.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use manifold_engine::{Front, Gateway};
+use tokio::time::{Instant, interval};
+use tracing::info;
+
+use super::Site;
+use super::stream::Stream;
+use crate::session::{Doorway, Outlet, Session};
+
+/// A session nobody has used for this long, and nobody listens to, is over. Coding agents rest for long.
+const IDLE: Duration = Duration::from_secs(4 * 3600);
+/// How long the rest of an answered stream is kept for a client that comes back.
+const KEEP_FINISHED: Duration = Duration::from_secs(300);
+const MAX_SESSIONS: usize = 50_000;
+const MAX_STREAMS: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Sessions {
+    open: Mutex<HashMap<String, Arc<HttpSession>>>,
+}
+
+/// One client's session and its streams.
+pub(super) struct HttpSession {
+    pub(super) id: String,
+    /// The path it was opened at: it is no good at another (T5).
+    namespace: Option<String>,
+    pub(super) session: Arc<Session>,
+    /// What belongs to no request of the client's; read by GET.
+    pub(super) general: Arc<Stream>,
+    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    next_stream: AtomicU64,
+    made: Instant,
+    /// Milliseconds after `made`.
+    used: AtomicU64,
+}
+
+impl HttpSession {
+    /// Prepares a session; nobody else knows it until it is added.
+    pub(super) fn new(site: &Site, gateway: &Arc<Gateway>, namespace: Option<&str>) -> Option<Arc<Self>> {
+        let doorway = Doorway {
+            gateway: Ok(Arc::clone(gateway)),
+            codes: site.codes,
+            profile: site.profile,
+            front: Front::Http,
+        };
+        let general = Stream::new(0);
+        let session = Session::new(doorway, Arc::clone(&general) as Arc<dyn Outlet>);
+        Some(Arc::new(Self {
+            id: random_id()?,
+            namespace: namespace.map(str::to_owned),
+            session,
+            general,
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            made: Instant::now(),
+            used: AtomicU64::new(0),
+        }))
+    }
+
+    /// Opens a stream for the answer to one request.
+    pub(super) fn open_stream(&self) -> Arc<Stream> {
+        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed));
+        let mut streams = self.lock();
+        let stale = |stream: &Arc<Stream>| stream.finished_for().is_some_and(|past| past > KEEP_FINISHED);
+        streams.retain(|_, stream| !stale(stream));
+        if streams.len() >= MAX_STREAMS {
+            // Those long answered go first; one still in use is held by its response as well.
+            let oldest =
+                streams.iter().find(|(_, stream)| stream.finished_for().is_some()).map(|(number, _)| *number);
+            if let Some(oldest) = oldest {
+                streams.remove(&oldest);
+            }
+        }
+        streams.insert(stream.number(), Arc::clone(&stream));
+        stream
+    }
+
+    pub(super) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
+        if number == 0 { Some(Arc::clone(&self.general)) } else { self.lock().get(&number).cloned() }
+    }
+
+    fn touch(&self) {
+        self.used.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    fn is_idle(&self) -> bool {
+        let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
+        self.made.elapsed() > used + IDLE && !self.general.is_attached()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions {
+    /// Takes a session in, if there is room (T29).
+    pub(super) fn add(&self, session: &Arc<HttpSession>) -> bool {
+        let mut open = self.lock();
+        if open.len() >= MAX_SESSIONS {
+            return false;
+        }
+        open.insert(session.id.clone(), Arc::clone(session));
+        true
+    }
+
+    /// Returns the session with this id, if it was opened at this path.
+    pub(super) fn get(&self, id: &str, namespace: Option<&str>) -> Option<Arc<HttpSession>> {
+        let session =
+            self.lock().get(id).filter(|session| session.namespace.as_deref() == namespace).cloned()?;
+        session.touch();
+        Some(session)
+    }
+
+    /// Returns the session with this id, whatever path it was opened at.
+    pub(super) fn get_anywhere(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let session = self.lock().get(id).cloned()?;
+        session.touch();
+        Some(session)
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        let removed = self.lock().remove(id);
+        if let Some(removed) = removed {
+            removed.session.close();
+            removed.general.finish();
+        }
+    }
+
+    /// Ends sessions nobody uses, for as long as it is polled.
+    pub(super) async fn expire(&self) {
+        let mut ticks = interval(Duration::from_secs(60));
+        loop {
+            ticks.tick().await;
+            let idle: Vec<String> = self
+                .lock()
+                .values()
+                .filter(|session| session.is_idle())
+                .map(|session| session.id.clone())
+                .collect();
+            for id in &idle {
+                self.remove(id);
+            }
+            if !idle.is_empty() {
+                info!(sessions = idle.len(), "ended sessions that nobody used");
+            }
+        }
+    }
+
+    pub(super) fn close_all(&self) {
+        let open = std::mem::take(&mut *self.lock());
+        for session in open.into_values() {
+            session.session.close();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes an id of 192 random bits; `None` where the system has no randomness to give.
+fn random_id() -> Option<String> {
+    let mut bytes = [0; 24];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,119 @@
+//! `/health` and `/api/status`: S2's shapes in every profile (decision 34), from what is known without asking anyone.
+
+use hyper::{Response, StatusCode};
+use manifold_engine::ServerRow;
+use manifold_protocol::{Raw, RawObject};
+use serde::Serialize;
+
+use super::Site;
+use super::body::{Body, json};
+
+/// S2-2.
+pub(super) fn health(site: &Site) -> Response<Body> {
+    let mut body = RawObject::default();
+    body.set("status", Raw::from_static(r#""ok""#));
+    body.set(
+        "timestamp",
+        Raw::string(&jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()),
+    );
+    let millis = site.started.elapsed().as_millis() as f64;
+    body.set("uptime", Raw::serialize(&(millis / 1000.0)));
+    json(StatusCode::OK, body.into_raw().bytes())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Schema {
+    status: &'static str,
+    mcp_servers: Vec<Server>,
+    total_tools: usize,
+    connected_servers: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Server {
+    id: String,
+    name: String,
+    status: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    total_schemas: usize,
+    active_schemas: usize,
+    total_servers: usize,
+    connected_servers: usize,
+    failed_servers: usize,
+    total_tools: usize,
+}
+
+/// S2-3 to S2-5.
+pub(super) fn status(site: &Site) -> Response<Body> {
+    let mut schemas = RawObject::default();
+    let mut summary = Summary::default();
+    let mut names: Vec<&String> = site.namespaces.keys().collect();
+    names.sort_unstable();
+    for name in names {
+        let Some(gateway) = site.namespaces.get(name) else { continue };
+        let servers: Vec<Server> = gateway.servers().into_iter().map(server).collect();
+        let schema = Schema {
+            status: "active",
+            total_tools: servers.iter().map(|server| server.tool_count).sum(),
+            connected_servers: servers.iter().filter(|server| server.status == "connected").count(),
+            mcp_servers: servers,
+        };
+        summary.total_schemas += 1;
+        summary.active_schemas += 1;
+        summary.total_servers += schema.mcp_servers.len();
+        summary.connected_servers += schema.connected_servers;
+        summary.failed_servers += schema.mcp_servers.iter().filter(|server| server.status == "error").count();
+        summary.total_tools += schema.total_tools;
+        schemas.set(name, Raw::serialize(&schema));
+    }
+    for namespace in site.config.namespaces.iter().filter(|namespace| !namespace.enabled) {
+        summary.total_schemas += 1;
+        let schema =
+            Schema { status: "inactive", mcp_servers: Vec::new(), total_tools: 0, connected_servers: 0 };
+        schemas.set(&namespace.id, Raw::serialize(&schema));
+    }
+    let mut body = RawObject::default();
+    body.set("server", server_part(site));
+    body.set("schemas", schemas.into_raw());
+    body.set("summary", Raw::serialize(&summary));
+    json(StatusCode::OK, body.into_raw().bytes())
+}
+
+fn server_part(site: &Site) -> Raw {
+    let seconds = site.started.elapsed().as_secs();
+    let uptime = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let mut server = RawObject::default();
+    server.set("status", Raw::from_static(r#""running""#));
+    server.set("port", Raw::number(u64::from(site.port)));
+    server.set("url", Raw::string(&site.url));
+    server.set("uptime", Raw::string(&uptime));
+    server.into_raw()
+}
+
+fn server(row: ServerRow) -> Server {
+    let status = match row.state {
+        "ready" => "connected",
+        "starting" => "connecting",
+        "failed" => "error",
+        _ => "disconnected",
+    };
+    Server {
+        id: row.id,
+        name: row.name,
+        status,
+        kind: row.kind,
+        tool_count: row.tool_count,
+        error: row.error,
+    }
+}

@@ -1,0 +1,276 @@
+//! Streams of server-sent events that survive their connection: what was said is kept for a while, and a client that
+//! comes back with the id of the last event it saw gets the rest.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::session::Outlet;
+
+/// A sign of life for proxies and clients that count silence.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// What is kept of a stream for a client that comes back.
+const KEPT_BYTES: usize = 1 << 20;
+const KEPT_EVENTS: usize = 1024;
+/// How long a client should wait before it comes back.
+const RETRY_MS: u64 = 1000;
+
+/// One stream. Event numbers start at 1; 0 is the priming event, which only carries an id.
+pub(super) struct Stream {
+    number: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Bytes>,
+    /// The number of the first event kept.
+    first: u64,
+    bytes: usize,
+    /// The first event the present reader has not taken.
+    taken: u64,
+    /// When the last word was said.
+    finished: Option<Instant>,
+    /// Counts readers; only the newest is served.
+    reader: u64,
+    attached: bool,
+    waker: Option<Waker>,
+}
+
+impl Stream {
+    pub(super) fn new(number: u64) -> Arc<Self> {
+        Arc::new(Self { number, state: Mutex::new(State { first: 1, taken: 1, ..State::default() }) })
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn push(&self, message: Bytes) {
+        self.add(message, true);
+    }
+
+    /// Ends the stream: its request has been answered.
+    pub(super) fn finish(&self) {
+        let mut state = self.lock();
+        state.finished.get_or_insert_with(Instant::now);
+        state.wake();
+    }
+
+    /// Ends the present reader's response; the stream goes on for when it comes back.
+    pub(super) fn let_go(&self) {
+        let mut state = self.lock();
+        state.reader += 1;
+        state.attached = false;
+        state.wake();
+    }
+
+    pub(super) fn is_attached(&self) -> bool {
+        self.lock().attached
+    }
+
+    /// Returns how long ago the last word was said.
+    pub(super) fn finished_for(&self) -> Option<Duration> {
+        self.lock().finished.map(|at| at.elapsed())
+    }
+
+    /// Opens the stream to a reader, in place of the one before it, from the event after `last_seen`.
+    pub(super) fn attach(
+        self: &Arc<Self>,
+        last_seen: u64,
+        preamble: Bytes,
+        closing: watch::Receiver<bool>,
+    ) -> EventBody {
+        let mut state = self.lock();
+        state.reader += 1;
+        state.attached = true;
+        state.taken = (last_seen + 1).max(state.first);
+        let reader = state.reader;
+        // A client that comes back for nothing would come back for ever if it found the stream ended.
+        let hold = state.finished.is_some() && state.taken >= state.next() && last_seen > 0;
+        state.wake();
+        drop(state);
+        let stream = Arc::clone(self);
+        let closing = Closing(Box::pin(async move {
+            let mut closing = closing;
+            let _ = closing.wait_for(|closing| *closing).await;
+        }));
+        EventBody {
+            stream,
+            reader,
+            preamble,
+            hold,
+            keep_alive: Box::pin(sleep(KEEP_ALIVE)),
+            closing,
+            on_end: None,
+        }
+    }
+
+    /// Opens the stream to a reader that has seen nothing but what earlier readers took.
+    pub(super) fn attach_fresh(self: &Arc<Self>, closing: watch::Receiver<bool>) -> EventBody {
+        let last_seen = self.lock().taken - 1;
+        let mut body = self.attach(last_seen, Bytes::from_static(b":\n\n"), closing);
+        body.hold = false;
+        body
+    }
+
+    fn add(&self, message: Bytes, must: bool) {
+        let mut state = self.lock();
+        if state.finished.is_some() {
+            return;
+        }
+        state.forget_delivered();
+        if !must && (state.bytes > KEPT_BYTES || state.events.len() > KEPT_EVENTS) {
+            return;
+        }
+        state.bytes += message.len();
+        state.events.push_back(message);
+        state.wake();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the number the next event will have.
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    /// Makes room by dropping what a reader has taken already.
+    fn forget_delivered(&mut self) {
+        while (self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS) && self.first < self.taken {
+            let Some(event) = self.events.pop_front() else { return };
+            self.bytes -= event.len();
+            self.first += 1;
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A stream that belongs to no request: the session's own.
+impl Outlet for Stream {
+    fn answer(&self, message: Bytes) {
+        self.add(message, true);
+    }
+
+    fn ask(&self, message: Bytes) {
+        self.add(message, true);
+    }
+
+    fn tell(&self, message: Bytes) {
+        self.add(message, false);
+    }
+}
+
+/// The body of a response that is a stream.
+pub(super) struct EventBody {
+    stream: Arc<Stream>,
+    reader: u64,
+    /// What is written first.
+    preamble: Bytes,
+    hold: bool,
+    keep_alive: Pin<Box<Sleep>>,
+    closing: Closing,
+    on_end: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+struct Closing(Pin<Box<dyn Future<Output = ()> + Send + Sync>>);
+
+impl EventBody {
+    /// Runs `action` when the reader is gone.
+    pub(super) fn on_end(mut self, action: impl FnOnce() + Send + Sync + 'static) -> Self {
+        self.on_end = Some(Box::new(action));
+        self
+    }
+
+    /// Gives the next bytes, all events that are ready together; `None` ends the body.
+    pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if !self.preamble.is_empty() {
+            return Poll::Ready(Some(std::mem::take(&mut self.preamble)));
+        }
+        {
+            let mut state = self.stream.lock();
+            if state.reader != self.reader {
+                return Poll::Ready(None);
+            }
+            if state.taken < state.next() {
+                let bytes = encode(self.stream.number, &state);
+                state.taken = state.next();
+                self.keep_alive = Box::pin(sleep(KEEP_ALIVE));
+                return Poll::Ready(Some(bytes));
+            }
+            if state.finished.is_some() && !self.hold {
+                return Poll::Ready(None);
+            }
+            state.waker = Some(context.waker().clone());
+        }
+        // A stream with its answer still to come is not cut by a shutdown; the drain time bounds it.
+        let idle = self.stream.number == 0 || self.hold;
+        if idle && self.closing.0.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        if self.keep_alive.as_mut().poll(context).is_ready() {
+            self.keep_alive = Box::pin(sleep(KEEP_ALIVE));
+            // Polled again at once, which arms the new timer.
+            context.waker().wake_by_ref();
+            return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for EventBody {
+    fn drop(&mut self) {
+        let mut state = self.stream.lock();
+        if state.reader == self.reader {
+            state.attached = false;
+            state.waker = None;
+        }
+        drop(state);
+        if let Some(action) = self.on_end.take() {
+            action();
+        }
+    }
+}
+
+/// The first event for a client that understands it (2025-11-25): an id to come back with, and nothing else.
+pub(super) fn priming(stream: u64) -> Bytes {
+    Bytes::from(format!("id: {stream}-0\nretry: {RETRY_MS}\ndata: \n\n"))
+}
+
+/// Reads an event id: which stream, and which event of it was seen last.
+pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+    let (stream, event) = id.split_once('-')?;
+    Some((stream.parse().ok()?, event.parse().ok()?))
+}
+
+fn encode(stream: u64, state: &State) -> Bytes {
+    let skip = (state.taken - state.first) as usize;
+    let waiting = state.events.iter().skip(skip);
+    let size: usize = waiting.clone().map(|event| event.len() + 64).sum();
+    let mut bytes = BytesMut::with_capacity(size);
+    for (at, event) in waiting.enumerate() {
+        let number = state.taken + at as u64;
+        bytes.put_slice(format!("id: {stream}-{number}\nevent: message\ndata: ").as_bytes());
+        bytes.put_slice(event);
+        bytes.put_slice(b"\n\n");
+    }
+    bytes.freeze()
+}
+
+#[cfg(test)]
+mod tests;

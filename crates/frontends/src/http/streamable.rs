@@ -1,0 +1,264 @@
+//! The standard MCP endpoint: Streamable HTTP for the revisions with sessions.
+
+mod lane;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming as IncomingBody;
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method as HttpMethod, Request, Response, StatusCode};
+use manifold_engine::Gateway;
+use manifold_protocol::envelope::{self, Incoming, Message};
+use manifold_protocol::{Fault, Revision};
+
+use super::body::{self, Body, bare, json};
+use super::sessions::HttpSession;
+use super::stream::{EventBody, parse_event_id, priming};
+use super::{Shared, route};
+use crate::session::{Outlet, refusal_fault};
+use lane::{First, PostLane};
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// An answer that takes longer is announced by the head of a stream: nobody in between counts silence as death.
+const PLAIN_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Answers at `/mcp` or `/mcp/{namespace}`.
+pub(super) async fn answer(
+    request: Request<IncomingBody>,
+    namespace: Option<&str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let site = &shared.site;
+    let gateway = match namespace {
+        None => site.default.as_ref(),
+        Some(id) => site.namespaces.get(id),
+    };
+    let Some(gateway) = gateway else {
+        let mut names: Vec<&str> = site.namespaces.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let what = namespace
+            .map_or_else(|| "no namespace is selected".to_owned(), |id| format!("no namespace '{id}'"));
+        return route::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
+    };
+    match *request.method() {
+        HttpMethod::POST => post(request, gateway, namespace, shared).await,
+        HttpMethod::GET => get(request.headers(), namespace, shared),
+        HttpMethod::DELETE => delete(request.headers(), namespace, shared),
+        _ => {
+            let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            response
+        }
+    }
+}
+
+async fn post(
+    request: Request<IncomingBody>,
+    gateway: &Arc<Gateway>,
+    namespace: Option<&str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let accepts = Accepts::of(&head.headers);
+    let body = match body::read(&head.headers, body, shared.site.limit_bytes).await {
+        Ok(body) => body,
+        Err(why) => return route::unread(why, shared),
+    };
+    let incoming = match envelope::parse(body) {
+        Ok(incoming) => incoming,
+        Err(refusal) => {
+            let error = refusal_fault(&refusal).to_error(shared.site.codes);
+            return json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error));
+        }
+    };
+    let session = match head.headers.get(SESSION_ID) {
+        Some(_) => match known_session(&head.headers, namespace, shared) {
+            Some(session) => session,
+            None => {
+                return no_session(
+                    StatusCode::NOT_FOUND,
+                    "the session is unknown or over; initialize anew",
+                    shared,
+                );
+            }
+        },
+        None if is_initialize(&incoming) => return initialize(incoming, gateway, namespace, shared).await,
+        None => {
+            return no_session(
+                StatusCode::BAD_REQUEST,
+                "the Mcp-Session-Id header is missing; initialize first",
+                shared,
+            );
+        }
+    };
+    if !expects_answer(&incoming) {
+        session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
+        return bare(StatusCode::ACCEPTED);
+    }
+    let lane = PostLane::new(Arc::clone(&session), accepts != Accepts::JsonOnly);
+    session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
+    let patience = match accepts {
+        Accepts::EventsFirst => Some(Duration::ZERO),
+        Accepts::JsonFirst => Some(PLAIN_PATIENCE),
+        Accepts::JsonOnly => None,
+    };
+    let response = match lane.first(patience).await {
+        First::Answer(answer) => json(StatusCode::OK, answer),
+        First::Nothing => bare(StatusCode::ACCEPTED),
+        First::Stream(stream) => {
+            // Older clients would try to read the priming event as a message.
+            let primes = session.session.revision() >= Some(Revision::V2025_11_25);
+            let preamble =
+                if primes { priming(stream.number()) } else { bytes::Bytes::from_static(b":\n\n") };
+            events(stream.attach(0, preamble, shared.closing.clone()))
+        }
+    };
+    with_session(response, &session)
+}
+
+/// Opens a session: it exists only once its handshake has succeeded.
+async fn initialize(
+    incoming: Incoming,
+    gateway: &Arc<Gateway>,
+    namespace: Option<&str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let Some(session) = HttpSession::new(&shared.site, gateway, namespace) else {
+        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
+    };
+    let lane = PostLane::new(Arc::clone(&session), false);
+    session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
+    let First::Answer(answer) = lane.first(None).await else { return bare(StatusCode::ACCEPTED) };
+    let response = json(StatusCode::OK, answer);
+    if session.session.revision().is_none() {
+        session.session.close();
+        return response;
+    }
+    if !shared.sessions.add(&session) {
+        session.session.close();
+        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+    }
+    with_session(response, &session)
+}
+
+fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+    if !accepts_events(headers) {
+        return route::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
+    }
+    if headers.get(SESSION_ID).is_none() {
+        return no_session(
+            StatusCode::BAD_REQUEST,
+            "the Mcp-Session-Id header is missing; initialize first",
+            shared,
+        );
+    }
+    let Some(session) = known_session(headers, namespace, shared) else {
+        return no_session(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared);
+    };
+    let last_seen = headers.get(LAST_EVENT_ID).and_then(|id| parse_event_id(id.to_str().ok()?));
+    let resumed = last_seen.and_then(|(number, event)| Some((session.stream(number)?, event)));
+    let body = match resumed {
+        Some((stream, event)) => {
+            stream.attach(event, bytes::Bytes::from_static(b":\n\n"), shared.closing.clone())
+        }
+        None => session.general.attach_fresh(shared.closing.clone()),
+    };
+    with_session(events(body), &session)
+}
+
+fn delete(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+    match known_session(headers, namespace, shared) {
+        Some(session) => {
+            shared.sessions.remove(&session.id);
+            bare(StatusCode::NO_CONTENT)
+        }
+        None => no_session(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
+    }
+}
+
+fn known_session(headers: &HeaderMap, namespace: Option<&str>, shared: &Shared) -> Option<Arc<HttpSession>> {
+    shared.sessions.get(headers.get(SESSION_ID)?.to_str().ok()?, namespace)
+}
+
+fn no_session(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> {
+    let error = Fault::InvalidRequest(why.to_owned()).to_error(shared.site.codes);
+    json(status, envelope::error(None, &error))
+}
+
+fn with_session(mut response: Response<Body>, session: &HttpSession) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(&session.id) {
+        response.headers_mut().insert(SESSION_ID, id);
+    }
+    response
+}
+
+/// Makes a response that is a stream, and stays one through every proxy.
+pub(super) fn events(body: EventBody) -> Response<Body> {
+    let mut response = Response::new(Body::events(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn is_initialize(incoming: &Incoming) -> bool {
+    matches!(incoming, Incoming::One(Message::Request { method, .. }) if method.as_str() == "initialize")
+}
+
+fn expects_answer(incoming: &Incoming) -> bool {
+    let expects = |message: &Message| matches!(message, Message::Request { .. });
+    match incoming {
+        Incoming::One(message) => expects(message),
+        Incoming::Batch(messages) => messages.iter().any(|message| message.as_ref().map_or(true, expects)),
+    }
+}
+
+/// What kinds of answer a client takes, and which it would rather have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Accepts {
+    JsonOnly,
+    JsonFirst,
+    EventsFirst,
+}
+
+impl Accepts {
+    fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
+        let place = |wanted: &str| accepted.split(',').position(|kind| kind.trim().starts_with(wanted));
+        match (place("application/json"), place("text/event-stream")) {
+            (_, None) => Self::JsonOnly,
+            (Some(json), Some(events)) if json < events => Self::JsonFirst,
+            (_, Some(_)) => Self::EventsFirst,
+        }
+    }
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
+    accepted.contains("text/event-stream") || accepted.contains("*/*") || accepted.contains("text/*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(accept: &'static str, expected: Accepts) {
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+        assert_eq!(Accepts::of(&headers), expected, "{accept}");
+    }
+
+    #[test]
+    fn the_kind_named_first_is_preferred() {
+        check("application/json, text/event-stream", Accepts::JsonFirst);
+        check("text/event-stream, application/json", Accepts::EventsFirst);
+        check("application/json;q=0.9,text/event-stream;q=0.8", Accepts::JsonFirst);
+        check("text/event-stream", Accepts::EventsFirst);
+        check("application/json", Accepts::JsonOnly);
+        check("*/*", Accepts::JsonOnly);
+        check("", Accepts::JsonOnly);
+    }
+}

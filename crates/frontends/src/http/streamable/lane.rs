@@ -1,0 +1,139 @@
+//! What belongs to one POST: a plain answer if that comes first, a stream if anything else does.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::http::sessions::HttpSession;
+use crate::http::stream::Stream;
+use crate::session::Outlet;
+
+pub(super) struct PostLane {
+    session: Arc<HttpSession>,
+    /// Whether the client can read a stream in answer.
+    may_stream: bool,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    answer: Option<Bytes>,
+    stream: Option<Arc<Stream>>,
+    /// The call was cancelled: no answer will come.
+    abandoned: bool,
+}
+
+/// What a POST is answered with.
+pub(super) enum First {
+    Answer(Bytes),
+    Stream(Arc<Stream>),
+    Nothing,
+}
+
+impl PostLane {
+    pub(super) fn new(session: Arc<HttpSession>, may_stream: bool) -> Arc<Self> {
+        Arc::new(Self { session, may_stream, state: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// Waits for what comes first. Past `patience` the answer becomes a stream, unless the client cannot read one.
+    pub(super) async fn first(&self, patience: Option<Duration>) -> First {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        loop {
+            let changed = self.changed.notified();
+            {
+                let mut state = self.lock();
+                if let Some(stream) = &state.stream {
+                    return First::Stream(Arc::clone(stream));
+                }
+                let eager = patience == Some(Duration::ZERO);
+                if let Some(answer) = state.answer.take() {
+                    if !eager {
+                        return First::Answer(answer);
+                    }
+                    let stream = self.stream(&mut state);
+                    stream.push(answer);
+                    stream.finish();
+                    return First::Stream(stream);
+                }
+                if state.abandoned {
+                    return First::Nothing;
+                }
+                if eager {
+                    return First::Stream(self.stream(&mut state));
+                }
+            }
+            match deadline {
+                None => changed.await,
+                Some(deadline) => {
+                    if timeout_at(deadline, changed).await.is_err() {
+                        let mut state = self.lock();
+                        if state.answer.is_none() && !state.abandoned {
+                            return First::Stream(self.stream(&mut state));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn stream(&self, state: &mut State) -> Arc<Stream> {
+        Arc::clone(state.stream.get_or_insert_with(|| self.session.open_stream()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outlet for PostLane {
+    fn answer(&self, message: Bytes) {
+        let mut state = self.lock();
+        match &state.stream {
+            Some(stream) => {
+                stream.push(message);
+                stream.finish();
+            }
+            None => state.answer = Some(message),
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn ask(&self, message: Bytes) {
+        if !self.may_stream {
+            return self.session.general.ask(message);
+        }
+        let stream = self.stream(&mut self.lock());
+        stream.push(message);
+        self.changed.notify_one();
+    }
+
+    fn tell(&self, message: Bytes) {
+        if !self.may_stream {
+            return self.session.general.tell(message);
+        }
+        let stream = self.stream(&mut self.lock());
+        stream.tell(message);
+        self.changed.notify_one();
+    }
+
+    fn rest(&self) {
+        if let Some(stream) = &self.lock().stream {
+            stream.let_go();
+        }
+    }
+
+    fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        if let Some(stream) = &state.stream {
+            stream.finish();
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+}

@@ -1,0 +1,36 @@
+//! Where messages for a client go.
+
+use bytes::Bytes;
+use manifold_engine::Outbox;
+
+/// A way to a client. None of these may block.
+pub trait Outlet: Send + Sync {
+    /// Takes the answer to what came in by this way.
+    fn answer(&self, message: Bytes);
+
+    /// Takes a message the client must see.
+    fn ask(&self, message: Bytes);
+
+    /// Takes a message that may be lost where the client is behind.
+    fn tell(&self, message: Bytes);
+
+    /// The answer is a while off; a client that can come back for it may be let go (SEP-1699).
+    fn rest(&self) {}
+
+    /// No answer will come: its call was cancelled.
+    fn abandon(&self) {}
+}
+
+impl Outlet for Outbox {
+    fn answer(&self, message: Bytes) {
+        self.push(message);
+    }
+
+    fn ask(&self, message: Bytes) {
+        self.push(message);
+    }
+
+    fn tell(&self, message: Bytes) {
+        self.push_droppable(message);
+    }
+}

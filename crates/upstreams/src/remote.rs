@@ -1,0 +1,135 @@
+//! A server at an address: Streamable HTTP, or the old SSE transport, spoken to one connection at a time each.
+
+mod client;
+mod events;
+mod old_sse;
+mod streamable;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_config::{RemoteKind, RemoteSpec, Server};
+use manifold_engine::{Host, Tasks};
+use manifold_protocol::Fault;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::info;
+
+use crate::logs::LogRing;
+use crate::supervisor::{Ending, Launcher, Life, Running};
+pub(crate) use client::Trust;
+use client::{HttpClient, Unreached};
+
+/// What it takes to reach a server.
+pub(crate) struct Remote {
+    pub(crate) server: Arc<Server>,
+    pub(crate) spec: RemoteSpec,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) logs: Arc<LogRing>,
+    pub(crate) tasks: Tasks,
+    pub(crate) trust: Trust,
+    pub(crate) limit_bytes: usize,
+}
+
+/// A server we have shaken hands with. Dropping it ends everything that speaks to it.
+pub(crate) struct Reached {
+    /// Says why the server counts as gone, once it does.
+    gone: watch::Receiver<Option<String>>,
+    session: Option<Arc<streamable::Session>>,
+    _tasks: tokio::task::JoinSet<()>,
+}
+
+impl Launcher for Remote {
+    type Life = Reached;
+
+    fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    fn logs(&self) -> &Arc<LogRing> {
+        &self.logs
+    }
+
+    /// A try costs one connection: a server that is back is found within a second.
+    fn longest_rest(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    async fn launch(&self) -> Result<Running<Reached>, Fault> {
+        self.logs.new_life();
+        match timeout(self.server.start_timeout, self.reach()).await {
+            Ok(reached) => reached,
+            Err(_) => {
+                let waited = self.server.start_timeout.as_millis();
+                Err(self.failed(format!("no answer to the handshake within {waited} ms")))
+            }
+        }
+    }
+}
+
+impl Remote {
+    async fn reach(&self) -> Result<Running<Reached>, Fault> {
+        let client = HttpClient::new(&self.spec, &self.trust, self.tasks.clone())
+            .map(Arc::new)
+            .map_err(|why| self.failed(why))?;
+        match self.spec.kind {
+            RemoteKind::Sse => old_sse::reach(self, client).await,
+            RemoteKind::StreamableHttp => match streamable::reach(self, client).await {
+                Ok(running) => Ok(running),
+                Err(refused) => Err(self.refused(refused)),
+            },
+            RemoteKind::Auto | RemoteKind::LiteMcp => {
+                match streamable::reach(self, Arc::clone(&client)).await {
+                    Ok(running) => Ok(running),
+                    // The sign of a server from before Streamable HTTP (transports, "Backwards Compatibility").
+                    Err(Unreached::Status { status: 400 | 404 | 405, .. }) => {
+                        info!(server = %self.server.key.id, "no Streamable HTTP there; trying the old SSE transport");
+                        old_sse::reach(self, client).await
+                    }
+                    Err(refused) => Err(self.refused(refused)),
+                }
+            }
+        }
+    }
+
+    /// Says why a server could not be reached (decision 16 for keys that were refused).
+    fn refused(&self, why: Unreached) -> Fault {
+        let server = self.server.key.id.clone();
+        match why {
+            Unreached::Status { status: 401 | 403, .. } => self.unauthorized(),
+            other => Fault::FailedToStart { server, reason: other.to_string() },
+        }
+    }
+
+    fn unauthorized(&self) -> Fault {
+        let variable = match self.spec.credential_variables.as_slice() {
+            [] => "credentials".to_owned(),
+            names => names.join(", "),
+        };
+        Fault::Authentication { server: self.server.key.id.clone(), variable }
+    }
+
+    fn failed(&self, reason: String) -> Fault {
+        Fault::FailedToStart { server: self.server.key.id.clone(), reason }
+    }
+}
+
+impl Life for Reached {
+    async fn ended(&mut self) -> Ending {
+        match self.gone.wait_for(Option::is_some).await {
+            Ok(why) => Ending::Exited { clean: false, how: why.clone().unwrap_or_default() },
+            Err(_) => Ending::Exited { clean: false, how: "its connection was closed".to_owned() },
+        }
+    }
+
+    /// Tells the server that the session is over, if it can still be told.
+    async fn stop(self) {
+        if let Some(session) = &self.session {
+            let _ = timeout(Duration::from_millis(500), session.end()).await;
+        }
+    }
+}

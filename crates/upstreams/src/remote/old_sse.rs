@@ -1,0 +1,211 @@
+//! The old HTTP+SSE transport (2024-11-05): one stream brings everything, every message of ours is a POST to the
+//! address the stream names first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method, Uri};
+use manifold_protocol::dialect::legacy;
+use manifold_protocol::framing::SseItem;
+use manifold_protocol::{Failure, Fault, Method as Rpc, notification};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::client::{HttpClient, Unreached, is_events};
+use super::events::{self, Events};
+use super::streamable::request_id;
+use super::{Reached, Remote};
+use crate::connection::Connection;
+use crate::supervisor::Running;
+
+/// Opens the stream, shakes hands over it and starts everything that speaks with the server.
+pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let opened = client.send(Method::GET, client.uri(), &headers, Bytes::new()).await;
+    let answer = opened.map_err(|why| remote.refused(why))?;
+    if !is_events(&answer.head) {
+        return Err(remote.failed("its address gives no stream of events".to_owned()));
+    }
+    let mut stream = Events::new(answer, remote.limit_bytes);
+    let endpoint = endpoint(&mut stream, client.uri()).await.map_err(|why| remote.failed(why))?;
+
+    let connection = Connection::new(
+        Arc::clone(&remote.server),
+        Arc::clone(&remote.host),
+        Arc::clone(&remote.logs),
+        remote.limit_bytes,
+    );
+    let (gone, is_gone) = watch::channel(None);
+    let poster = Arc::new(Poster {
+        client,
+        endpoint,
+        connection: Arc::clone(&connection),
+        retries: remote.spec.retries,
+        retry_delay: remote.spec.retry_delay,
+        unauthorized: remote.unauthorized(),
+        gone,
+    });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(read(stream, Arc::clone(&poster)));
+    tasks.spawn(poster.post_all());
+    tasks.spawn(Arc::clone(&connection).keep_deadlines());
+
+    let facts = remote.host.client_facts();
+    let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
+    let said = match connection.request(Rpc::Initialize, Some(params), remote.server.start_timeout).await {
+        Ok(result) => legacy::read_initialize_result(&result),
+        Err(Failure::Peer(error)) => {
+            return Err(remote.failed(format!("it refused the handshake: {}", error.as_str())));
+        }
+        Err(Failure::Fault(fault @ Fault::Authentication { .. })) => return Err(fault),
+        Err(Failure::Fault(fault)) => return Err(remote.failed(fault.message())),
+    };
+    let Some(said) = said else {
+        return Err(remote.failed("its answer to the handshake has no protocolVersion".to_owned()));
+    };
+    connection.notify(notification::INITIALIZED, None);
+    connection.repeat_standing(&said.capabilities);
+    let life = Reached { gone: is_gone, session: None, _tasks: tasks };
+    Ok(Running { connection, said, pid: None, life })
+}
+
+/// Waits for the address to post to; it must be on the same origin as the stream.
+async fn endpoint(stream: &mut Events, base: &Uri) -> Result<Uri, String> {
+    loop {
+        match stream.next().await {
+            Ok(Some(SseItem::Event(event))) if event.kind == "endpoint" => {
+                let text = String::from_utf8_lossy(&event.data).into_owned();
+                return resolve(base, text.trim()).ok_or_else(|| {
+                    format!("it wants messages posted to `{text}`, which is not its own origin")
+                });
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return Err("its stream ended before it named an address to post to".to_owned()),
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+}
+
+fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let scheme = base.scheme_str()?;
+    let authority = base.authority()?.as_str();
+    if reference.starts_with("http://") || reference.starts_with("https://") {
+        let uri: Uri = reference.parse().ok()?;
+        return (uri.scheme() == base.scheme() && uri.authority() == base.authority()).then_some(uri);
+    }
+    if reference.starts_with("//") {
+        return None;
+    }
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else {
+        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{reference}")
+    };
+    format!("{scheme}://{authority}{path}").parse().ok()
+}
+
+/// Posts what the connection says.
+struct Poster {
+    client: Arc<HttpClient>,
+    endpoint: Uri,
+    connection: Arc<Connection>,
+    retries: u32,
+    retry_delay: Duration,
+    unauthorized: Fault,
+    gone: watch::Sender<Option<String>>,
+}
+
+impl Poster {
+    async fn post_all(self: Arc<Self>) {
+        let mut posts = JoinSet::new();
+        let mut batch: Vec<Bytes> = Vec::new();
+        while self.connection.outbox.take(&mut batch).await {
+            for message in batch.drain(..) {
+                let poster = Arc::clone(&self);
+                posts.spawn(async move {
+                    let size = message.len();
+                    poster.post(message).await;
+                    poster.connection.outbox.written(size);
+                });
+            }
+            while posts.try_join_next().is_some() {}
+        }
+        while posts.join_next().await.is_some() {}
+    }
+
+    async fn post(&self, message: Bytes) {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut tries = 0;
+        loop {
+            match self.client.send(Method::POST, &self.endpoint, &headers, message.clone()).await {
+                Ok(answer) => return answer.discard().await,
+                Err(Unreached::Connect(_)) if tries < self.retries => {
+                    tries += 1;
+                    sleep(self.retry_delay).await;
+                }
+                Err(why) => return self.refuse(&message, &why),
+            }
+        }
+    }
+
+    fn refuse(&self, message: &Bytes, why: &Unreached) {
+        let server = self.connection.id().to_owned();
+        if let Some(call) = request_id(message) {
+            let (tool, reason) = (self.connection.tool_of(call), why.to_string());
+            self.connection.fail(
+                call,
+                match why {
+                    Unreached::Status { status: 401 | 403, .. } => self.unauthorized.clone(),
+                    Unreached::Status { .. } => Fault::Refused { server, tool, reason },
+                    Unreached::Connect(_) => Fault::NotRunning { server, reason },
+                    Unreached::Broken(_) => Fault::Died { server, tool, reason },
+                },
+            );
+        }
+        // The session hangs on the stream; an address that cannot be reached any more ends both.
+        if matches!(why, Unreached::Connect(_) | Unreached::Status { status: 404, .. }) {
+            self.gone.send_replace(Some(why.to_string()));
+        }
+    }
+}
+
+/// Reads the stream; the session ends with it.
+async fn read(mut stream: Events, poster: Arc<Poster>) {
+    let why = loop {
+        match stream.next().await {
+            Ok(Some(SseItem::Event(event))) => events::receive(&poster.connection, event),
+            Ok(Some(SseItem::TooLong)) => events::too_long(&poster.connection),
+            Ok(None) => break "it closed its stream".to_owned(),
+            Err(why) => break why.to_string(),
+        }
+    };
+    poster.gone.send_replace(Some(why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(reference: &str, expected: Option<&str>) {
+        let base = Uri::from_static("http://host:1/a/sse");
+        assert_eq!(resolve(&base, reference).map(|uri| uri.to_string()).as_deref(), expected, "{reference}");
+    }
+
+    // T12
+    #[test]
+    fn messages_are_posted_to_the_stream_s_own_origin_only() {
+        check("/messages?sessionId=1", Some("http://host:1/messages?sessionId=1"));
+        check("messages?x=1", Some("http://host:1/a/messages?x=1"));
+        check("http://host:1/m", Some("http://host:1/m"));
+        check("http://evil:1/m", None);
+        check("https://host:1/m", None);
+        check("//evil/m", None);
+    }
+}

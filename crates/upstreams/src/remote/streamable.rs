@@ -1,0 +1,420 @@
+//! Streamable HTTP, as a client of the revisions with sessions: every message is a POST, an answer is JSON or a stream
+//! of events, and a GET stream brings what belongs to no request.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method};
+use manifold_config::RemoteSpec;
+use manifold_protocol::dialect::legacy::{self, InitializeResult};
+use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
+use manifold_protocol::framing::{Line, SseItem};
+use manifold_protocol::{Fault, Id, notification};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tracing::{debug, info};
+
+use super::client::{Answer, HttpClient, Unreached, is_events};
+use super::events::{self, Events};
+use super::{Reached, Remote};
+use crate::connection::Connection;
+use crate::supervisor::Running;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// A server that wants us to wait longer than this is not waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The session with one server.
+pub(super) struct Session {
+    client: Arc<HttpClient>,
+    connection: Arc<Connection>,
+    spec: RemoteSpec,
+    unauthorized: Fault,
+    limit_bytes: usize,
+    /// Our `initialize`, to be said again if the server forgets us.
+    hello: Bytes,
+    state: Mutex<State>,
+    renewing: tokio::sync::Mutex<()>,
+    gone: watch::Sender<Option<String>>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// Counts sessions, so that one lost is renewed once however many calls find out.
+    epoch: u64,
+}
+
+/// Shakes hands and starts everything that speaks with the server.
+pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Unreached> {
+    let facts = remote.host.client_facts();
+    let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
+    let hello = envelope::request(&Id::number(0), "initialize", Some(&params));
+    let connection = Connection::new(
+        Arc::clone(&remote.server),
+        Arc::clone(&remote.host),
+        Arc::clone(&remote.logs),
+        remote.limit_bytes,
+    );
+    let (gone, is_gone) = watch::channel(None);
+    let session = Arc::new(Session {
+        client,
+        connection: Arc::clone(&connection),
+        spec: remote.spec.clone(),
+        unauthorized: remote.unauthorized(),
+        limit_bytes: remote.limit_bytes,
+        hello,
+        state: Mutex::default(),
+        renewing: tokio::sync::Mutex::new(()),
+        gone,
+    });
+    let said = session.greet().await?;
+    connection.repeat_standing(&said.capabilities);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Arc::clone(&session).deliver_all());
+    tasks.spawn(Arc::clone(&session).listen());
+    tasks.spawn(Arc::clone(&connection).keep_deadlines());
+    let life = Reached { gone: is_gone, session: Some(session), _tasks: tasks };
+    Ok(Running { connection, said, pid: None, life })
+}
+
+impl Session {
+    /// Says hello, anew if need be, and remembers the session the server gives us.
+    async fn greet(&self) -> Result<InitializeResult, Unreached> {
+        {
+            let mut state = self.lock();
+            *state = State { epoch: state.epoch + 1, ..State::default() };
+        }
+        let answer = self
+            .client
+            .send(Method::POST, self.client.uri(), &self.headers(BOTH), self.hello.clone())
+            .await?;
+        let id = answer.head.headers.get(SESSION_ID).cloned();
+        let said = self.read_greeting(answer).await?;
+        {
+            let mut state = self.lock();
+            state.id = id;
+            state.version = HeaderValue::from_str(&said.revision).ok();
+        }
+        let initialized = envelope::notification(notification::INITIALIZED, None);
+        let answer =
+            self.client.send(Method::POST, self.client.uri(), &self.headers(BOTH), initialized).await?;
+        answer.discard().await;
+        Ok(said)
+    }
+
+    async fn read_greeting(&self, answer: Answer) -> Result<InitializeResult, Unreached> {
+        let message = if is_events(&answer.head) {
+            let mut events = Events::new(answer, self.limit_bytes);
+            loop {
+                match events.next().await? {
+                    Some(SseItem::Event(event)) if !event.data.is_empty() => break event.data,
+                    Some(_) => {}
+                    None => {
+                        return Err(Unreached::Broken("its stream ended before the handshake did".to_owned()));
+                    }
+                }
+            }
+        } else {
+            answer.read(self.limit_bytes).await?
+        };
+        let odd = || Unreached::Broken("its answer to the handshake cannot be read".to_owned());
+        match envelope::parse(message).map_err(|_| odd())? {
+            Incoming::One(Message::Response { outcome: Outcome::Result(result), .. }) => {
+                legacy::read_initialize_result(&result).ok_or_else(odd)
+            }
+            Incoming::One(Message::Response { outcome: Outcome::Error(error), .. }) => {
+                Err(Unreached::Broken(format!("it refused the handshake: {}", error.as_str())))
+            }
+            _ => Err(odd()),
+        }
+    }
+
+    /// Posts every message of the connection, each on its own.
+    async fn deliver_all(self: Arc<Self>) {
+        let mut posts = JoinSet::new();
+        let mut batch: Vec<Bytes> = Vec::new();
+        while self.connection.outbox.take(&mut batch).await {
+            for message in batch.drain(..) {
+                let session = Arc::clone(&self);
+                posts.spawn(async move {
+                    let size = message.len();
+                    session.deliver(message).await;
+                    session.connection.outbox.written(size);
+                });
+            }
+            while posts.try_join_next().is_some() {}
+        }
+        while posts.join_next().await.is_some() {}
+    }
+
+    /// Posts one message. It is sent again only if it was never written or was refused for now.
+    async fn deliver(&self, message: Bytes) {
+        let call = request_id(&message);
+        let mut tries = 0;
+        let mut renewed = false;
+        loop {
+            if call.is_some_and(|call| !self.connection.awaits(call)) {
+                return;
+            }
+            let (epoch, has_session) = {
+                let state = self.lock();
+                (state.epoch, state.id.is_some())
+            };
+            let sent =
+                self.client.send(Method::POST, self.client.uri(), &self.headers(BOTH), message.clone()).await;
+            match sent {
+                Ok(answer) => return self.take(answer, call).await,
+                Err(Unreached::Connect(why)) if tries < self.spec.retries => {
+                    debug!(server = self.connection.id(), "no connection, trying again: {why}");
+                    tries += 1;
+                    sleep(self.spec.retry_delay).await;
+                }
+                Err(Unreached::Status { status: 404, .. }) if has_session && !renewed => {
+                    renewed = true;
+                    if let Err(why) = self.renew(epoch).await {
+                        return self.refuse(call, why);
+                    }
+                }
+                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
+                    if tries < self.spec.retries.max(1) && after <= LONGEST_WAIT =>
+                {
+                    tries += 1;
+                    sleep(after).await;
+                }
+                Err(why) => return self.refuse(call, why),
+            }
+        }
+    }
+
+    /// Takes the answer to a POST.
+    async fn take(&self, answer: Answer, call: Option<u64>) {
+        let Some(call) = call else { return answer.discard().await };
+        if is_events(&answer.head) {
+            return self.take_events(answer, call).await;
+        }
+        match answer.read(self.limit_bytes).await {
+            Ok(body) if body.is_empty() => {
+                self.refuse(
+                    Some(call),
+                    Unreached::Broken("it accepted the call but gave no answer".to_owned()),
+                );
+            }
+            Ok(body) => {
+                self.connection.receive(Line::Whole(body));
+                // An answer under another id is no answer to this call.
+                if self.connection.awaits(call) {
+                    self.refuse(Some(call), Unreached::Broken("its answer is to something else".to_owned()));
+                }
+            }
+            Err(why) => self.refuse(Some(call), why),
+        }
+    }
+
+    /// Reads the stream that answers a call, taking it up again where it breaks off.
+    async fn take_events(&self, answer: Answer, call: u64) {
+        let mut events = Events::new(answer, self.limit_bytes);
+        let mut last_id = None;
+        let mut delay = self.spec.reconnect_interval;
+        let mut tries = 0;
+        loop {
+            let broke = self.read_events(&mut events, &mut delay, Some(call)).await;
+            last_id = events.last_id().map(str::to_owned).or(last_id);
+            if !self.connection.awaits(call) {
+                if broke.is_ok() {
+                    events.give_back();
+                }
+                return;
+            }
+            let Some(id) = last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) else {
+                let why = broke
+                    .err()
+                    .map_or_else(|| "its stream ended without the answer".to_owned(), |w| w.to_string());
+                return self.refuse(Some(call), Unreached::Broken(why));
+            };
+            if broke.is_ok() {
+                self.connection.rest(call);
+            }
+            events = loop {
+                if tries >= self.spec.max_retries {
+                    let why = "its stream broke off and could not be taken up again".to_owned();
+                    return self.refuse(Some(call), Unreached::Broken(why));
+                }
+                tries += 1;
+                sleep(delay).await;
+                if !self.connection.awaits(call) {
+                    return;
+                }
+                let mut headers = self.headers(EVENTS);
+                headers.insert(LAST_EVENT_ID, id.clone());
+                match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
+                    Ok(answer) if is_events(&answer.head) => break Events::new(answer, self.limit_bytes),
+                    Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,
+                    Err(Unreached::Connect(_) | Unreached::Broken(_)) => {}
+                }
+            };
+        }
+    }
+
+    /// Reads a stream to its end, or until `call` is answered.
+    async fn read_events(
+        &self,
+        events: &mut Events,
+        delay: &mut Duration,
+        call: Option<u64>,
+    ) -> Result<(), Unreached> {
+        while let Some(item) = events.next().await? {
+            match item {
+                SseItem::TooLong => events::too_long(&self.connection),
+                SseItem::Event(event) => {
+                    if let Some(retry_ms) = event.retry_ms {
+                        *delay = Duration::from_millis(retry_ms.min(60_000));
+                    }
+                    events::receive(&self.connection, event);
+                }
+            }
+            if call.is_some_and(|call| !self.connection.awaits(call)) {
+                // The stream ends by itself now; its connection can serve again if it does so soon.
+                let end = async { while let Ok(Some(_)) = events.next().await {} };
+                return match tokio::time::timeout(Duration::from_millis(100), end).await {
+                    Ok(()) => Ok(()),
+                    Err(_) => Err(Unreached::Broken("it goes on after the answer".to_owned())),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the stream open that brings what belongs to no request, where the server has one.
+    async fn listen(self: Arc<Self>) {
+        let mut last_id: Option<HeaderValue> = None;
+        let mut delay = self.spec.reconnect_interval;
+        let mut failures = 0;
+        loop {
+            let mut headers = self.headers(EVENTS);
+            if let Some(id) = &last_id {
+                headers.insert(LAST_EVENT_ID, id.clone());
+            }
+            let epoch = self.lock().epoch;
+            match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
+                Ok(answer) if is_events(&answer.head) => {
+                    failures = 0;
+                    let mut events = Events::new(answer, self.limit_bytes);
+                    let _ = self.read_events(&mut events, &mut delay, None).await;
+                    last_id = events.last_id().and_then(|id| HeaderValue::from_str(id).ok()).or(last_id);
+                }
+                Err(Unreached::Status { status: 404, .. }) if self.lock().id.is_some() && failures == 0 => {
+                    failures += 1;
+                    last_id = None;
+                    if self.renew(epoch).await.is_err() {
+                        return;
+                    }
+                }
+                // It has no such stream; that is its right.
+                Ok(_) | Err(Unreached::Status { .. }) => return,
+                Err(Unreached::Connect(_) | Unreached::Broken(_)) => {
+                    failures += 1;
+                    if failures > self.spec.max_retries {
+                        return;
+                    }
+                }
+            }
+            sleep(delay * (failures + 1)).await;
+        }
+    }
+
+    /// Opens a new session in place of one the server has forgotten, once for all who found out.
+    async fn renew(&self, lost: u64) -> Result<(), Unreached> {
+        let _one_at_a_time = self.renewing.lock().await;
+        if self.lock().epoch != lost {
+            return Ok(());
+        }
+        info!(server = self.connection.id(), "the server lost the session; shaking hands again");
+        let said = self.greet().await?;
+        self.connection.repeat_standing(&said.capabilities);
+        self.connection.stale.mark_all();
+        Ok(())
+    }
+
+    /// Fails a call, and gives the server up where it cannot be reached at all.
+    fn refuse(&self, call: Option<u64>, why: Unreached) {
+        debug!(server = self.connection.id(), "{why}");
+        if let Unreached::Status { body, .. } = &why
+            && let Some(call) = call
+            && request_id_of_answer(body) == Some(call)
+        {
+            return self.connection.receive(Line::Whole(body.clone()));
+        }
+        let server = self.connection.id().to_owned();
+        if let Some(call) = call {
+            let tool = self.connection.tool_of(call);
+            let reason = why.to_string();
+            self.connection.fail(
+                call,
+                match &why {
+                    Unreached::Status { status: 401 | 403, .. } => self.unauthorized.clone(),
+                    Unreached::Status { .. } => Fault::Refused { server, tool, reason },
+                    Unreached::Connect(_) => Fault::NotRunning { server, reason },
+                    Unreached::Broken(_) => Fault::Died { server, tool, reason },
+                },
+            );
+        }
+        if let Unreached::Connect(_) = why {
+            self.gone.send_replace(Some(why.to_string()));
+        }
+    }
+
+    /// Tells the server that we are done with the session.
+    pub(super) async fn end(&self) {
+        if self.lock().id.is_none() {
+            return;
+        }
+        if let Ok(answer) =
+            self.client.send(Method::DELETE, self.client.uri(), &self.headers(JSON), Bytes::new()).await
+        {
+            answer.discard().await;
+        }
+    }
+
+    fn headers(&self, accept: HeaderValue) -> HeaderMap {
+        let state = self.lock().clone();
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept);
+        headers.insert(CONTENT_TYPE, JSON);
+        if let Some(id) = state.id {
+            headers.insert(SESSION_ID, id);
+        }
+        if let Some(version) = state.version {
+            headers.insert(VERSION, version);
+        }
+        headers
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the number of a message of ours that is a request.
+pub(super) fn request_id(message: &Bytes) -> Option<u64> {
+    match envelope::parse(message.clone()) {
+        Ok(Incoming::One(Message::Request { id, .. })) => id.as_u64(),
+        _ => None,
+    }
+}
+
+fn request_id_of_answer(body: &Bytes) -> Option<u64> {
+    match envelope::parse(body.clone()) {
+        Ok(Incoming::One(Message::Response { id, .. })) => id.as_u64(),
+        _ => None,
+    }
+}

@@ -15,5 +15,6 @@ mod s1_naming;
 mod s1_protocol;
 mod s3;
 mod shutdown;
+mod soak;
 mod status;
 mod surface;

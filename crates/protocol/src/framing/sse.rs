@@ -1,6 +1,6 @@
 //! Server-sent events as a client reads them (HTML Living Standard, 9.2.6), cut out of a stream as it comes.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 
 /// One event.
@@ -88,13 +88,13 @@ impl SseDecoder {
         if self.after_return && !self.buffer.is_empty() {
             self.after_return = false;
             if self.buffer.first() == Some(&b'\n') {
-                let _ = self.buffer.split_to(1);
+                self.skip(1);
             }
         }
         if !self.started && self.buffer.len() >= 3 {
             self.started = true;
             if self.buffer.starts_with(b"\xef\xbb\xbf") {
-                let _ = self.buffer.split_to(3);
+                self.skip(3);
             }
         }
         match memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) {
@@ -118,6 +118,11 @@ impl SseDecoder {
                 None
             }
         }
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.buffer.advance(count);
+        self.scanned = self.scanned.saturating_sub(count);
     }
 
     fn field(&mut self, line: &[u8]) {

@@ -41,6 +41,12 @@ fn events_are_cut_at_blank_lines() {
 }
 
 #[test]
+fn a_mark_that_comes_in_pieces_is_no_text() {
+    assert_eq!(decode(&[b"\xef\xbb", b"\xbf", b"data: x\n", b"\n"]), ["|x||"]);
+    assert_eq!(decode(&[b"data: x\r", b"\n\r", b"\n"]), ["|x||"]);
+}
+
+#[test]
 fn ids_stay_and_delays_are_told() {
     check("id: 7-0\nretry: 1000\ndata: \n\ndata: x\n\nid\ndata: y\n\n", &["||7-0|1000", "|x|7-0|", "|y||"]);
     check("id: 3\n\ndata: x\n\n", &["|x|3|"]);

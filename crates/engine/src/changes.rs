@@ -40,12 +40,42 @@ pub(crate) struct Entry {
     seen: [AtomicU64; 4],
     /// Subscribed URIs, as the client spells them.
     subscriptions: Mutex<HashSet<String>>,
+    /// The log level it asked for, if it did.
+    level: Mutex<Option<Level>>,
+}
+
+/// How grave a log message is; the place in the list is the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Level(usize);
+
+impl Level {
+    pub(crate) const NAMES: [&str; 8] =
+        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|known| *known == name).map(Self)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES[self.0]
+    }
+
+    /// Returns the level of a log message; one that has none is for everybody.
+    pub(crate) fn of_message(params: Option<&Raw>) -> Option<Self> {
+        Self::parse(&params?.get("level")?.to_text()?)
+    }
 }
 
 impl Clients {
     pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
         let id = ClientId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let entry = Entry { id, client, seen: Default::default(), subscriptions: Mutex::default() };
+        let entry = Entry {
+            id,
+            client,
+            seen: Default::default(),
+            subscriptions: Mutex::default(),
+            level: Mutex::default(),
+        };
         self.lock().push(Arc::new(entry));
         id
     }
@@ -73,6 +103,14 @@ impl Clients {
 
     pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Entry>> {
         self.lock().iter().find(|entry| entry.id == id).cloned()
+    }
+
+    /// Notes what a client wants to hear. Returns the lowest level that any client asked for.
+    pub(crate) fn set_level(&self, id: Option<ClientId>, level: Level) -> Level {
+        if let Some(entry) = id.and_then(|id| self.get(id)) {
+            *lock(&entry.level) = Some(level);
+        }
+        self.all().iter().filter_map(|entry| *lock(&entry.level)).chain([level]).min().unwrap_or(level)
     }
 
     /// Notes that a client was served the present content of a list.
@@ -128,6 +166,11 @@ impl Entry {
 
     pub(crate) fn subscribes(&self, uri: &str) -> bool {
         lock(&self.subscriptions).contains(uri)
+    }
+
+    /// Returns whether a log message of this level is for the client.
+    pub(crate) fn wants(&self, level: Level) -> bool {
+        lock(&self.level).is_none_or(|asked| level >= asked)
     }
 
     fn saw(&self, kind: Kind, version: u64) {

@@ -1,5 +1,6 @@
 //! One namespace as one server: the place where each method finds its way.
 
+mod logging;
 mod resources;
 mod subscriptions;
 mod view;
@@ -13,7 +14,7 @@ use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, RawObj
 use tracing::{debug, info};
 
 use crate::catalog::{Catalog, Member, ResourceOwner, View};
-use crate::changes::{Client, ClientId, Clients};
+use crate::changes::{Client, ClientId, Clients, Level};
 use crate::control::{self, Control, Reloader, ServerRow};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
@@ -303,26 +304,6 @@ impl Gateway {
         }
     }
 
-    /// Sets the level on every server, now or when it starts.
-    fn set_level(&self, call: &Call, exchange: Exchange) {
-        const LEVELS: [&str; 8] =
-            ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-        let level = call.text_param("level").unwrap_or_default();
-        if !LEVELS.contains(&level.as_str()) {
-            return exchange
-                .fail(Fault::InvalidParams(format!("`level` must be one of {}", LEVELS.join(", "))));
-        }
-        for member in &self.catalog.load().view.members {
-            standing(member).log_level.clone_from(&call.params);
-            let logs = member.upstream.listing().is_none_or(|listing| listing.declares("logging"));
-            if logs && member.upstream.status().phase == Phase::Ready {
-                let (quiet, _flight) = Exchange::open(Unheard);
-                member.upstream.send(call.clone(), quiet);
-            }
-        }
-        exchange.finish(Ok(Raw::from_static("{}")));
-    }
-
     /// Runs `answer` once every server that may be asked has been, or patience is over.
     fn with_listings(
         self: &Arc<Self>,
@@ -408,8 +389,12 @@ impl Gateway {
     /// Passes a server's notification on to the clients it concerns.
     pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
         if method != notification::RESOURCE_UPDATED {
+            let level =
+                (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
             for entry in self.clients.all() {
-                entry.client.notify(method, params.clone());
+                if level.is_none_or(|level| entry.wants(level)) {
+                    entry.client.notify(method, params.clone());
+                }
             }
             return;
         }

@@ -314,6 +314,26 @@ async fn a_log_level_goes_to_every_server_that_logs_and_stands_for_all() {
 }
 
 #[tokio::test]
+async fn each_client_hears_the_level_it_asked_for() {
+    let world = World::new(&servers(&["logs"], ""));
+    world.fake("logs").publish(r#"{"tools":[],"capabilities":{"logging":{}}}"#);
+    let (curious, calm) = (Arc::new(Listener::default()), Arc::new(Listener::default()));
+    let first = world.gateway.attach(Arc::clone(&curious) as _);
+    let second = world.gateway.attach(Arc::clone(&calm) as _);
+    world.call_as(first, "logging/setLevel", r#"{"level":"debug"}"#).await;
+    world.call_as(second, "logging/setLevel", r#"{"level":"error"}"#).await;
+    let told = [r#"logging/setLevel {"level":"debug"}"#; 2];
+    assert_eq!(world.fake("logs").calls(), told, "the server says as much as the most curious one wants");
+    let fake = world.fake("logs");
+    let (key, host) = fake.host();
+    for level in ["debug", "error", "odd"] {
+        host.notice(key, "notifications/message", Some(raw(&format!(r#"{{"level":"{level}","data":1}}"#))));
+    }
+    let heard = |listener: &Listener| listener.take().len();
+    assert_eq!((heard(&curious), heard(&calm)), (3, 2));
+}
+
+#[tokio::test]
 async fn notices_of_servers_reach_every_client() {
     let world = world("");
     let listeners = [Arc::new(Listener::default()), Arc::new(Listener::default())];

@@ -15,6 +15,9 @@ pub trait Sink: Send + Sync {
     /// Takes the parameters of a progress notification, the asker's own token in place.
     fn progress(&self, _params: Raw) {}
 
+    /// Takes a notification that belongs to this call.
+    fn notice(&self, _method: &str, _params: Option<Raw>) {}
+
     /// The server has let go of its connection and will answer on a later one; the asker's may rest as well.
     fn rest(&self) {}
 
@@ -134,6 +137,10 @@ impl<S: Sink + ?Sized> Flight<S> {
         self.sink.progress(params);
     }
 
+    pub fn notice(&self, method: &str, params: Option<Raw>) {
+        self.sink.notice(method, params);
+    }
+
     /// Tells the asker that its connection may rest until the answer comes.
     pub fn rest(&self) {
         self.sink.rest();
@@ -209,6 +216,10 @@ impl Sink for Then {
 
     fn progress(&self, params: Raw) {
         self.outer.sink.progress(params);
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        self.outer.sink.notice(method, params);
     }
 
     fn rest(&self) {

@@ -205,14 +205,14 @@ impl Gateway {
                 if let Err(fault) = route.arguments.check(&name, arguments.as_ref()) {
                     return exchange.fail(fault);
                 }
-                debug!(tool = %name, server = %route.target.server, "call");
+                debug!(tool = ?name, server = %route.target.server, "call");
                 call.set_param("name", route.original.clone());
                 exchange.aim(Arc::clone(&route.target));
                 catalog.member(route.member).upstream.send(call, exchange);
             }
             Found::Unlisted { member, original } => {
                 let member = catalog.member(member);
-                debug!(tool = %name, server = %member.key.id, "call to a server not listed yet");
+                debug!(tool = ?name, server = %member.key.id, "call to a server not listed yet");
                 call.set_param("name", Raw::string(&original));
                 exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
                 member.upstream.send(call, exchange);

@@ -56,6 +56,12 @@ impl Fake {
         std::mem::take(&mut *lock(&self.held))
     }
 
+    /// Returns what a server would be told of the client now.
+    pub(crate) fn told_facts(&self) -> Option<String> {
+        let facts = lock(&self.host).as_ref()?.client_facts();
+        Some(format!("{} {} {:?}", facts.capabilities, facts.info, facts.revision))
+    }
+
     pub(crate) fn held_count(&self) -> usize {
         lock(&self.held).len()
     }

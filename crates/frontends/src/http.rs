@@ -36,6 +36,9 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// How long we rest when the system has no descriptor left for a connection (F34).
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
+/// How long those who waited in vain have to read that.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// What HTTP serves.
 pub struct Site {
     /// Every enabled namespace by id.
@@ -61,6 +64,16 @@ struct Shared {
     closing: watch::Receiver<bool>,
 }
 
+impl Shared {
+    /// Resolves when open streams must end.
+    fn closed(&self) -> impl Future<Output = ()> + Send + Sync + 'static {
+        let mut closing = self.closing.clone();
+        async move {
+            let _ = closing.wait_for(|closing| *closing).await;
+        }
+    }
+}
+
 /// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams.
 pub async fn serve(
     listener: TcpListener,
@@ -80,7 +93,11 @@ pub async fn serve(
     tokio::pin!(stop);
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        let place = tokio::select! {
+            () = &mut stop => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let Ok(place) = place else { break };
         let (stream, peer) = tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
@@ -103,11 +120,16 @@ pub async fn serve(
     drop(listener);
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
-    let all = async { while connections.join_next().await.is_some() {} };
-    if timeout(drain, all).await.is_err() {
-        warn!("calls were still in flight at the end of the drain time; their connections are closed");
+    if timeout(drain, all_ended(&mut connections)).await.is_err() {
+        warn!("calls were still in flight at the end of the drain time; they are taken back");
     }
+    // Whoever still waits is told so, and given a moment to hear it.
     shared.sessions.close_all();
+    let _ = timeout(LAST_WORDS, all_ended(&mut connections)).await;
+}
+
+async fn all_ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 async fn rest_if_exhausted(error: &io::Error) {

@@ -182,7 +182,7 @@ impl Session {
             (std::mem::take(&mut state.flights), std::mem::take(&mut state.questions))
         };
         for (id, in_flight) in flights {
-            in_flight.flight.cancel(Some(Raw::from_static(r#""the gateway is ending""#)));
+            in_flight.flight.cancel(Some(Raw::from_static(r#""the session is over""#)));
             let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
             in_flight.lane.answer(answer);
         }
@@ -286,7 +286,11 @@ impl Session {
             .into_iter()
             .filter(|capability| echoes && capabilities.get(capability).is_some())
             .collect();
-        let introduction = gateway.introduce(ClientFacts { capabilities, info, revision });
+        let introduction = match self.doorway.front {
+            Front::Stdio => gateway.introduce(ClientFacts { capabilities, info, revision }),
+            // Servers shared by many are told nothing of any one client (decision 29).
+            Front::Http => gateway.introduction(),
+        };
         let reply = InitializeReply {
             revision,
             name: &introduction.name,
@@ -303,6 +307,13 @@ impl Session {
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();
+            if state.flights.contains_key(&id) {
+                drop(state);
+                // Two at once; the sink must stay silent, its id belongs to the first.
+                flight.cancel(None);
+                let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
+                return lane.answer(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)));
+            }
             state.flights.insert(id, InFlight { flight, lane: lane.clone() });
         }
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
@@ -328,11 +339,10 @@ impl Session {
 
     fn cancelled(&self, params: Option<&Raw>) {
         let id = params.and_then(|params| Id::from_raw(&params.get("requestId")?));
-        let Some(in_flight) = id.and_then(|id| self.finish(&id)) else { return };
+        let Some(in_flight) = id.and_then(|id| self.forget(&id)) else { return };
         in_flight.flight.cancel(params.and_then(|params| params.get("reason")));
         in_flight.lane.skip();
-        // It may have been the last one that `shutdown` waited for.
-        self.confirm_shutdown(&mut self.lock());
+        self.one_done();
     }
 
     fn shut_down(&self, id: Id, lane: &Lane) {
@@ -352,13 +362,17 @@ impl Session {
     }
 
     /// Takes a call out of flight, if it was.
-    fn finish(&self, id: &Id) -> Option<InFlight> {
+    fn forget(&self, id: &Id) -> Option<InFlight> {
+        self.lock().flights.remove(id)
+    }
+
+    /// Notes that a call is over and its answer said.
+    fn one_done(&self) {
         let mut state = self.lock();
-        let in_flight = state.flights.remove(id)?;
         if state.flights.is_empty() {
             self.idle.notify_waiters();
         }
-        Some(in_flight)
+        self.confirm_shutdown(&mut state);
     }
 
     fn encode(&self, id: &Id, reply: Reply) -> Bytes {
@@ -366,7 +380,7 @@ impl Session {
             Ok(result) => envelope::result(id, &result),
             Err(Failure::Peer(error)) => envelope::error(Some(id), &error),
             Err(Failure::Fault(fault)) => {
-                debug!(fault = %fault.message(), "answered with an error");
+                debug!(fault = fault.message(), "answered with an error");
                 envelope::error(Some(id), &fault.to_error(self.doorway.codes))
             }
         }
@@ -434,6 +448,15 @@ impl Session {
             params.set("reason", reason);
         }
         self.outlet.ask(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session that was never closed must not stay known as a client; one that was is not known any more.
+        if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
+            gateway.detach(*client);
+        }
     }
 }
 

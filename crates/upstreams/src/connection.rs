@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_config::Server;
-use manifold_engine::{Cancel, Exchange, Host, Outbox, Sink};
+use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
 use manifold_protocol::{Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification};
@@ -154,10 +154,13 @@ impl Connection {
 
     /// Tells the asker of a call that the server has let go of its connection for now.
     pub(crate) fn rest(&self, call: u64) {
-        let asker = self.lock().get(call).map(|pending| pending.exchange.asker());
-        if let Some(asker) = asker {
+        if let Some(asker) = self.asker_of(call) {
             asker.rest();
         }
+    }
+
+    fn asker_of(&self, call: u64) -> Option<Arc<Flight<dyn Sink>>> {
+        self.lock().get(call).map(|pending| pending.exchange.asker())
     }
 
     /// Fails one call that could not be brought to the server.
@@ -173,8 +176,13 @@ impl Connection {
 
     /// Takes a line the server wrote.
     pub(crate) fn receive(&self, line: Line) {
+        self.receive_within(line, None);
+    }
+
+    /// Takes a line the server wrote where only what belongs to `call` is written.
+    pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
         match line {
-            Line::Whole(bytes) => self.receive_message(bytes),
+            Line::Whole(bytes) => self.receive_message(bytes, call),
             Line::TooLong { head, tail, bytes } => {
                 self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
                 let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
@@ -186,10 +194,12 @@ impl Connection {
         }
     }
 
-    fn receive_message(&self, bytes: Bytes) {
+    fn receive_message(&self, bytes: Bytes, call: Option<u64>) {
         match envelope::parse(bytes.clone()) {
-            Ok(Incoming::One(message)) => self.accept(message),
-            Ok(Incoming::Batch(messages)) => messages.into_iter().flatten().for_each(|one| self.accept(one)),
+            Ok(Incoming::One(message)) => self.accept(message, call),
+            Ok(Incoming::Batch(messages)) => {
+                messages.into_iter().flatten().for_each(|one| self.accept(one, call))
+            }
             Err(refusal) => {
                 self.fail_malformed(&bytes, refusal);
                 self.logs.push_noise(&bytes);
@@ -211,11 +221,13 @@ impl Connection {
         pending.exchange.fail(Fault::Malformed { server: self.id().to_owned(), reason });
     }
 
-    fn accept(&self, message: Message) {
+    fn accept(&self, message: Message, call: Option<u64>) {
         match message {
             Message::Response { id, outcome } => self.answer(&id, outcome),
-            Message::Request { id, method, params } => self.question(id, Call::new(method.into(), params)),
-            Message::Notification { method, params } => self.notification(method.as_str(), params),
+            Message::Request { id, method, params } => {
+                self.question(id, Call::new(method.into(), params), call)
+            }
+            Message::Notification { method, params } => self.notification(method.as_str(), params, call),
         }
     }
 
@@ -232,7 +244,7 @@ impl Connection {
         });
     }
 
-    fn notification(&self, method: &str, params: Option<Raw>) {
+    fn notification(&self, method: &str, params: Option<Raw>, call: Option<u64>) {
         match method {
             notification::PROGRESS => self.progress(params),
             notification::CANCELLED => {
@@ -243,7 +255,10 @@ impl Connection {
             notification::TOOLS_CHANGED => self.stale.mark(&[Kind::Tools]),
             notification::PROMPTS_CHANGED => self.stale.mark(&[Kind::Prompts]),
             notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
-            _ => self.host.notice(&self.server.key, method, params),
+            _ => match call.and_then(|call| self.asker_of(call)) {
+                Some(asker) => asker.notice(method, params),
+                None => self.host.notice(&self.server.key, method, params),
+            },
         }
     }
 

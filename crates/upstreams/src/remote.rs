@@ -1,4 +1,4 @@
-//! A server at an address: Streamable HTTP, or the old SSE transport, spoken to one connection at a time each.
+//! A server at an address: Streamable HTTP, or the old SSE transport.
 
 mod client;
 mod events;
@@ -8,17 +8,26 @@ mod streamable;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use manifold_config::{RemoteKind, RemoteSpec, Server};
 use manifold_engine::{Host, Tasks};
 use manifold_protocol::Fault;
+use manifold_protocol::envelope::{self, Incoming, Message};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::info;
 
+use crate::connection::Connection;
 use crate::logs::LogRing;
 use crate::supervisor::{Ending, Launcher, Life, Running};
 pub(crate) use client::Trust;
 use client::{HttpClient, Unreached};
+
+/// A server that wants us to wait longer than this is not waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// How long a server may take over a message that nobody waits for.
+const NOTICE_PATIENCE: Duration = Duration::from_secs(90);
 
 /// What it takes to reach a server.
 pub(crate) struct Remote {
@@ -36,7 +45,7 @@ pub(crate) struct Reached {
     /// Says why the server counts as gone, once it does.
     gone: watch::Receiver<Option<String>>,
     session: Option<Arc<streamable::Session>>,
-    _tasks: tokio::task::JoinSet<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl Launcher for Remote {
@@ -54,9 +63,9 @@ impl Launcher for Remote {
         &self.logs
     }
 
-    /// A try costs one connection: a server that is back is found within a second.
+    /// A try costs one connection: a server that is back is found well within a second (F14).
     fn longest_rest(&self) -> Duration {
-        Duration::from_secs(1)
+        Duration::from_millis(500)
     }
 
     async fn launch(&self) -> Result<Running<Reached>, Fault> {
@@ -115,6 +124,47 @@ impl Remote {
 
     fn failed(&self, reason: String) -> Fault {
         Fault::FailedToStart { server: self.server.key.id.clone(), reason }
+    }
+}
+
+/// Posts every message of a connection, each on its own.
+async fn post_all<F, W>(connection: Arc<Connection>, post: F)
+where
+    F: Fn(Bytes, Option<u64>) -> W,
+    W: Future<Output = ()> + Send + 'static,
+{
+    let mut posts = JoinSet::new();
+    let mut batch: Vec<Bytes> = Vec::new();
+    while connection.outbox.take(&mut batch).await {
+        for message in batch.drain(..) {
+            // Each goes its own way: none of them waits for another to be read.
+            connection.outbox.written(message.len());
+            let call = request_id(&message);
+            let (connection, work) = (Arc::clone(&connection), post(message, call));
+            posts.spawn(async move { while_wanted(&connection, call, work).await });
+        }
+        while posts.try_join_next().is_some() {}
+    }
+    while posts.join_next().await.is_some() {}
+}
+
+/// Returns the number of a message of ours that is a request.
+fn request_id(message: &Bytes) -> Option<u64> {
+    match envelope::parse(message.clone()) {
+        Ok(Incoming::One(Message::Request { id, .. })) => id.as_u64(),
+        _ => None,
+    }
+}
+
+/// Works on a message for as long as somebody waits for its answer: a peer that took it and says nothing would hold
+/// the connection for ever.
+async fn while_wanted(connection: &Connection, call: Option<u64>, work: impl Future<Output = ()>) {
+    let patience = if call.is_some() { Duration::from_secs(1) } else { NOTICE_PATIENCE };
+    tokio::pin!(work);
+    while timeout(patience, &mut work).await.is_err() {
+        if !call.is_some_and(|call| connection.awaits(call)) {
+            return;
+        }
     }
 }
 

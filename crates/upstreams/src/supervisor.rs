@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use manifold_config::{Server, ServerStart, Transport};
+use manifold_config::{RemoteKind, Server, ServerStart, Transport};
 use manifold_engine::{BoxFuture, Exchange, Host, Listing, Order, Phase, Status, Tasks, Upstream};
 use manifold_protocol::dialect::legacy::InitializeResult;
 use manifold_protocol::{Call, Fault, Raw};
@@ -550,6 +550,8 @@ fn back_off(failures: &mut u32, longest: Duration) -> Duration {
 fn restart_delay(server: &Server) -> Option<Duration> {
     match &server.transport {
         Transport::Process(spec) => spec.restart.then(|| spec.restart_delay.unwrap_or_default()),
+        // Its stream is its session; taking it up again is a new start.
+        Transport::Remote(spec) if spec.kind == RemoteKind::Sse => Some(spec.reconnect_interval),
         Transport::Builtin(_) | Transport::Remote(_) => Some(Duration::ZERO),
     }
 }

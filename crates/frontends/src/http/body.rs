@@ -3,16 +3,20 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::connection::{Busy, REQUEST_PATIENCE};
 use super::stream::EventBody;
+
+/// The slowest a long body may come.
+const SLOWEST_BYTES_PER_MS: u64 = 16;
 
 /// The body of a response.
 pub(super) struct Body {
@@ -89,8 +93,12 @@ pub(super) async fn read(headers: &HeaderMap, body: Incoming, limit_bytes: usize
     }
     let mut body = body;
     let mut read = Read::default();
+    let began = Instant::now();
     loop {
-        let frame = match timeout(REQUEST_PATIENCE, body.frame()).await {
+        // Each byte buys a little more time, so that a body that only trickles is not waited for (T30).
+        let bought = Duration::from_millis(read.len() as u64 / SLOWEST_BYTES_PER_MS);
+        let deadline = began + REQUEST_PATIENCE + bought;
+        let frame = match timeout_at(deadline, body.frame()).await {
             Err(_) => return Err(Unread::Stalled),
             Ok(Some(Err(_))) => return Err(Unread::Broken),
             Ok(Some(Ok(frame))) => frame,

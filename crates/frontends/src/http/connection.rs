@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ use super::Shared;
 use super::body::Body;
 use super::route;
 
-/// A request must have come whole, head and body, within this time of its first byte, and the first request within
-/// this time of connecting (T30).
+/// A head must have come whole within this time of its first byte, the first one within this time of connecting, and a
+/// body must keep coming (T30).
 pub(super) const REQUEST_PATIENCE: Duration = Duration::from_secs(25);
 /// How long a connection may rest between requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -63,12 +63,7 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(None)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .pipeline_flush(true);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -108,6 +103,8 @@ struct Watch {
     head_began: AtomicU64,
     /// When the last answer was done.
     rested_since: AtomicU64,
+    /// Whether the peer speaks HTTP/2, where bytes between requests are no head.
+    is_h2: AtomicBool,
     /// When a write first found the peer's buffers full, and none has gone through since.
     blocked_since: AtomicU64,
 }
@@ -121,6 +118,7 @@ impl Watch {
             busy: AtomicUsize::new(0),
             head_began: AtomicU64::new(0),
             rested_since: AtomicU64::new(NEVER),
+            is_h2: AtomicBool::new(false),
             blocked_since: AtomicU64::new(NEVER),
         }
     }
@@ -167,7 +165,14 @@ impl Watch {
         }
     }
 
-    fn read_some(&self) {
+    fn read_some(&self, bytes: &[u8]) {
+        let served = self.rested_since.load(Ordering::Relaxed) != NEVER;
+        if !served && bytes.starts_with(b"PRI * HTTP/2") {
+            self.is_h2.store(true, Ordering::Relaxed);
+        }
+        if served && self.is_h2.load(Ordering::Relaxed) {
+            return;
+        }
         // The first byte after a rest begins a head.
         if self.busy.load(Ordering::Relaxed) == 0 && self.head_began.load(Ordering::Relaxed) == NEVER {
             self.head_began.store(self.now(), Ordering::Relaxed);
@@ -217,7 +222,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.watch.read_some();
+            self.watch.read_some(&buffer.filled()[before..]);
         }
         polled
     }

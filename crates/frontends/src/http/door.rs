@@ -31,6 +31,7 @@ pub(super) enum Refused {
     Token,
     ContentType,
     Smuggled,
+    Unbounded,
 }
 
 impl Refused {
@@ -39,7 +40,7 @@ impl Refused {
             Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Smuggled => StatusCode::BAD_REQUEST,
+            Self::Smuggled | Self::Unbounded => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -50,7 +51,8 @@ impl Refused {
             Self::CrossSite => "cross-site requests are not allowed",
             Self::Token => "a valid token is needed: Authorization: Bearer <token>",
             Self::ContentType => "Content-Type must be application/json",
-            Self::Smuggled => "Content-Length and Transfer-Encoding exclude each other",
+            Self::Smuggled => "one Host, one Origin, and either Content-Length or Transfer-Encoding",
+            Self::Unbounded => "a body over HTTP/1.0 needs a Content-Length",
         }
     }
 }
@@ -60,6 +62,13 @@ impl Door {
     pub(super) fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Refused> {
         if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
             return Some(Refused::Smuggled);
+        }
+        // A second one would be judged by nobody.
+        if headers.get_all(HOST).iter().count() > 1 || headers.get_all(ORIGIN).iter().count() > 1 {
+            return Some(Refused::Smuggled);
+        }
+        if uri.authority().is_some_and(|authority| !self.knows_host(authority.as_str())) {
+            return Some(Refused::Host);
         }
         let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
         if !self.knows_host(host.unwrap_or("")) {
@@ -84,7 +93,7 @@ impl Door {
     }
 
     fn knows_host(&self, authority: &str) -> bool {
-        let host = without_port(authority);
+        let host = host_of(authority).unwrap_or("");
         let named =
             |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority);
         if self.allowed_hosts.iter().any(named) {
@@ -98,7 +107,10 @@ impl Door {
     }
 
     fn knows_origin(&self, origin: &str) -> bool {
-        if origin.split_once("://").is_some_and(|(_, authority)| is_loopback(without_port(authority))) {
+        let local = |(scheme, authority): (&str, &str)| {
+            matches!(scheme, "http" | "https") && host_of(authority).is_some_and(is_loopback)
+        };
+        if origin.split_once("://").is_some_and(local) {
             return true;
         }
         let Some(cors) = &self.cors else { return false };
@@ -168,11 +180,14 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("application/json")
 }
 
-fn without_port(authority: &str) -> &str {
-    match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => authority.split(':').next().unwrap_or(""),
-    }
+/// Returns the host of an authority; `None` where anything but a port follows it.
+fn host_of(authority: &str) -> Option<&str> {
+    let (host, rest) = match authority.strip_prefix('[') {
+        Some(inner) => inner.split_once(']')?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    let port = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
+    port.bytes().all(|byte| byte.is_ascii_digit()).then_some(host)
 }
 
 pub(super) fn is_loopback(host: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Seed S2's simple JSON API: one POST, one answer, no session.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -10,6 +11,7 @@ use manifold_protocol::dialect::legacy::InitializeReply;
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
 use tokio::sync::oneshot;
+use tracing::{debug, error};
 
 use super::body::{self, Body, bare, json};
 use super::{Shared, Site, route};
@@ -59,6 +61,7 @@ async fn answer_batch(
 
 async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option<Bytes> {
     let Message::Request { id, method, params } = message else { return None };
+    debug!(method = method.as_str(), "request");
     let call = Call::new(method.into(), params);
     let reply = match call.method {
         Method::Initialize => Ok(initialize(gateway, &call)),
@@ -67,7 +70,10 @@ async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option
             let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
             // A client that hangs up has no other way to say that it no longer wants to know.
             let guard = CancelOnDrop(Some(flight));
-            gateway.dispatch(call, exchange);
+            // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
+            if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
+                error!("a call panicked; it was answered with an internal error");
+            }
             let reply =
                 reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
             guard.disarm();

@@ -8,7 +8,7 @@ use hyper::{Request, Response, StatusCode};
 use manifold_protocol::envelope;
 
 use super::body::{self, Body, bare, json};
-use super::sessions::HttpSession;
+use super::sessions::{Entrance, HttpSession};
 use super::{Shared, route, streamable};
 use crate::session::{Outlet, refusal_fault};
 
@@ -20,12 +20,18 @@ pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Bo
         Some(id) => site.namespaces.get(id),
     };
     let Some(gateway) = gateway else { return route::problem(StatusCode::NOT_FOUND, "no such namespace") };
-    let session = HttpSession::new(site, gateway, namespace).filter(|session| shared.sessions.add(session));
+    let session =
+        HttpSession::new(site, gateway, Entrance::OldSse).filter(|session| shared.sessions.add(session));
     let Some(session) = session else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
     };
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
-    let body = session.general.attach(0, endpoint, shared.closing.clone());
+    let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
+    let body = session.general.attach(0, endpoint, async move {
+        closed.await;
+        // Its answers come on this stream as well.
+        answered.settled().await;
+    });
     let (shared, id) = (Arc::downgrade(shared), session.id.clone());
     streamable::events(body.on_end(move || {
         if let Some(shared) = shared.upgrade() {
@@ -41,7 +47,7 @@ pub(super) async fn post(request: Request<IncomingBody>, shared: &Arc<Shared>) -
     let id = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("sessionId=").or_else(|| pair.strip_prefix("session_id=")));
-    let Some(session) = id.and_then(|id| shared.sessions.get_anywhere(id)) else {
+    let Some(session) = id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse)) else {
         return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
     let body = match body::read(&head.headers, body, shared.site.limit_bytes).await {

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use manifold_protocol::{Fault, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
+use super::door::Refused;
 use super::{Shared, json_api, legacy_sse, status, streamable};
 
 const ENDPOINTS: [&str; 8] = [
@@ -29,7 +30,12 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> 
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let origin = request.headers().get(ORIGIN).cloned();
     let door = &shared.site.door;
-    let mut response = match door.refuses(&method, request.uri(), request.headers()) {
+    // Its body would be taken for the next request (T31).
+    let unbounded = request.version() == Version::HTTP_10
+        && method == Method::POST
+        && !request.headers().contains_key(CONTENT_LENGTH);
+    let refused = unbounded.then_some(Refused::Unbounded);
+    let mut response = match refused.or_else(|| door.refuses(&method, request.uri(), request.headers())) {
         Some(refused) => {
             debug!(%method, path, why = refused.message(), "refused at the door");
             let mut response = problem(refused.status(), refused.message());

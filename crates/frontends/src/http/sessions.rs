@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
 use manifold_engine::{Front, Gateway};
 use tokio::time::{Instant, interval};
 use tracing::info;
@@ -25,11 +26,22 @@ pub(super) struct Sessions {
     open: Mutex<HashMap<String, Arc<HttpSession>>>,
 }
 
+/// Where a session was opened.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entrance {
+    /// At `/mcp`, or at `/mcp/` and this namespace.
+    Mcp(Option<String>),
+    /// By the old transport, whose messages all come by one path.
+    OldSse,
+}
+
 /// One client's session and its streams.
 pub(super) struct HttpSession {
     pub(super) id: String,
-    /// The path it was opened at: it is no good at another (T5).
-    namespace: Option<String>,
+    /// The id as responses bear it.
+    pub(super) header: HeaderValue,
+    /// Where it was opened: it is no good elsewhere (T5).
+    entrance: Entrance,
     pub(super) session: Arc<Session>,
     /// What belongs to no request of the client's; read by GET.
     pub(super) general: Arc<Stream>,
@@ -42,7 +54,7 @@ pub(super) struct HttpSession {
 
 impl HttpSession {
     /// Prepares a session; nobody else knows it until it is added.
-    pub(super) fn new(site: &Site, gateway: &Arc<Gateway>, namespace: Option<&str>) -> Option<Arc<Self>> {
+    pub(super) fn new(site: &Site, gateway: &Arc<Gateway>, entrance: Entrance) -> Option<Arc<Self>> {
         let doorway = Doorway {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
@@ -51,9 +63,11 @@ impl HttpSession {
         };
         let general = Stream::new(0);
         let session = Session::new(doorway, Arc::clone(&general) as Arc<dyn Outlet>);
+        let id = random_id()?;
         Some(Arc::new(Self {
-            id: random_id()?,
-            namespace: namespace.map(str::to_owned),
+            header: HeaderValue::from_str(&id).ok()?,
+            id,
+            entrance,
             session,
             general,
             streams: Mutex::default(),
@@ -66,9 +80,8 @@ impl HttpSession {
     /// Opens a stream for the answer to one request.
     pub(super) fn open_stream(&self) -> Arc<Stream> {
         let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed));
+        self.prune();
         let mut streams = self.lock();
-        let stale = |stream: &Arc<Stream>| stream.finished_for().is_some_and(|past| past > KEEP_FINISHED);
-        streams.retain(|_, stream| !stale(stream));
         if streams.len() >= MAX_STREAMS {
             // Those long answered go first; one still in use is held by its response as well.
             let oldest =
@@ -81,6 +94,12 @@ impl HttpSession {
         stream
     }
 
+    /// Forgets streams nobody came back for.
+    fn prune(&self) {
+        let stale = |stream: &Arc<Stream>| stream.finished_for().is_some_and(|past| past > KEEP_FINISHED);
+        self.lock().retain(|_, stream| !stale(stream));
+    }
+
     pub(super) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
         if number == 0 { Some(Arc::clone(&self.general)) } else { self.lock().get(&number).cloned() }
     }
@@ -89,9 +108,13 @@ impl HttpSession {
         self.used.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    fn is_idle(&self) -> bool {
+    fn unused_for(&self) -> Duration {
         let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
-        self.made.elapsed() > used + IDLE && !self.general.is_attached()
+        self.made.elapsed().saturating_sub(used)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.unused_for() > IDLE && !self.general.is_attached()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
@@ -104,23 +127,19 @@ impl Sessions {
     pub(super) fn add(&self, session: &Arc<HttpSession>) -> bool {
         let mut open = self.lock();
         if open.len() >= MAX_SESSIONS {
-            return false;
+            // The one that nobody has used for longest makes room; one that somebody listens to does not.
+            let unheard = open.values().filter(|one| !one.general.is_attached());
+            let oldest = unheard.max_by_key(|one| one.unused_for()).map(|one| one.id.clone());
+            let Some(oldest) = oldest.and_then(|id| open.remove(&id)) else { return false };
+            oldest.session.close();
         }
         open.insert(session.id.clone(), Arc::clone(session));
         true
     }
 
-    /// Returns the session with this id, if it was opened at this path.
-    pub(super) fn get(&self, id: &str, namespace: Option<&str>) -> Option<Arc<HttpSession>> {
-        let session =
-            self.lock().get(id).filter(|session| session.namespace.as_deref() == namespace).cloned()?;
-        session.touch();
-        Some(session)
-    }
-
-    /// Returns the session with this id, whatever path it was opened at.
-    pub(super) fn get_anywhere(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let session = self.lock().get(id).cloned()?;
+    /// Returns the session with this id, if it was opened there.
+    pub(super) fn get(&self, id: &str, entrance: &Entrance) -> Option<Arc<HttpSession>> {
+        let session = self.lock().get(id).filter(|session| session.entrance == *entrance).cloned()?;
         session.touch();
         Some(session)
     }
@@ -138,6 +157,9 @@ impl Sessions {
         let mut ticks = interval(Duration::from_secs(60));
         loop {
             ticks.tick().await;
+            for session in self.lock().values() {
+                session.prune();
+            }
             let idle: Vec<String> = self
                 .lock()
                 .values()

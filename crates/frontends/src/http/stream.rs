@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::session::Outlet;
@@ -18,6 +17,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// What is kept of a stream for a client that comes back.
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_EVENTS: usize = 1024;
+/// Of a stream read to its end, more than this is not kept.
+const BULK_BYTES: usize = 64 << 10;
 /// How long a client should wait before it comes back.
 const RETRY_MS: u64 = 1000;
 
@@ -80,49 +81,49 @@ impl Stream {
         self.lock().finished.map(|at| at.elapsed())
     }
 
-    /// Opens the stream to a reader, in place of the one before it, from the event after `last_seen`.
+    /// Opens the stream to a reader, in place of the one before it, from the event after `last_seen`. A reader with
+    /// nothing to wait for leaves when `closing` resolves.
     pub(super) fn attach(
         self: &Arc<Self>,
         last_seen: u64,
         preamble: Bytes,
-        closing: watch::Receiver<bool>,
+        closing: impl Future<Output = ()> + Send + Sync + 'static,
     ) -> EventBody {
         let mut state = self.lock();
         state.reader += 1;
         state.attached = true;
-        state.taken = (last_seen + 1).max(state.first);
+        state.taken = last_seen.saturating_add(1).clamp(state.first, state.next());
         let reader = state.reader;
-        // A client that comes back for nothing would come back for ever if it found the stream ended.
-        let hold = state.finished.is_some() && state.taken >= state.next() && last_seen > 0;
         state.wake();
         drop(state);
-        let stream = Arc::clone(self);
-        let closing = Closing(Box::pin(async move {
-            let mut closing = closing;
-            let _ = closing.wait_for(|closing| *closing).await;
-        }));
         EventBody {
-            stream,
+            stream: Arc::clone(self),
             reader,
             preamble,
-            hold,
+            holds: false,
             keep_alive: Box::pin(sleep(KEEP_ALIVE)),
-            closing,
+            closing: Box::pin(closing),
+            closed: false,
             on_end: None,
         }
     }
 
-    /// Opens the stream to a reader that has seen nothing but what earlier readers took.
-    pub(super) fn attach_fresh(self: &Arc<Self>, closing: watch::Receiver<bool>) -> EventBody {
-        let last_seen = self.lock().taken - 1;
-        let mut body = self.attach(last_seen, Bytes::from_static(b":\n\n"), closing);
-        body.hold = false;
-        body
+    /// Returns the number of the last event that a reader took.
+    pub(super) fn last_taken(&self) -> u64 {
+        self.lock().taken - 1
     }
 
     fn add(&self, message: Bytes, must: bool) {
         let mut state = self.lock();
         if state.finished.is_some() {
+            return;
+        }
+        // What is said to nobody is not kept for whoever comes: only what must be heard is.
+        if !must && self.number == 0 && !state.attached {
+            return;
+        }
+        // A change said twice is one change.
+        if self.number == 0 && state.taken < state.next() && state.events.back() == Some(&message) {
             return;
         }
         state.forget_delivered();
@@ -154,6 +155,15 @@ impl State {
         }
     }
 
+    /// Lets go of a large answer that was read to its end: few come back for it, and many may have been given.
+    fn forget_bulk(&mut self) {
+        if self.bytes > BULK_BYTES {
+            self.first = self.next();
+            self.events = VecDeque::new();
+            self.bytes = 0;
+        }
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -182,13 +192,13 @@ pub(super) struct EventBody {
     reader: u64,
     /// What is written first.
     preamble: Bytes,
-    hold: bool,
+    /// Stays open when all is said: a client that comes back and finds the end would come back for ever.
+    holds: bool,
     keep_alive: Pin<Box<Sleep>>,
-    closing: Closing,
+    closing: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+    closed: bool,
     on_end: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
-
-struct Closing(Pin<Box<dyn Future<Output = ()> + Send + Sync>>);
 
 impl EventBody {
     /// Runs `action` when the reader is gone.
@@ -197,11 +207,17 @@ impl EventBody {
         self
     }
 
+    pub(super) fn holding(mut self) -> Self {
+        self.holds = true;
+        self
+    }
+
     /// Gives the next bytes, all events that are ready together; `None` ends the body.
     pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if !self.preamble.is_empty() {
             return Poll::Ready(Some(std::mem::take(&mut self.preamble)));
         }
+        let finished;
         {
             let mut state = self.stream.lock();
             if state.reader != self.reader {
@@ -210,23 +226,26 @@ impl EventBody {
             if state.taken < state.next() {
                 let bytes = encode(self.stream.number, &state);
                 state.taken = state.next();
-                self.keep_alive = Box::pin(sleep(KEEP_ALIVE));
+                self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
                 return Poll::Ready(Some(bytes));
             }
-            if state.finished.is_some() && !self.hold {
+            finished = state.finished.is_some();
+            if finished && !self.holds {
+                state.forget_bulk();
                 return Poll::Ready(None);
             }
             state.waker = Some(context.waker().clone());
         }
         // A stream with its answer still to come is not cut by a shutdown; the drain time bounds it.
-        let idle = self.stream.number == 0 || self.hold;
-        if idle && self.closing.0.as_mut().poll(context).is_ready() {
+        let idle = self.stream.number == 0 || finished;
+        if !self.closed && self.closing.as_mut().poll(context).is_ready() {
+            self.closed = true;
+        }
+        if self.closed && idle {
             return Poll::Ready(None);
         }
         if self.keep_alive.as_mut().poll(context).is_ready() {
-            self.keep_alive = Box::pin(sleep(KEEP_ALIVE));
-            // Polled again at once, which arms the new timer.
-            context.waker().wake_by_ref();
+            self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
             return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
         }
         Poll::Pending

@@ -13,7 +13,7 @@ use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::{Fault, Revision};
 
 use super::body::{self, Body, bare, json};
-use super::sessions::HttpSession;
+use super::sessions::{Entrance, HttpSession};
 use super::stream::{EventBody, parse_event_id, priming};
 use super::{Shared, route};
 use crate::session::{Outlet, refusal_fault};
@@ -93,6 +93,13 @@ async fn post(
             );
         }
     };
+    if matches!(&incoming, Incoming::Batch(_))
+        && !session.session.revision().is_some_and(Revision::has_batches)
+    {
+        let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
+        let error = Fault::InvalidRequest(why).to_error(shared.site.codes);
+        return json(StatusCode::BAD_REQUEST, envelope::error(None, &error));
+    }
     if !expects_answer(&incoming) {
         session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
         return bare(StatusCode::ACCEPTED);
@@ -112,7 +119,7 @@ async fn post(
             let primes = session.session.revision() >= Some(Revision::V2025_11_25);
             let preamble =
                 if primes { priming(stream.number()) } else { bytes::Bytes::from_static(b":\n\n") };
-            events(stream.attach(0, preamble, shared.closing.clone()))
+            events(stream.attach(0, preamble, std::future::pending()))
         }
     };
     with_session(response, &session)
@@ -125,7 +132,7 @@ async fn initialize(
     namespace: Option<&str>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Some(session) = HttpSession::new(&shared.site, gateway, namespace) else {
+    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace)) else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     let lane = PostLane::new(Arc::clone(&session), false);
@@ -157,13 +164,16 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
     let Some(session) = known_session(headers, namespace, shared) else {
         return no_session(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared);
     };
-    let last_seen = headers.get(LAST_EVENT_ID).and_then(|id| parse_event_id(id.to_str().ok()?));
-    let resumed = last_seen.and_then(|(number, event)| Some((session.stream(number)?, event)));
-    let body = match resumed {
-        Some((stream, event)) => {
-            stream.attach(event, bytes::Bytes::from_static(b":\n\n"), shared.closing.clone())
-        }
-        None => session.general.attach_fresh(shared.closing.clone()),
+    let beat = bytes::Bytes::from_static(b":\n\n");
+    let closing = shared.closed();
+    let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
+    let body = match last_seen {
+        None => session.general.attach(session.general.last_taken(), beat, closing),
+        Some(seen) => match seen.and_then(|(number, event)| Some((session.stream(number)?, event))) {
+            Some((stream, event)) => stream.attach(event, beat, closing).holding(),
+            // There is no such stream any more, and the session's own must not be taken for it.
+            None => return bare(StatusCode::METHOD_NOT_ALLOWED),
+        },
     };
     with_session(events(body), &session)
 }
@@ -179,7 +189,11 @@ fn delete(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) ->
 }
 
 fn known_session(headers: &HeaderMap, namespace: Option<&str>, shared: &Shared) -> Option<Arc<HttpSession>> {
-    shared.sessions.get(headers.get(SESSION_ID)?.to_str().ok()?, namespace)
+    shared.sessions.get(headers.get(SESSION_ID)?.to_str().ok()?, &entrance(namespace))
+}
+
+fn entrance(namespace: Option<&str>) -> Entrance {
+    Entrance::Mcp(namespace.map(str::to_owned))
 }
 
 fn no_session(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> {
@@ -188,9 +202,7 @@ fn no_session(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> 
 }
 
 fn with_session(mut response: Response<Body>, session: &HttpSession) -> Response<Body> {
-    if let Ok(id) = HeaderValue::from_str(&session.id) {
-        response.headers_mut().insert(SESSION_ID, id);
-    }
+    response.headers_mut().insert(SESSION_ID, session.header.clone());
     response
 }
 
@@ -226,8 +238,11 @@ enum Accepts {
 
 impl Accepts {
     fn of(headers: &HeaderMap) -> Self {
-        let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
-        let place = |wanted: &str| accepted.split(',').position(|kind| kind.trim().starts_with(wanted));
+        let kinds = || {
+            let lines = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+            lines.flat_map(|line| line.split(','))
+        };
+        let place = |wanted: &str| kinds().position(|kind| kind.trim().starts_with(wanted));
         match (place("application/json"), place("text/event-stream")) {
             (_, None) => Self::JsonOnly,
             (Some(json), Some(events)) if json < events => Self::JsonFirst,

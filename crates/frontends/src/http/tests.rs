@@ -312,3 +312,37 @@ async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
     assert_eq!(stream.read(&mut buffer).await.unwrap(), 0);
     assert!(start.elapsed() <= Duration::from_secs(30), "{:?}", start.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
+    let door = house();
+    let mut stream = door.connect();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let head = format!("POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}", ping.len());
+    stream.write_all(format!("{head}\r\n\r\n{ping}POST /ap").as_bytes()).await.unwrap();
+    let start = Instant::now();
+    let mut buffer = vec![0; 4096];
+    let count = stream.read(&mut buffer).await.unwrap();
+    assert!(String::from_utf8_lossy(&buffer[..count]).ends_with(r#""result":{}}"#));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+// T1: what nobody judges must not get in.
+#[tokio::test]
+async fn a_second_host_or_a_foreign_target_is_refused() {
+    let door = house();
+    let two = "GET /health HTTP/1.1\r\nhost: localhost\r\nhost: evil.example";
+    assert_eq!(door.send(two, "").await.0, 400);
+    let absolute = "GET http://evil.example/health HTTP/1.1\r\nhost: localhost";
+    assert_eq!(door.send(absolute, "").await.0, 403);
+}
+
+// Decision 29: what one client can do is not what the shared servers are told.
+#[tokio::test]
+async fn a_client_s_handshake_tells_servers_nothing() {
+    let door = house();
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let before = door.fake.told_facts();
+    assert_eq!(door.post("/mcp", hello).await.0, 200);
+    assert_eq!(door.fake.told_facts(), before);
+}

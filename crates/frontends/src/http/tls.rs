@@ -27,6 +27,10 @@ pub fn tls_acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsEr
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .map_err(|error| TlsError::Certificate(certificate.to_owned(), error))?;
+    if chain.is_empty() {
+        let error = rustls::pki_types::pem::Error::NoItemsFound;
+        return Err(TlsError::Certificate(certificate.to_owned(), error));
+    }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Key(key.to_owned(), error))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

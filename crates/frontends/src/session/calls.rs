@@ -16,11 +16,14 @@ pub(super) struct CallSink {
 impl Sink for CallSink {
     fn reply(&self, reply: Reply) {
         let message = self.session.encode(&self.id, reply);
-        // Written before it counts as done: whoever waits for the session to settle finds every answer queued.
+        // Its id is free before the client can know; whoever waits for the session to settle is told after.
+        self.session.forget(&self.id);
         self.lane.answer(message);
-        self.session.finish(&self.id);
-        let mut state = self.session.lock();
-        self.session.confirm_shutdown(&mut state);
+        self.session.one_done();
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        self.lane.outlet.tell(envelope::notification(method, params.as_ref()));
     }
 
     fn progress(&self, params: Raw) {

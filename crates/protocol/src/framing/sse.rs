@@ -36,6 +36,8 @@ pub struct SseDecoder {
     /// The last line ended in `\r`; a `\n` right after it belongs to the same end.
     after_return: bool,
     started: bool,
+    /// The line being read was too long: its rest is no line of its own.
+    skipping: bool,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +59,7 @@ impl SseDecoder {
             last_id: None,
             after_return: false,
             started: false,
+            skipping: false,
         }
     }
 
@@ -74,6 +77,9 @@ impl SseDecoder {
     pub fn next(&mut self) -> Option<SseItem> {
         loop {
             let line = self.next_line()?;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
             if line.is_empty() {
                 if let Some(item) = self.dispatch() {
                     return Some(item);
@@ -110,8 +116,9 @@ impl SseDecoder {
             None => {
                 self.scanned = self.buffer.len();
                 if self.buffer.len() > self.max_bytes {
-                    // Nothing of this line will be used; forget it as it comes.
+                    // Nothing of this line will be used; forget it as it comes, to its end.
                     self.event.too_long = true;
+                    self.skipping = true;
                     self.buffer.clear();
                     self.scanned = 0;
                 }

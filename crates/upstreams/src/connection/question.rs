@@ -50,7 +50,7 @@ impl Questions {
 }
 
 impl Connection {
-    pub(super) fn question(&self, id: Id, call: Call) {
+    pub(super) fn question(&self, id: Id, call: Call, within: Option<u64>) {
         if call.method == Method::Ping {
             // A server that does not read gets no answers piled up.
             self.outbox.push_droppable(envelope::result(&id, &Raw::from_static("{}")));
@@ -67,7 +67,13 @@ impl Connection {
                 Exchange::open(Answer { connection: self.me.clone(), id, _resume: None });
             return self.host.ask(&self.server.key, call, exchange);
         }
-        let asked = self.lock().asked();
+        let Ok(asked) = self.lock().asked(within) else {
+            // Showing it to one of them could be showing it to the wrong one (T6).
+            let what = format!("`{}` while calls of several clients are in flight", call.method);
+            let error = Fault::ClientCannot { what }.to_error(CodeSet::Standard);
+            self.outbox.push_droppable(envelope::error(Some(&id), &error));
+            return;
+        };
         let in_call = asked.as_ref().map(|(call, _)| *call);
         let resume = in_call.map(|call| Resume { connection: self.me.clone(), call });
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };

@@ -24,6 +24,15 @@ pub(super) struct Table {
     pub(super) next_deadline: Option<Instant>,
 }
 
+/// How long a client may take over a question: people do, but a call must not hold its place for ever.
+const QUESTION_LIMIT: Duration = Duration::from_secs(600);
+
+/// A call and its asker.
+pub(super) type Asked = (u64, Arc<Flight<dyn Sink>>);
+
+/// Nobody can tell whose call a question belongs to.
+pub(super) struct Ambiguous;
+
 /// Whose call it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -62,6 +71,11 @@ impl Pending {
             open_questions: 0,
             paused_at: None,
         }
+    }
+
+    /// Returns when patience is over: with the server, or with the client while it is being asked.
+    fn ends_at(&self) -> Instant {
+        self.paused_at.map_or(self.deadline, |asked_at| asked_at + QUESTION_LIMIT)
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -150,15 +164,33 @@ impl Table {
         Some((pending.exchange.asker(), token))
     }
 
-    /// Returns the call written last and its asker: the one a question most likely belongs to. Its clock stands
-    /// until `resume`.
-    pub(super) fn asked(&mut self) -> Option<(u64, Arc<Flight<dyn Sink>>)> {
-        let live = self.places.iter_mut().flatten();
-        let clients = live.filter(|(_, pending)| pending.origin == Origin::Client);
-        let (id, pending) = clients.max_by_key(|(id, _)| *id)?;
+    /// Returns the call a question belongs to and its asker: `within` where that is known, else the one written last,
+    /// unless calls of several clients are in flight. Its clock stands until `resume`.
+    pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Option<Asked>, Ambiguous> {
+        let known = within.filter(|id| self.get(*id).is_some_and(|pending| pending.origin == Origin::Client));
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let live = self.places.iter().flatten();
+                let clients: Vec<_> = live.filter(|(_, pending)| pending.origin == Origin::Client).collect();
+                let Some((latest, pending)) = clients.iter().max_by_key(|(id, _)| *id) else {
+                    return Ok(None);
+                };
+                let client = pending.exchange.client();
+                if clients.iter().any(|(_, other)| other.exchange.client() != client) {
+                    return Err(Ambiguous);
+                }
+                *latest
+            }
+        };
+        let Some(pending) = self.get_mut(id) else { return Ok(None) };
         pending.open_questions += 1;
         pending.paused_at.get_or_insert_with(Instant::now);
-        Some((*id, pending.exchange.asker()))
+        let (asked_at, asker) = (pending.paused_at, pending.exchange.asker());
+        // The keeper of deadlines must look again when patience with the answer is over.
+        let limit = asked_at.map(|at| at + QUESTION_LIMIT);
+        self.next_deadline = self.next_deadline.into_iter().chain(limit).min();
+        Ok(Some((id, asker)))
     }
 
     /// Lets the clock of a call run again once its last question is closed, no time having been lost.
@@ -178,15 +210,11 @@ impl Table {
 
     /// Takes out what is due and finds the next deadline.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(u64, Pending)> {
-        let running = |pending: &Pending| pending.paused_at.is_none();
         let live = self.places.iter().flatten();
-        let due: Vec<u64> = live
-            .filter(|(_, pending)| running(pending) && pending.deadline <= now)
-            .map(|(id, _)| *id)
-            .collect();
+        let due: Vec<u64> = live.filter(|(_, pending)| pending.ends_at() <= now).map(|(id, _)| *id).collect();
         let due: Vec<_> = due.into_iter().filter_map(|id| Some((id, self.remove(id)?))).collect();
-        let live = self.places.iter().flatten().filter(|(_, pending)| running(pending));
-        self.next_deadline = live.map(|(_, pending)| pending.deadline).min();
+        let live = self.places.iter().flatten();
+        self.next_deadline = live.map(|(_, pending)| pending.ends_at()).min();
         due
     }
 

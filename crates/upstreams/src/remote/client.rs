@@ -19,13 +19,17 @@ use manifold_engine::Tasks;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Connections kept for reuse; more come and go with the load.
 const MAX_IDLE: usize = 256;
+/// A connection that rested longer may be closed by the server as we write: many close after five seconds.
+const MAX_REST: Duration = Duration::from_secs(4);
 const MAX_REDIRECTS: usize = 3;
+/// Parts of header values that are this long are kept out of messages (`Bearer` is not).
+const MIN_SECRET_CHARS: usize = 8;
 /// What of an error's body is shown.
 const SHOWN_BYTES: usize = 300;
 
@@ -40,7 +44,10 @@ pub(crate) struct HttpClient {
     headers: HeaderMap,
     tls: Option<TlsConnector>,
     proxy: Option<Proxy>,
-    idle: Mutex<VecDeque<SendRequest<Full<Bytes>>>>,
+    /// Resting connections and since when.
+    idle: Mutex<VecDeque<(SendRequest<Full<Bytes>>, Instant)>>,
+    /// Values that must not come back to anyone's eyes.
+    secrets: Vec<String>,
     tasks: Tasks,
 }
 
@@ -65,6 +72,8 @@ pub(crate) enum Unreached {
     Connect(String),
     /// It broke with the request on its way.
     Broken(String),
+    /// The answer is over this limit; the rest was not read.
+    TooLarge(usize),
     /// The server said no.
     Status { status: u16, retry_after: Option<Duration>, body: Bytes },
 }
@@ -74,6 +83,7 @@ impl fmt::Display for Unreached {
         match self {
             Self::Connect(why) => write!(f, "no connection: {why}"),
             Self::Broken(why) => write!(f, "the connection broke: {why}"),
+            Self::TooLarge(limit_bytes) => write!(f, "its answer is larger than {limit_bytes} bytes"),
             Self::Status { status, body, .. } => {
                 let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
                 match shown.trim() {
@@ -107,14 +117,16 @@ impl HttpClient {
             headers.append(header, value);
         }
         let proxy = Proxy::of(&uri);
-        Ok(Self { uri, headers, tls, proxy, idle: Mutex::default(), tasks })
+        let values = spec.headers.iter().flat_map(|(_, value)| value.expose().split_whitespace());
+        let secrets = values.filter(|part| part.len() >= MIN_SECRET_CHARS).map(str::to_owned).collect();
+        Ok(Self { uri, headers, tls, proxy, idle: Mutex::default(), secrets, tasks })
     }
 
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
     }
 
-    /// Sends a request; any answer that is no success is `Err`. `extra` headers come on top of the configured ones.
+    /// Sends a request; any answer that is no success is `Err`. `extra` headers come before configured ones.
     pub(crate) async fn send(
         self: &Arc<Self>,
         method: Method,
@@ -156,7 +168,10 @@ impl HttpClient {
         *request.uri_mut() = target;
         let headers = request.headers_mut();
         headers.clone_from(&self.headers);
-        headers.extend(extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+        // Ours replace configured ones of the same name: what the protocol says is not the file's to change.
+        for (name, value) in extra {
+            headers.insert(name.clone(), value.clone());
+        }
         let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let host = HeaderValue::from_str(host)
@@ -195,8 +210,8 @@ impl HttpClient {
     fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // The one used last is the one most likely alive.
-        while let Some(sender) = idle.pop_back() {
-            if sender.is_ready() {
+        while let Some((sender, since)) = idle.pop_back() {
+            if sender.is_ready() && since.elapsed() < MAX_REST {
                 return Some(sender);
             }
         }
@@ -209,7 +224,7 @@ impl HttpClient {
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE {
-            idle.push_back(sender);
+            idle.push_back((sender, Instant::now()));
         }
     }
 
@@ -253,6 +268,16 @@ impl HttpClient {
         Ok(sender)
     }
 
+    /// Takes out what a server may have echoed of the credentials it was sent (T24).
+    fn redact(&self, body: Bytes) -> Bytes {
+        let Ok(text) = std::str::from_utf8(&body) else { return body };
+        if !self.secrets.iter().any(|secret| text.contains(secret)) {
+            return body;
+        }
+        let redacted = self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
+        redacted.into()
+    }
+
     /// Follows a redirect within the same origin only: credentials go nowhere else (T12).
     fn redirected(&self, from: &Uri, headers: &HeaderMap) -> Result<Uri, Unreached> {
         let location = headers.get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
@@ -289,7 +314,7 @@ impl Answer {
         while let Some(data) = self.next().await? {
             size += data.len();
             if size > limit_bytes {
-                return Err(Unreached::Broken(format!("its answer is larger than {limit_bytes} bytes")));
+                return Err(Unreached::TooLarge(limit_bytes));
             }
             whole.push(data);
         }
@@ -326,12 +351,13 @@ impl Answer {
     }
 
     async fn into_refusal(self) -> Unreached {
+        let client = Arc::clone(&self.client);
         let status = self.head.status.as_u16();
         let retry_after =
-            self.head.headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.trim().parse().ok());
-        let retry_after = retry_after.map(Duration::from_secs);
+            self.head.headers.get(RETRY_AFTER).and_then(|after| wait_of(after.to_str().ok()?.trim()));
         let body = timeout(Duration::from_secs(5), self.read(64 << 10)).await;
-        Unreached::Status { status, retry_after, body: body.ok().and_then(Result::ok).unwrap_or_default() }
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        Unreached::Status { status, retry_after, body: client.redact(body) }
     }
 }
 
@@ -401,4 +427,25 @@ pub(crate) fn is_events(response: &hyper::http::response::Parts) -> bool {
     let kind =
         response.headers.get(hyper::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+/// Reads `Retry-After`: seconds, or a moment to wait for.
+fn wait_of(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let moment = jiff::fmt::rfc2822::parse(text).ok()?;
+    Some(Duration::try_from(moment.timestamp().duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_moment() {
+        assert_eq!(wait_of("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO), "long past");
+        assert_eq!(wait_of("soon"), None);
+    }
 }

@@ -40,11 +40,11 @@ impl Events {
     }
 }
 
-/// Hands an event's message to the connection.
-pub(super) fn receive(connection: &Connection, event: SseEvent) {
+/// Hands an event's message to the connection; `call` is what the stream answers.
+pub(super) fn receive(connection: &Connection, event: SseEvent, call: Option<u64>) {
     let is_message = event.kind.is_empty() || event.kind == "message";
     if is_message && !event.data.is_empty() {
-        connection.receive(Line::Whole(event.data));
+        connection.receive_within(Line::Whole(event.data), call);
     }
 }
 

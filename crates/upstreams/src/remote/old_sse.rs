@@ -9,15 +9,14 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Uri};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::framing::SseItem;
-use manifold_protocol::{Failure, Fault, Method as Rpc, notification};
+use manifold_protocol::{Failure, Fault, Method as Rpc, envelope, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::client::{HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::streamable::request_id;
-use super::{Reached, Remote};
+use super::{LONGEST_WAIT, Reached, Remote, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
@@ -51,7 +50,11 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     });
     let mut tasks = JoinSet::new();
     tasks.spawn(read(stream, Arc::clone(&poster)));
-    tasks.spawn(poster.post_all());
+    let shared = Arc::clone(&poster);
+    tasks.spawn(post_all(Arc::clone(&connection), move |message, call| {
+        let poster = Arc::clone(&shared);
+        async move { poster.post(message, call).await }
+    }));
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
 
     let facts = remote.host.client_facts();
@@ -67,7 +70,8 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let Some(said) = said else {
         return Err(remote.failed("its answer to the handshake has no protocolVersion".to_owned()));
     };
-    connection.notify(notification::INITIALIZED, None);
+    // Taken before anything else is asked: some servers refuse requests until then.
+    poster.post(envelope::notification(notification::INITIALIZED, None), None).await;
     connection.repeat_standing(&said.capabilities);
     let life = Reached { gone: is_gone, session: None, _tasks: tasks };
     Ok(Running { connection, said, pid: None, life })
@@ -121,24 +125,7 @@ struct Poster {
 }
 
 impl Poster {
-    async fn post_all(self: Arc<Self>) {
-        let mut posts = JoinSet::new();
-        let mut batch: Vec<Bytes> = Vec::new();
-        while self.connection.outbox.take(&mut batch).await {
-            for message in batch.drain(..) {
-                let poster = Arc::clone(&self);
-                posts.spawn(async move {
-                    let size = message.len();
-                    poster.post(message).await;
-                    poster.connection.outbox.written(size);
-                });
-            }
-            while posts.try_join_next().is_some() {}
-        }
-        while posts.join_next().await.is_some() {}
-    }
-
-    async fn post(&self, message: Bytes) {
+    async fn post(&self, message: Bytes, call: Option<u64>) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let mut tries = 0;
@@ -149,14 +136,23 @@ impl Poster {
                     tries += 1;
                     sleep(self.retry_delay).await;
                 }
-                Err(why) => return self.refuse(&message, &why),
+                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
+                    if tries < self.retries && after <= LONGEST_WAIT =>
+                {
+                    tries += 1;
+                    sleep(after).await;
+                    if call.is_some_and(|call| !self.connection.awaits(call)) {
+                        return;
+                    }
+                }
+                Err(why) => return self.refuse(call, &why),
             }
         }
     }
 
-    fn refuse(&self, message: &Bytes, why: &Unreached) {
+    fn refuse(&self, call: Option<u64>, why: &Unreached) {
         let server = self.connection.id().to_owned();
-        if let Some(call) = request_id(message) {
+        if let Some(call) = call {
             let (tool, reason) = (self.connection.tool_of(call), why.to_string());
             self.connection.fail(
                 call,
@@ -165,6 +161,9 @@ impl Poster {
                     Unreached::Status { .. } => Fault::Refused { server, tool, reason },
                     Unreached::Connect(_) => Fault::NotRunning { server, reason },
                     Unreached::Broken(_) => Fault::Died { server, tool, reason },
+                    Unreached::TooLarge(limit_bytes) => {
+                        Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
+                    }
                 },
             );
         }
@@ -179,7 +178,7 @@ impl Poster {
 async fn read(mut stream: Events, poster: Arc<Poster>) {
     let why = loop {
         match stream.next().await {
-            Ok(Some(SseItem::Event(event))) => events::receive(&poster.connection, event),
+            Ok(Some(SseItem::Event(event))) => events::receive(&poster.connection, event, None),
             Ok(Some(SseItem::TooLong)) => events::too_long(&poster.connection),
             Ok(None) => break "it closed its stream".to_owned(),
             Err(why) => break why.to_string(),

@@ -19,7 +19,7 @@ use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{Reached, Remote};
+use super::{LONGEST_WAIT, Reached, Remote, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
@@ -29,8 +29,6 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// A server that wants us to wait longer than this is not waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The session with one server.
 pub(super) struct Session {
@@ -46,12 +44,27 @@ pub(super) struct Session {
     gone: watch::Sender<Option<String>>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct State {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
     /// Counts sessions, so that one lost is renewed once however many calls find out.
     epoch: u64,
+}
+
+impl State {
+    fn headers(&self, accept: HeaderValue) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept);
+        headers.insert(CONTENT_TYPE, JSON);
+        if let Some(id) = &self.id {
+            headers.insert(SESSION_ID, id.clone());
+        }
+        if let Some(version) = &self.version {
+            headers.insert(VERSION, version.clone());
+        }
+        headers
+    }
 }
 
 /// Shakes hands and starts everything that speaks with the server.
@@ -80,7 +93,11 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let said = session.greet().await?;
     connection.repeat_standing(&said.capabilities);
     let mut tasks = JoinSet::new();
-    tasks.spawn(Arc::clone(&session).deliver_all());
+    let poster = Arc::clone(&session);
+    tasks.spawn(post_all(Arc::clone(&connection), move |message, call| {
+        let session = Arc::clone(&poster);
+        async move { session.deliver(message, call).await }
+    }));
     tasks.spawn(Arc::clone(&session).listen());
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
     let life = Reached { gone: is_gone, session: Some(session), _tasks: tasks };
@@ -88,27 +105,22 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 impl Session {
-    /// Says hello, anew if need be, and remembers the session the server gives us.
+    /// Says hello, anew if need be, and remembers the session the server gives us. Until the handshake is over, calls
+    /// go on in the old session: one it has forgotten refuses them, and they wait for the new one.
     async fn greet(&self) -> Result<InitializeResult, Unreached> {
-        {
-            let mut state = self.lock();
-            *state = State { epoch: state.epoch + 1, ..State::default() };
-        }
+        let mut fresh = State { epoch: self.lock().epoch + 1, ..State::default() };
         let answer = self
             .client
-            .send(Method::POST, self.client.uri(), &self.headers(BOTH), self.hello.clone())
+            .send(Method::POST, self.client.uri(), &fresh.headers(BOTH), self.hello.clone())
             .await?;
-        let id = answer.head.headers.get(SESSION_ID).cloned();
+        fresh.id = answer.head.headers.get(SESSION_ID).cloned();
         let said = self.read_greeting(answer).await?;
-        {
-            let mut state = self.lock();
-            state.id = id;
-            state.version = HeaderValue::from_str(&said.revision).ok();
-        }
+        fresh.version = HeaderValue::from_str(&said.revision).ok();
         let initialized = envelope::notification(notification::INITIALIZED, None);
         let answer =
-            self.client.send(Method::POST, self.client.uri(), &self.headers(BOTH), initialized).await?;
+            self.client.send(Method::POST, self.client.uri(), &fresh.headers(BOTH), initialized).await?;
         answer.discard().await;
+        *self.lock() = fresh;
         Ok(said)
     }
 
@@ -120,7 +132,9 @@ impl Session {
                     Some(SseItem::Event(event)) if !event.data.is_empty() => break event.data,
                     Some(_) => {}
                     None => {
-                        return Err(Unreached::Broken("its stream ended before the handshake did".to_owned()));
+                        return Err(Unreached::Broken(
+                            "its stream ended before the handshake did".to_owned(),
+                        ));
                     }
                 }
             }
@@ -139,27 +153,8 @@ impl Session {
         }
     }
 
-    /// Posts every message of the connection, each on its own.
-    async fn deliver_all(self: Arc<Self>) {
-        let mut posts = JoinSet::new();
-        let mut batch: Vec<Bytes> = Vec::new();
-        while self.connection.outbox.take(&mut batch).await {
-            for message in batch.drain(..) {
-                let session = Arc::clone(&self);
-                posts.spawn(async move {
-                    let size = message.len();
-                    session.deliver(message).await;
-                    session.connection.outbox.written(size);
-                });
-            }
-            while posts.try_join_next().is_some() {}
-        }
-        while posts.join_next().await.is_some() {}
-    }
-
     /// Posts one message. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, message: Bytes) {
-        let call = request_id(&message);
+    async fn deliver(&self, message: Bytes, call: Option<u64>) {
         let mut tries = 0;
         let mut renewed = false;
         loop {
@@ -186,7 +181,7 @@ impl Session {
                     }
                 }
                 Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
-                    if tries < self.spec.retries.max(1) && after <= LONGEST_WAIT =>
+                    if tries < self.spec.retries && after <= LONGEST_WAIT =>
                 {
                     tries += 1;
                     sleep(after).await;
@@ -228,12 +223,20 @@ impl Session {
         let mut tries = 0;
         loop {
             let broke = self.read_events(&mut events, &mut delay, Some(call)).await;
-            last_id = events.last_id().map(str::to_owned).or(last_id);
+            let seen = events.last_id().map(str::to_owned).or_else(|| last_id.clone());
+            // A stream that went on is no failure, however often it is cut (SEP-1699).
+            if seen != last_id {
+                tries = 0;
+            }
+            last_id = seen;
             if !self.connection.awaits(call) {
                 if broke.is_ok() {
                     events.give_back();
                 }
                 return;
+            }
+            if let Err(why @ Unreached::TooLarge(_)) = broke {
+                return self.refuse(Some(call), why);
             }
             let Some(id) = last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) else {
                 let why = broke
@@ -259,7 +262,7 @@ impl Session {
                 match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
                     Ok(answer) if is_events(&answer.head) => break Events::new(answer, self.limit_bytes),
                     Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,
-                    Err(Unreached::Connect(_) | Unreached::Broken(_)) => {}
+                    Err(Unreached::Connect(_) | Unreached::Broken(_) | Unreached::TooLarge(_)) => {}
                 }
             };
         }
@@ -272,26 +275,37 @@ impl Session {
         delay: &mut Duration,
         call: Option<u64>,
     ) -> Result<(), Unreached> {
+        let mut dropped = false;
         while let Some(item) = events.next().await? {
             match item {
-                SseItem::TooLong => events::too_long(&self.connection),
+                SseItem::TooLong => {
+                    dropped = true;
+                    events::too_long(&self.connection);
+                }
                 SseItem::Event(event) => {
                     if let Some(retry_ms) = event.retry_ms {
                         *delay = Duration::from_millis(retry_ms.min(60_000));
                     }
-                    events::receive(&self.connection, event);
+                    events::receive(&self.connection, event, call);
                 }
             }
             if call.is_some_and(|call| !self.connection.awaits(call)) {
                 // The stream ends by itself now; its connection can serve again if it does so soon.
-                let end = async { while let Ok(Some(_)) = events.next().await {} };
+                let end = async {
+                    while let Ok(Some(item)) = events.next().await {
+                        if let SseItem::Event(event) = item {
+                            events::receive(&self.connection, event, None);
+                        }
+                    }
+                };
                 return match tokio::time::timeout(Duration::from_millis(100), end).await {
                     Ok(()) => Ok(()),
                     Err(_) => Err(Unreached::Broken("it goes on after the answer".to_owned())),
                 };
             }
         }
-        Ok(())
+        // What was dropped must have been the answer, now that no other came.
+        if dropped && call.is_some() { Err(Unreached::TooLarge(self.limit_bytes)) } else { Ok(()) }
     }
 
     /// Keeps the stream open that brings what belongs to no request, where the server has one.
@@ -319,9 +333,12 @@ impl Session {
                         return;
                     }
                 }
+                Err(Unreached::Status { status: 500.., .. }) => {
+                    failures = (failures + 1).min(self.spec.max_retries)
+                }
                 // It has no such stream; that is its right.
                 Ok(_) | Err(Unreached::Status { .. }) => return,
-                Err(Unreached::Connect(_) | Unreached::Broken(_)) => {
+                Err(Unreached::Connect(_) | Unreached::Broken(_) | Unreached::TooLarge(_)) => {
                     failures += 1;
                     if failures > self.spec.max_retries {
                         return;
@@ -365,6 +382,9 @@ impl Session {
                     Unreached::Status { .. } => Fault::Refused { server, tool, reason },
                     Unreached::Connect(_) => Fault::NotRunning { server, reason },
                     Unreached::Broken(_) => Fault::Died { server, tool, reason },
+                    Unreached::TooLarge(limit_bytes) => {
+                        Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
+                    }
                 },
             );
         }
@@ -386,29 +406,11 @@ impl Session {
     }
 
     fn headers(&self, accept: HeaderValue) -> HeaderMap {
-        let state = self.lock().clone();
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, accept);
-        headers.insert(CONTENT_TYPE, JSON);
-        if let Some(id) = state.id {
-            headers.insert(SESSION_ID, id);
-        }
-        if let Some(version) = state.version {
-            headers.insert(VERSION, version);
-        }
-        headers
+        self.lock().headers(accept)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the number of a message of ours that is a request.
-pub(super) fn request_id(message: &Bytes) -> Option<u64> {
-    match envelope::parse(message.clone()) {
-        Ok(Incoming::One(Message::Request { id, .. })) => id.as_u64(),
-        _ => None,
     }
 }
 

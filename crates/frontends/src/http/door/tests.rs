@@ -42,6 +42,7 @@ fn only_this_machine_gets_in_by_default() {
         "http://localhost.evil.example",
         "file://",
         "http://127.0.0.1@evil.example",
+        "http://localhost:1@evil.example",
     ] {
         check(&door, &[local, &format!("origin: {origin}"), JSON], Some(Refused::Origin));
     }

@@ -3,10 +3,7 @@ use std::task::Waker;
 use super::*;
 
 fn open(stream: &Arc<Stream>, last_seen: u64) -> EventBody {
-    let (sender, receiver) = watch::channel(false);
-    // The sender must outlive the stream, or it would count as closing.
-    std::mem::forget(sender);
-    stream.attach(last_seen, Bytes::new(), receiver)
+    stream.attach(last_seen, Bytes::new(), std::future::pending())
 }
 
 fn next(body: &mut EventBody) -> Option<Option<String>> {
@@ -51,7 +48,7 @@ async fn a_client_that_comes_back_gets_what_it_missed() {
     assert_eq!(next(&mut again), Some(Some(text(&[(1, 2, "b"), (1, 3, "c")]))));
     assert_eq!(next(&mut again), Some(None));
     // Nothing is left to say: held open, since a client told "the end" would come back for ever.
-    let mut nothing = open(&stream, 3);
+    let mut nothing = open(&stream, 3).holding();
     assert_eq!(next(&mut nothing), None);
 }
 
@@ -83,8 +80,12 @@ async fn what_nobody_reads_stays_bounded() {
     for _ in 0..10_000 {
         stream.tell(Bytes::from_static(&[b'x'; 1000]));
     }
-    assert!(stream.lock().bytes <= KEPT_BYTES + 1000);
+    assert_eq!(stream.lock().bytes, 0, "nobody listens");
     let mut body = open(&stream, 0);
+    for _ in 0..10_000 {
+        stream.tell(Bytes::from_static(&[b'x'; 1000]));
+    }
+    assert!(stream.lock().bytes <= KEPT_BYTES + 1000);
     next(&mut body);
     for _ in 0..10_000 {
         stream.tell(Bytes::from_static(&[b'y'; 1000]));
@@ -99,4 +100,23 @@ fn event_ids_name_stream_and_event() {
     for odd in ["", "-", "7", "a-b", "1-", "-1", "99999999999999999999-1"] {
         assert_eq!(parse_event_id(odd), None, "{odd}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_from_nowhere_swallows_nothing() {
+    let stream = Stream::new(0);
+    let mut body = open(&stream, u64::MAX);
+    stream.push(Bytes::from_static(b"x"));
+    assert_eq!(next(&mut body), Some(Some(text(&[(0, 1, "x")]))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_said_twice_is_one_change() {
+    let stream = Stream::new(0);
+    for _ in 0..1000 {
+        stream.ask(Bytes::from_static(b"changed"));
+    }
+    let mut body = open(&stream, 0);
+    assert_eq!(next(&mut body), Some(Some(text(&[(0, 1, "changed")]))));
+    assert_eq!(next(&mut body), None);
 }

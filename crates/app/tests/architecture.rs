@@ -147,3 +147,16 @@ fn there_is_no_mod_rs_and_no_drawer_for_odds_and_ends() {
         assert!(!odd || file.contains("/tests/"), "{file}");
     }
 }
+
+// S1-2: what serves and what a terminal shows share the core, and the one never loads the other.
+#[test]
+fn no_terminal_code_is_linked_into_what_serves() {
+    for (name, manifest) in crates() {
+        if name == "tui" {
+            continue;
+        }
+        for library in ["ratatui", "crossterm", "tui-"] {
+            assert!(!manifest.lines().any(|line| line.trim().starts_with(library)), "`{name}` names {library}");
+        }
+    }
+}

@@ -58,6 +58,9 @@ fn apply_flags(config: &mut Config, flags: &Flags, environment: &Environment) ->
         http.token = Some(Secret::new(token.clone()));
     }
     if let Some(token) = &flags.token {
+        if token.trim().is_empty() {
+            return Err("--token is empty".to_owned());
+        }
         warn!("--token can be seen in the list of processes; --token-file keeps it to yourself");
         http.token = Some(Secret::new(token.clone()));
     }

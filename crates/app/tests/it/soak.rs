@@ -41,7 +41,8 @@ fn call(client: &mut Client, count: u64) {
 
 #[test]
 fn many_calls_leave_no_trace() {
-    let (few, many) = if std::env::var_os("MANIFOLD_LONG").is_some() { (10_000, 200_000) } else { (2_000, 6_000) };
+    let (few, many) =
+        if std::env::var_os("MANIFOLD_LONG").is_some() { (10_000, 200_000) } else { (2_000, 6_000) };
     let sandbox = Sandbox::new();
     let mut client = sandbox.serve(&json!({"mcpServers": {"a": fake(json!({}))}}), &[]);
     client.initialize("2025-11-25", json!({}));

@@ -1,9 +1,12 @@
 """Where the gateway and the real servers are, and a config that puts these behind it."""
 
+import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +37,59 @@ def serve(folder, servers):
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
     return [MANIFOLD, "serve", "--stdio", "--config", str(config)]
+
+
+@contextlib.contextmanager
+def running(command, port, env=None):
+    """Runs a program that listens on the port, from the moment it can be reached."""
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, env=env)
+    try:
+        end = time.monotonic() + 20
+        while not reachable(port):
+            assert process.poll() is None and time.monotonic() < end, f"{command} does not listen on {port}"
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def everything_at(transport, env=None):
+    """Runs server-everything over `streamableHttp` or `sse` and gives its config entry."""
+    port = free_port()
+    env = (dict(os.environ) if env is None else env) | {"PORT": str(port)}
+    path = {"streamableHttp": "mcp", "sse": "sse"}[transport]
+    with running(command_line(node_server("everything", transport)), port, env):
+        yield {"url": f"http://127.0.0.1:{port}/{path}"}
+
+
+@contextlib.contextmanager
+def http(folder, servers):
+    """Runs a gateway with these servers over HTTP and gives its address."""
+    config = Path(folder) / "config.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    port = free_port()
+    with running([MANIFOLD, "http", "--config", str(config), "--port", str(port)], port):
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def reachable(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
 
 def repository(folder):

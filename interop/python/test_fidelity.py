@@ -1,13 +1,15 @@
 """What a client gets through Manifold is what the server said, byte for byte.
 
 Every method of server-everything is asked twice, of the server itself and of a gateway in front of it, with the
-same questions answered in the same way. Results are compared as the text they came in. Only where Manifold puts
+same questions answered in the same way. The gateway reaches it over each of its transports in turn: a server behaves
+alike on all of them. Results are compared as the text they came in. Only where Manifold puts
 its label on, on names and descriptions, are they compared member by member.
 
 `INTEROP_DIRECT=1` asks the server itself both times: what differs then is the server's own doing.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -39,15 +41,20 @@ ANSWERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def peers(tmp_path_factory):
+@pytest.fixture(scope="module", params=["stdio", "streamableHttp", "sse"])
+def peers(request, tmp_path_factory):
     """Returns the server itself and the gateway in front of it, both past the handshake."""
     folder = tmp_path_factory.mktemp("fidelity")
     # The server shows its environment in `get-env`, so both get the same one.
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
     direct = gateway.command_line(gateway.EVERYTHING)
-    through = direct if DIRECT else gateway.serve(folder, {"everything": gateway.EVERYTHING})
-    with Peer(direct, env, ANSWERS) as server, Peer(through, env, ANSWERS) as manifold:
+    with contextlib.ExitStack() as stack:
+        entry = gateway.EVERYTHING
+        if request.param != "stdio":
+            entry = stack.enter_context(gateway.everything_at(request.param, env))
+        through = direct if DIRECT else gateway.serve(folder, {"everything": entry})
+        server = stack.enter_context(Peer(direct, env, ANSWERS))
+        manifold = stack.enter_context(Peer(through, env, ANSWERS))
         for peer in (server, manifold):
             assert "result" in peer.initialize(CAPABILITIES)
             # The server registers tools after the handshake and then reads the roots: let it come to rest.
@@ -65,6 +72,11 @@ def without_clock(text):
         return '"blob":' + json.dumps(base64.b64decode(match[1]).decode())
 
     return CLOCK.sub("created at TIME", re.sub(r'"blob":"([A-Za-z0-9+/=]+)"', decoded, text))
+
+
+def without_session(text):
+    """The server names its session, which it has over HTTP only."""
+    return re.sub(r"session (undefined|[0-9a-f-]{36})", "session ID", text)
 
 
 def same(peers, method, params=None, through=None, mask=lambda text: text):
@@ -154,12 +166,14 @@ def test_a_tool_answers_the_same(peers, tool, arguments):
 
 
 def test_the_server_has_the_same_environment(peers):
-    """Decision 30. The order of variables means nothing; the guard's mark is how it knows its own processes."""
+    """Decision 30. The order of variables means nothing; the guard's mark is how it knows its own processes, and
+    a server over HTTP is told its port."""
+    ours = {"MANIFOLD_TREE", "PORT"}
 
     def in_order(text):
         content = json.loads(text)["content"] if text else []
         variables = (json.loads(block["text"]) for block in content)
-        return [sorted((name, value) for name, value in each.items() if name != "MANIFOLD_TREE") for each in variables]
+        return [sorted((name, value) for name, value in each.items() if name not in ours) for each in variables]
 
     same_call(peers, "get-env", {}, mask=in_order)
 
@@ -245,10 +259,10 @@ def test_subscriptions_bring_updates(peers):
     same(peers, "resources/subscribe", {"uri": uri})
     for peer in peers:
         peer.notifications.clear()
-    same_call(peers, "toggle-subscriber-updates", {})
+    same_call(peers, "toggle-subscriber-updates", {}, mask=without_session)
     for peer in peers:
         assert peer.wait_for("notifications/resources/updated") == {"uri": uri}
-    same_call(peers, "toggle-subscriber-updates", {})
+    same_call(peers, "toggle-subscriber-updates", {}, mask=without_session)
     same(peers, "resources/unsubscribe", {"uri": uri})
 
 
@@ -312,7 +326,7 @@ def test_the_log_level_is_set_and_log_messages_come_through(peers):
     same(peers, "logging/setLevel", {"level": "debug"})
     for peer in peers:
         peer.notifications.clear()
-    same_call(peers, "toggle-simulated-logging", {})
+    same_call(peers, "toggle-simulated-logging", {}, mask=without_session)
     for peer in peers:
         assert peer.wait_for("notifications/message").keys() >= {"level", "data"}
-    same_call(peers, "toggle-simulated-logging", {})
+    same_call(peers, "toggle-simulated-logging", {}, mask=without_session)

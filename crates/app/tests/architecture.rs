@@ -156,7 +156,10 @@ fn no_terminal_code_is_linked_into_what_serves() {
             continue;
         }
         for library in ["ratatui", "crossterm", "tui-"] {
-            assert!(!manifest.lines().any(|line| line.trim().starts_with(library)), "`{name}` names {library}");
+            assert!(
+                !manifest.lines().any(|line| line.trim().starts_with(library)),
+                "`{name}` names {library}"
+            );
         }
     }
 }

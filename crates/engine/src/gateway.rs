@@ -196,7 +196,7 @@ impl Gateway {
         let catalog = self.catalog.load();
         let found = match router::find_tool(&catalog, &name, asked) {
             Ok(found) => found,
-            Err(_) if !asked && self.catch_up() => return self.call_tool(call, exchange, true),
+            Err(_) if !asked && self.catch_up(&catalog) => return self.call_tool(call, exchange, true),
             Err(fault) => return exchange.fail(fault),
         };
         match found {
@@ -232,6 +232,7 @@ impl Gateway {
                     for upstream in asked {
                         upstream.discover().await;
                     }
+                    gateway.catch_up(&gateway.catalog.load());
                     gateway.call_tool(call, exchange, true);
                 });
             }
@@ -312,22 +313,23 @@ impl Gateway {
     ) {
         let unknown = self.undiscovered(|_| true);
         if unknown.is_empty() {
-            self.catch_up();
+            self.catch_up(&self.catalog.load());
             return answer(self, exchange);
         }
         let gateway = Arc::clone(self);
         self.fleet.tasks().spawn(async move {
             gateway.discovery.discover(unknown, gateway.fleet.tasks()).await;
-            gateway.catch_up();
+            gateway.catch_up(&gateway.catalog.load());
             answer(&gateway, exchange);
         });
     }
 
-    /// Takes over listings newer than the catalog, and says whether there were any: a server publishes its listing
-    /// a moment before the catalog shows it, and nobody may be told in between that it has nothing.
-    fn catch_up(&self) -> bool {
-        let behind = !self.catalog.load().is_current();
-        if behind {
+    /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes
+    /// its listing a moment before the catalog shows it, and nobody may be told in between that it has nothing.
+    fn catch_up(&self, seen: &Catalog) -> bool {
+        let behind = !seen.is_current();
+        // Another call may have taken them over since.
+        if behind && !self.catalog.load().is_current() {
             self.refresh();
         }
         behind

@@ -318,7 +318,10 @@ async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
     let door = house();
     let mut stream = door.connect();
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let head = format!("POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}", ping.len());
+    let head = format!(
+        "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}",
+        ping.len()
+    );
     stream.write_all(format!("{head}\r\n\r\n{ping}POST /ap").as_bytes()).await.unwrap();
     let start = Instant::now();
     let mut buffer = vec![0; 4096];

@@ -105,6 +105,11 @@ impl Remote {
         }
     }
 
+    fn connection(&self) -> Arc<Connection> {
+        let (server, host, logs) = (Arc::clone(&self.server), Arc::clone(&self.host), Arc::clone(&self.logs));
+        Connection::new(server, host, logs, self.limit_bytes)
+    }
+
     /// Says why a server could not be reached (decision 16 for keys that were refused).
     fn refused(&self, why: Unreached) -> Fault {
         let server = self.server.key.id.clone();
@@ -146,6 +151,22 @@ where
         while posts.try_join_next().is_some() {}
     }
     while posts.join_next().await.is_some() {}
+}
+
+/// Fails a call that could not be brought to the server, or not back.
+fn fail_call(connection: &Connection, call: u64, why: &Unreached, unauthorized: &Fault) {
+    let server = connection.id().to_owned();
+    let (tool, reason) = (connection.tool_of(call), why.to_string());
+    let fault = match why {
+        Unreached::Status { status: 401 | 403, .. } => unauthorized.clone(),
+        Unreached::Status { .. } => Fault::Refused { server, tool, reason },
+        Unreached::Connect(_) => Fault::NotRunning { server, reason },
+        Unreached::Broken(_) => Fault::Died { server, tool, reason },
+        Unreached::TooLarge(limit_bytes) => {
+            Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
+        }
+    };
+    connection.fail(call, fault);
 }
 
 /// Returns the number of a message of ours that is a request.

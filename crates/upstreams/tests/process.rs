@@ -344,6 +344,8 @@ async fn killed_guard_ends_servers_and_is_replaced() {
     let next = host.spawn(shell("(setsid sleep $0 &); sleep $0", &next_token)).await.unwrap();
     eventually("both sleep", || sleepers(&next_token) == 2).await;
     let keeper = parent_of(next.pid);
+    // Held still, or a quick keeper would still do its work between the two.
+    hold_still(keeper).await;
     kill_hard(parent_of(keeper));
     kill_hard(keeper);
     assert_eq!(next.exit.wait().await, ExitStatusInfo::Lost);
@@ -555,6 +557,15 @@ fn state_and_parent(pid: u32) -> Option<(char, u32)> {
 
 fn pids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+async fn hold_still(pid: u32) {
+    let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP);
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next())
+    };
+    eventually("it is stopped", || state() == Some('T')).await;
 }
 
 fn kill_hard(pid: u32) {

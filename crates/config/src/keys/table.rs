@@ -302,7 +302,12 @@ pub(crate) static LOGGING: Section = Section {
         key("console", Flag, "true", "Whether to log on stderr."),
         key("file", Text, "by profile", "A file to log to as well."),
         key("maxSize", Size, "10MB", "The file is rotated at this size."),
-        key("maxFiles", count(1, 100, (1, 10_000)), "5", "How many old files are kept."),
+        key(
+            "maxFiles",
+            count(1, 100, (1, 10_000)),
+            "5",
+            "How many files are kept, the one being written included.",
+        ),
     ],
 };
 

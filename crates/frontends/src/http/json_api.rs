@@ -29,8 +29,8 @@ pub(super) async fn call(request: Request<IncomingBody>, namespace: &str, shared
     let Some(gateway) = site.namespaces.get(namespace) else { return no_namespace(namespace, incoming.ok()) };
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
-        Ok(Incoming::One(message)) => match answer(site, gateway, message).await {
-            Some(body) => json(StatusCode::OK, body),
+        Ok(Incoming::One(message)) => match begin(site, gateway, message) {
+            Some(answer) => json(StatusCode::OK, answer.await),
             None => bare(StatusCode::ACCEPTED),
         },
         Ok(Incoming::Batch(messages)) => answer_batch(site, gateway, messages).await,
@@ -42,13 +42,16 @@ async fn answer_batch(
     gateway: &Arc<Gateway>,
     messages: Vec<Result<Message, Refusal>>,
 ) -> Response<Body> {
+    // All are on their way before the first is waited for.
+    let begun: Vec<_> =
+        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, message))).collect();
     let mut array = BytesMut::new();
-    for message in messages {
-        let answer = match message {
-            Ok(message) => answer(site, gateway, message).await,
-            Err(refusal) => Some(refuse(site, &refusal)),
+    for one in begun {
+        let answer = match one {
+            Ok(None) => continue,
+            Ok(Some(answer)) => answer.await,
+            Err(refusal) => refuse(site, &refusal),
         };
-        let Some(answer) = answer else { continue };
         array.put_u8(if array.is_empty() { b'[' } else { b',' });
         array.put_slice(&answer);
     }
@@ -59,31 +62,35 @@ async fn answer_batch(
     json(StatusCode::OK, array.freeze())
 }
 
-async fn answer(site: &Site, gateway: &Arc<Gateway>, message: Message) -> Option<Bytes> {
+/// Sends a request on its way at once; the future is its answer. Other messages have none.
+fn begin(
+    site: &Site,
+    gateway: &Arc<Gateway>,
+    message: Message,
+) -> Option<impl Future<Output = Bytes> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
     let call = Call::new(method.into(), params);
-    let reply = match call.method {
-        Method::Initialize => Ok(initialize(gateway, &call)),
-        _ => {
-            let (sender, reply) = oneshot::channel();
-            let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
-            // A client that hangs up has no other way to say that it no longer wants to know.
-            let guard = CancelOnDrop(Some(flight));
-            // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
-            if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
-                error!("a call panicked; it was answered with an internal error");
-            }
-            let reply =
-                reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
-            guard.disarm();
-            reply
+    let (sender, reply) = oneshot::channel();
+    let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
+    // A client that hangs up has no other way to say that it no longer wants to know.
+    let guard = CancelOnDrop(Some(flight));
+    if call.method == Method::Initialize {
+        exchange.finish(Ok(initialize(gateway, &call)));
+    } else if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
+        // It broke this call alone: its exchange answered as it was dropped (F29).
+        error!("a call panicked; it was answered with an internal error");
+    }
+    let codes = site.codes;
+    Some(async move {
+        let reply =
+            reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
+        guard.disarm();
+        match reply {
+            Ok(result) => envelope::result(&id, &result),
+            Err(Failure::Peer(error)) => envelope::error(Some(&id), &error),
+            Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)),
         }
-    };
-    Some(match reply {
-        Ok(result) => envelope::result(&id, &result),
-        Err(Failure::Peer(error)) => envelope::error(Some(&id), &error),
-        Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(site.codes)),
     })
 }
 

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::client::{HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{LONGEST_WAIT, Reached, Remote, post_all};
+use super::{LONGEST_WAIT, Reached, Remote, fail_call, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
@@ -32,12 +32,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let mut stream = Events::new(answer, remote.limit_bytes);
     let endpoint = endpoint(&mut stream, client.uri()).await.map_err(|why| remote.failed(why))?;
 
-    let connection = Connection::new(
-        Arc::clone(&remote.server),
-        Arc::clone(&remote.host),
-        Arc::clone(&remote.logs),
-        remote.limit_bytes,
-    );
+    let connection = remote.connection();
     let (gone, is_gone) = watch::channel(None);
     let poster = Arc::new(Poster {
         client,
@@ -151,21 +146,8 @@ impl Poster {
     }
 
     fn refuse(&self, call: Option<u64>, why: &Unreached) {
-        let server = self.connection.id().to_owned();
         if let Some(call) = call {
-            let (tool, reason) = (self.connection.tool_of(call), why.to_string());
-            self.connection.fail(
-                call,
-                match why {
-                    Unreached::Status { status: 401 | 403, .. } => self.unauthorized.clone(),
-                    Unreached::Status { .. } => Fault::Refused { server, tool, reason },
-                    Unreached::Connect(_) => Fault::NotRunning { server, reason },
-                    Unreached::Broken(_) => Fault::Died { server, tool, reason },
-                    Unreached::TooLarge(limit_bytes) => {
-                        Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
-                    }
-                },
-            );
+            fail_call(&self.connection, call, why, &self.unauthorized);
         }
         // The session hangs on the stream; an address that cannot be reached any more ends both.
         if matches!(why, Unreached::Connect(_) | Unreached::Status { status: 404, .. }) {

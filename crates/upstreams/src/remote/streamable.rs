@@ -19,7 +19,7 @@ use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{LONGEST_WAIT, Reached, Remote, post_all};
+use super::{LONGEST_WAIT, Reached, Remote, fail_call, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
@@ -72,12 +72,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let facts = remote.host.client_facts();
     let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
     let hello = envelope::request(&Id::number(0), "initialize", Some(&params));
-    let connection = Connection::new(
-        Arc::clone(&remote.server),
-        Arc::clone(&remote.host),
-        Arc::clone(&remote.logs),
-        remote.limit_bytes,
-    );
+    let connection = remote.connection();
     let (gone, is_gone) = watch::channel(None);
     let session = Arc::new(Session {
         client,
@@ -371,22 +366,8 @@ impl Session {
         {
             return self.connection.receive(Line::Whole(body.clone()));
         }
-        let server = self.connection.id().to_owned();
         if let Some(call) = call {
-            let tool = self.connection.tool_of(call);
-            let reason = why.to_string();
-            self.connection.fail(
-                call,
-                match &why {
-                    Unreached::Status { status: 401 | 403, .. } => self.unauthorized.clone(),
-                    Unreached::Status { .. } => Fault::Refused { server, tool, reason },
-                    Unreached::Connect(_) => Fault::NotRunning { server, reason },
-                    Unreached::Broken(_) => Fault::Died { server, tool, reason },
-                    Unreached::TooLarge(limit_bytes) => {
-                        Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
-                    }
-                },
-            );
+            fail_call(&self.connection, call, &why, &self.unauthorized);
         }
         if let Unreached::Connect(_) = why {
             self.gone.send_replace(Some(why.to_string()));

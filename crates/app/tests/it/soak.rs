@@ -53,6 +53,12 @@ fn many_calls_leave_no_trace() {
     let after = held(client.pid());
     println!("{few} calls: {} KiB; {} calls: {} KiB", before.resident_kib, few + many, after.resident_kib);
     assert!(after.resident_kib <= before.resident_kib + 1024, "memory grew");
-    assert_eq!(after.open_files, before.open_files);
-    assert_eq!(after.threads, before.threads);
+    // Fewer is as good: a thread that helped with the start leaves when it has rested.
+    assert!(
+        after.open_files <= before.open_files,
+        "{} files, {} before",
+        after.open_files,
+        before.open_files
+    );
+    assert!(after.threads <= before.threads, "{} threads, {} before", after.threads, before.threads);
 }

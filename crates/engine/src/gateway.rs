@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
-use manifold_config::{Config, ErrorCodes, Server, ServerKey, ServerStart, Settings};
-use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, RawObject, notification};
+use manifold_config::{Config, Server, ServerKey, ServerStart, Settings};
+use manifold_protocol::{Call, Failure, Fault, Kind, Method, Raw, RawObject, notification};
 use tracing::{debug, info};
 
 use crate::catalog::{Catalog, Member, ResourceOwner, View};
@@ -136,14 +136,6 @@ impl Gateway {
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
         control::rows(&self.catalog.load())
-    }
-
-    /// Returns the numbers a legacy client of this profile expects.
-    pub fn codes(&self) -> CodeSet {
-        match self.fleet.config().settings.error_codes {
-            ErrorCodes::Own => CodeSet::Own,
-            ErrorCodes::Standard => CodeSet::Standard,
-        }
     }
 
     /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-pub use door::Door;
+pub use door::{Door, is_loopback};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
 pub use tokio_rustls::TlsAcceptor;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
 use manifold_engine::{ClientFacts, Front, Gateway, Opening};
-use manifold_frontends::http::{self, Door, Site, TlsAcceptor, tls_acceptor};
+use manifold_frontends::http::{self, Door, Site, TlsAcceptor, is_loopback, tls_acceptor};
 use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         return fail(&why, USAGE);
     }
     let settings = &config.settings.http;
-    if !is_local(&settings.host) && settings.token.is_none() {
+    if !is_loopback(&settings.host) && settings.token.is_none() {
         let host = &settings.host;
         let why = format!("{host} can be reached from other machines, so a token is needed");
         let how = "give one with --token-file, MANIFOLD_TOKEN or server.token, or serve on 127.0.0.1";
@@ -146,7 +146,7 @@ async fn serve(
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
     info!("listening on {scheme}://{address}");
-    let shown = if is_local(host) { "localhost" } else { host };
+    let shown = if is_loopback(host) { "localhost" } else { host };
     let site = Site {
         namespaces,
         default,
@@ -154,7 +154,7 @@ async fn serve(
         codes: plant.codes(),
         profile,
         door: Door {
-            public: !is_local(host),
+            public: !is_loopback(host),
             allowed_hosts: settings.allowed_hosts,
             token: settings.token,
             cors: settings.cors,
@@ -191,9 +191,4 @@ fn open_all(plant: &Plant, selected: &Selection, eager: bool) -> (Namespaces, Op
         namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
     (namespaces, default)
-}
-
-fn is_local(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

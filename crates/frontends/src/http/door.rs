@@ -190,7 +190,8 @@ fn host_of(authority: &str) -> Option<&str> {
     port.bytes().all(|byte| byte.is_ascii_digit()).then_some(host)
 }
 
-pub(super) fn is_loopback(host: &str) -> bool {
+/// Returns whether a host name or address means this machine alone.
+pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -10,14 +10,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArguments};
-use manifold_protocol::{Kind, Raw};
+use manifold_protocol::{Kind, List, Raw, RawObject};
 
 use crate::arguments::Arguments;
 use crate::exchange::Target;
 use crate::policy;
 use crate::upstream::{Listing, Standing, Upstream};
 
-pub(crate) use merge::array;
 pub(crate) use naming::{Naming, may_be_hashed, readings};
 use template::Template;
 
@@ -49,8 +48,7 @@ pub(crate) struct Member {
 /// The merged offer of a namespace.
 pub(crate) struct Catalog {
     pub(crate) view: Arc<View>,
-    /// Each list as the bytes of its whole result.
-    rendered: [Raw; 4],
+    rendered: [Arc<List>; 4],
     tools: HashMap<String, ToolRoute>,
     /// Original name → exposed name, where only one server has it.
     bare_tools: HashMap<String, Option<String>>,
@@ -59,6 +57,10 @@ pub(crate) struct Catalog {
     resources: HashMap<String, ItemRoute>,
     templates: Vec<TemplateRoute>,
     pub(crate) instructions: Option<String>,
+    /// Extensions to the protocol that servers declare; of two that declare one, the first in the config counts.
+    pub(crate) extensions: RawObject,
+    /// Pages of MCP Apps by address: tools name them, lists need not.
+    pages: HashMap<String, ItemRoute>,
     /// What it was built from, member by member.
     listings: Vec<Option<Arc<Listing>>>,
 }
@@ -69,6 +71,8 @@ pub(crate) struct ToolRoute {
     pub(crate) original: Raw,
     pub(crate) target: Arc<Target>,
     pub(crate) arguments: Arguments,
+    /// Its structured content may be something else than an object.
+    pub(crate) is_loose: bool,
 }
 
 /// The way from an exposed prompt or resource to its owner.
@@ -110,8 +114,14 @@ impl Catalog {
         })
     }
 
-    pub(crate) fn list(&self, kind: Kind) -> &Raw {
+    pub(crate) fn list(&self, kind: Kind) -> &Arc<List> {
         &self.rendered[kind as usize]
+    }
+
+    /// Returns a list as a client of the older revisions sees it.
+    #[cfg(test)]
+    pub(crate) fn shown(&self, kind: Kind) -> Raw {
+        manifold_protocol::Answer::List(Arc::clone(self.list(kind))).plain()
     }
 
     pub(crate) fn member(&self, index: usize) -> &Member {
@@ -146,6 +156,9 @@ impl Catalog {
     /// Returns who owns a URI: listed, else shaped like a listed template, else anyone with resources.
     pub(crate) fn resource(&self, uri: &str) -> ResourceOwner {
         if let Some(route) = self.resources.get(uri) {
+            return ResourceOwner::One(route.clone());
+        }
+        if let Some(route) = self.pages.get(uri) {
             return ResourceOwner::One(route.clone());
         }
         if let Some(found) = self.templates.iter().find(|candidate| candidate.exposed == uri) {

@@ -31,6 +31,8 @@ pub(crate) struct Clients {
     versions: [AtomicU64; 4],
     changed: Notify,
     next_id: AtomicU64,
+    /// The lowest log level that a single call asked for.
+    passing_level: Mutex<Option<Level>>,
 }
 
 pub(crate) struct Entry {
@@ -67,8 +69,12 @@ impl Level {
 }
 
 impl Clients {
+    pub(crate) fn next_id(&self) -> ClientId {
+        ClientId(self.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
     pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        let id = ClientId(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let id = self.next_id();
         let entry = Entry {
             id,
             client,
@@ -110,7 +116,19 @@ impl Clients {
         if let Some(entry) = id.and_then(|id| self.get(id)) {
             *lock(&entry.level) = Some(level);
         }
-        self.all().iter().filter_map(|entry| *lock(&entry.level)).chain([level]).min().unwrap_or(level)
+        let passing = *lock(&self.passing_level);
+        let asked = self.all().into_iter().filter_map(|entry| *lock(&entry.level));
+        asked.chain(passing).chain([level]).min().unwrap_or(level)
+    }
+
+    /// Notes what a caller wants to hear of one call. Returns whether that is more than anybody wanted before.
+    pub(crate) fn lower_level(&self, level: Level) -> bool {
+        let mut passing = lock(&self.passing_level);
+        let is_lower = passing.is_none_or(|lowest| level < lowest);
+        if is_lower {
+            *passing = Some(level);
+        }
+        is_lower && !self.all().iter().any(|entry| lock(&entry.level).is_some_and(|asked| asked <= level))
     }
 
     /// Notes that a client was served the present content of a list.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use manifold_protocol::{Call, Fault, Raw, Reply};
+use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
+
+use tokio::sync::oneshot;
 
 use crate::changes::ClientId;
 
@@ -30,6 +32,11 @@ pub trait Sink: Send + Sync {
     /// Returns the client behind the call, if one is.
     fn client(&self) -> Option<ClientId> {
         None
+    }
+
+    /// Returns whether log messages of the server's belong to this call for as long as it is in flight.
+    fn wants_logs(&self) -> bool {
+        false
     }
 }
 
@@ -75,6 +82,13 @@ impl Exchange {
         (Self { flight: Arc::clone(&flight), target: None }, flight)
     }
 
+    /// Opens an exchange whose answer can be waited for.
+    pub fn answered() -> (Self, oneshot::Receiver<Reply>) {
+        let (sender, answer) = oneshot::channel();
+        let (exchange, _flight) = Self::open(Waiting(Mutex::new(Some(sender))));
+        (exchange, answer)
+    }
+
     /// Opens an exchange that takes the place of this one; its answer goes to `next`, which has the last word on
     /// the outer call. Progress and questions pass, and a cancellation reaches whoever holds the inner call.
     pub fn then(self, next: impl FnOnce(Reply, Exchange) + Send + 'static) -> Exchange {
@@ -110,17 +124,21 @@ impl Exchange {
         self.flight.sink.client()
     }
 
+    pub fn wants_logs(&self) -> bool {
+        self.flight.sink.wants_logs()
+    }
+
     /// Returns the asking end: to bring it progress and questions without holding the call itself.
     pub fn asker(&self) -> Arc<Flight<dyn Sink>> {
         Arc::clone(&self.flight)
     }
 
-    pub fn finish(self, reply: Reply) {
-        self.flight.answer(reply);
+    pub fn finish(self, reply: Result<impl Into<Answer>, Failure>) {
+        self.flight.answer(reply.map(Into::into));
     }
 
     pub fn fail(self, fault: Fault) {
-        self.finish(Err(fault.into()));
+        self.flight.answer(Err(fault.into()));
     }
 }
 
@@ -198,6 +216,18 @@ impl<S: Sink> Cancel for Flight<S> {
     }
 }
 
+struct Waiting(Mutex<Option<oneshot::Sender<Reply>>>);
+
+impl Sink for Waiting {
+    fn reply(&self, reply: Reply) {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waiting) = waiting {
+            // Nobody waits any more.
+            let _ = waiting.send(reply);
+        }
+    }
+}
+
 type Next = Box<dyn FnOnce(Reply, Exchange) + Send>;
 
 /// The sink of an exchange that stands before another.
@@ -232,6 +262,10 @@ impl Sink for Then {
 
     fn client(&self) -> Option<ClientId> {
         self.outer.sink.client()
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.outer.sink.wants_logs()
     }
 }
 

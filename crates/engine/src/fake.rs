@@ -108,7 +108,7 @@ impl World {
 
     pub(crate) async fn names(&self, kind: Kind) -> Vec<String> {
         let list = self.reply(kind.list_method().as_str(), "{}").await.unwrap();
-        let items = list.get(kind.member()).unwrap().elements().unwrap();
+        let items = list.plain().get(kind.member()).unwrap().elements().unwrap();
         items.iter().map(|item| item.get(kind.label()).unwrap().to_text().unwrap().into_owned()).collect()
     }
 }
@@ -137,7 +137,7 @@ fn load(text: &str, options: LoadOptions) -> Config {
 /// Writes a reply down: a result as it is, an error with what a client with our own codes would see.
 pub(crate) fn show(reply: &Reply) -> String {
     match reply {
-        Ok(result) => result.as_str().to_owned(),
+        Ok(answer) => answer.plain().as_str().to_owned(),
         Err(Failure::Fault(fault)) => format!("fault {}", fault.to_error(CodeSet::Own)),
         Err(Failure::Peer(error)) => format!("peer {error}"),
     }
@@ -218,7 +218,7 @@ impl Connector for Arc<Fakes> {
     }
 }
 
-type Script = Box<dyn Fn(&Call) -> Option<Reply> + Send>;
+type Script = Box<dyn Fn(&Call) -> Option<Result<Raw, Failure>> + Send>;
 
 /// A server that exists only as far as a test says. Unless told otherwise it answers with what it was sent.
 pub(crate) struct Fake {
@@ -292,7 +292,7 @@ impl Fake {
         self.set_listing(None);
     }
 
-    pub(crate) fn answers(&self, script: impl Fn(&Call) -> Option<Reply> + Send + 'static) {
+    pub(crate) fn answers(&self, script: impl Fn(&Call) -> Option<Result<Raw, Failure>> + Send + 'static) {
         self.state().script = Box::new(script);
     }
 

@@ -1,5 +1,6 @@
 //! One namespace as one server: the place where each method finds its way.
 
+mod extensions;
 mod logging;
 mod resources;
 mod subscriptions;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Server, ServerKey, ServerStart, Settings};
-use manifold_protocol::{Call, Failure, Fault, Kind, Method, Raw, RawObject, notification};
+use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject, Reply, notification};
 use tracing::{debug, info};
 
 use crate::catalog::{Catalog, Member, ResourceOwner, View};
@@ -20,7 +21,7 @@ use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
 use crate::router::{self, Found};
-use crate::upstream::{ClientFacts, Phase, Upstream};
+use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
 use view::view;
 
 /// Which door a namespace is served at: some defaults differ.
@@ -48,6 +49,8 @@ pub struct Introduction {
     pub name: String,
     pub version: String,
     pub instructions: Option<String>,
+    /// Extensions to the protocol that known servers declare.
+    pub extensions: RawObject,
 }
 
 /// One namespace, served.
@@ -122,7 +125,49 @@ impl Gateway {
             name: settings.server_name.clone(),
             version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
             instructions: self.catalog.load().instructions.clone(),
+            extensions: self.catalog.load().extensions.clone(),
         }
+    }
+
+    /// Lets servers start for clients that never introduce themselves: each of their requests says who asks.
+    pub fn admit(self: &Arc<Self>, facts: impl FnOnce() -> ClientFacts) {
+        if !self.introduced.load(Ordering::Relaxed) {
+            self.introduce(facts());
+        }
+    }
+
+    /// Returns an id for a client that is known by a single call.
+    pub fn passer_by(&self) -> ClientId {
+        self.clients.next_id()
+    }
+
+    /// Lets a client hear of changes to these lists, from now on.
+    pub fn watch(&self, id: ClientId, kinds: &[Kind]) {
+        for kind in kinds {
+            self.clients.served(Some(id), *kind);
+        }
+    }
+
+    /// Lets a client hear of tasks. Resolves to those that are followed.
+    pub fn watch_tasks(self: &Arc<Self>, id: ClientId, tasks: Vec<String>) -> BoxFuture<Vec<String>> {
+        let told: Vec<_> = tasks
+            .into_iter()
+            .filter_map(|task| {
+                let upstream = self.follow_task(id, &task)?;
+                let (exchange, answer) = Exchange::answered();
+                upstream.send(Call::new(Method::Listen, None), exchange);
+                Some((task, answer))
+            })
+            .collect();
+        Box::pin(async move {
+            let mut followed = Vec::new();
+            for (task, answer) in told {
+                if matches!(answer.await, Ok(Ok(_))) {
+                    followed.push(task);
+                }
+            }
+            followed
+        })
     }
 
     pub fn settings(&self) -> Settings {
@@ -140,6 +185,7 @@ impl Gateway {
 
     /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.
     pub fn dispatch(self: &Arc<Self>, call: Call, exchange: Exchange) {
+        self.want_logs(&call);
         match call.method {
             Method::Ping => exchange.finish(Ok(Raw::from_static("{}"))),
             Method::ToolsList => self.list(Kind::Tools, exchange),
@@ -153,12 +199,18 @@ impl Gateway {
             }
             Method::Complete => self.complete(call, exchange, false),
             Method::SetLevel => self.set_level(&call, exchange),
-            Method::Initialize
+            Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => self.task(call, exchange),
+            Method::SkillsList | Method::SkillsGet | Method::DirectoryRead | Method::Other(_) => {
+                self.extension(call, exchange, false);
+            }
+            Method::Discover
+            | Method::Listen
+            | Method::TasksResult
+            | Method::Initialize
             | Method::Shutdown
             | Method::CreateMessage
             | Method::Elicit
-            | Method::ListRoots
-            | Method::Other(_) => exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned())),
+            | Method::ListRoots => exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned())),
         }
     }
 
@@ -177,7 +229,7 @@ impl Gateway {
     fn list(self: &Arc<Self>, kind: Kind, exchange: Exchange) {
         self.with_listings(exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
-            exchange.finish(Ok(gateway.catalog.load().list(kind).clone()));
+            exchange.finish(Ok(Answer::List(Arc::clone(gateway.catalog.load().list(kind)))));
         });
     }
 
@@ -200,13 +252,23 @@ impl Gateway {
                 debug!(tool = ?name, server = %route.target.server, "call");
                 call.set_param("name", route.original.clone());
                 exchange.aim(Arc::clone(&route.target));
-                catalog.member(route.member).upstream.send(call, exchange);
+                let member = catalog.member(route.member);
+                if extensions::may_be_task(&call) {
+                    exchange = Self::naming_tasks(member, exchange);
+                }
+                if route.is_loose {
+                    exchange = exchange.then(|reply, outer| outer.finish(reply.map(Answer::loosely)));
+                }
+                member.upstream.send(call, exchange);
             }
             Found::Unlisted { member, original } => {
                 let member = catalog.member(member);
                 debug!(tool = ?name, server = %member.key.id, "call to a server not listed yet");
                 call.set_param("name", Raw::string(&original));
                 exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
+                if extensions::may_be_task(&call) {
+                    exchange = Self::naming_tasks(member, exchange);
+                }
                 member.upstream.send(call, exchange);
             }
             Found::AskAll => {
@@ -374,7 +436,7 @@ impl Gateway {
         let new = Arc::new(Catalog::build(view(&old)));
         self.catalog.store(Arc::clone(&new));
         for kind in Kind::ALL {
-            if old.list(kind) != new.list(kind) {
+            if old.list(kind).items != new.list(kind).items {
                 self.clients.bump(kind);
             }
         }
@@ -382,6 +444,9 @@ impl Gateway {
 
     /// Passes a server's notification on to the clients it concerns.
     pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
+        if method == notification::TASKS {
+            return self.notice_task(server, params);
+        }
         if method != notification::RESOURCE_UPDATED {
             let level =
                 (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
@@ -411,6 +476,19 @@ impl Gateway {
         let alone = entries.len() == 1;
         for entry in entries.iter().filter(|entry| alone || entry.subscribes(&exposed)) {
             entry.client.notify(method, Some(params.clone()));
+        }
+    }
+
+    fn notice_task(&self, server: &ServerKey, params: Option<Raw>) {
+        let Some(params) = params else { return };
+        let own = params.get("taskId");
+        let own = own.as_ref().and_then(|id| id.to_text());
+        let Some(exposed) = own.and_then(|own| self.exposed_task(server, &own)) else { return };
+        let mut object = params.object().unwrap_or_default();
+        object.set("taskId", Raw::string(&exposed));
+        let params = object.into_raw();
+        for entry in self.clients.all().iter().filter(|entry| entry.subscribes(&exposed)) {
+            entry.client.notify(notification::TASKS, Some(params.clone()));
         }
     }
 
@@ -464,7 +542,7 @@ fn answer_from_config(config: Option<&Config>, server: Option<&ServerKey>, call:
                 })
                 .collect();
             let mut result = RawObject::default();
-            result.set("roots", crate::catalog::array(&roots));
+            result.set("roots", Raw::array(&roots));
             exchange.finish(Ok(result.into_raw()));
         }
         _ => exchange.fail(Fault::ClientCannot { what: format!("`{}`", call.method) }),
@@ -489,7 +567,7 @@ fn standing(member: &Member) -> std::sync::MutexGuard<'_, crate::upstream::Stand
 struct Unheard;
 
 impl crate::exchange::Sink for Unheard {
-    fn reply(&self, reply: Result<Raw, Failure>) {
+    fn reply(&self, reply: Reply) {
         if let Err(failure) = reply {
             debug!(?failure, "a server refused what was passed on to all");
         }

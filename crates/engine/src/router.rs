@@ -99,7 +99,7 @@ pub(crate) fn rename_contents(result: &Raw, original: &str, exposed: &str) -> Ra
                 _ => content.clone(),
             })
             .collect();
-        object.set("contents", crate::catalog::array(&contents));
+        object.set("contents", Raw::array(&contents));
         Some(object.into_raw())
     };
     renamed().unwrap_or_else(|| result.clone())

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use manifold_config::{Server, ServerKey};
-use manifold_protocol::{Call, Fault, Kind, Raw, Revision};
+use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
 use tokio::time::Instant;
 
 use crate::exchange::Exchange;
@@ -77,6 +77,8 @@ pub struct Listing {
     pub instructions: Option<String>,
     /// The server's own capabilities object.
     pub capabilities: Option<Raw>,
+    /// For how long the server says each list holds.
+    pub freshness: [Freshness; 4],
 }
 
 /// One tool, resource, template or prompt under its own name or URI.
@@ -128,6 +130,8 @@ pub struct Standing {
     pub log_level: Option<Raw>,
     /// Subscribed URIs, as the server spells them.
     pub subscriptions: BTreeSet<String>,
+    /// Tasks to hear of, by the server's own ids.
+    pub tasks: BTreeSet<String>,
 }
 
 /// What surrounds an upstream: whom it reports to.

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Front, Gateway, Sink};
-use manifold_protocol::dialect::legacy::InitializeReply;
+use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Outcome, Refusal, RefusalKind};
 use manifold_protocol::{
-    Call, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, notification,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, notification,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
@@ -58,7 +58,8 @@ pub enum Received {
 struct State {
     phase: Phase,
     revision: Option<Revision>,
-    capabilities: Option<Raw>,
+    /// Who asks, once it has said so.
+    caller: Option<Arc<Caller>>,
     flights: HashMap<Id, InFlight>,
     questions: HashMap<u64, Exchange>,
     next_question: u64,
@@ -247,19 +248,21 @@ impl Session {
             _ if is_double => {
                 Err(Fault::InvalidRequest("a call with this id is in flight".to_owned()).into())
             }
-            (Method::Initialize, Phase::New) => self.initialize(&call).map_err(Failure::from),
+            (Method::Initialize, Phase::New) => {
+                self.initialize(&call).map(Answer::from).map_err(Failure::from)
+            }
             (Method::Initialize, _) => {
                 Err(Fault::InvalidRequest("the session is initialized already".to_owned()).into())
             }
             (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
-            (Method::Ping, _) => Ok(Raw::from_static("{}")),
+            (Method::Ping, _) => Ok(Raw::from_static("{}").into()),
             (Method::Shutdown, _) if self.doorway.front == Front::Stdio => return self.shut_down(id, lane),
             // So that the probe of a client of a later revision gets the answer it looks for.
             (Method::Other(name), Phase::New) => Err(Fault::UnknownMethod(name.as_str().to_owned()).into()),
             (_, Phase::New) => {
                 Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
             }
-            (_, Phase::Open) => return self.call(id, call, lane),
+            (_, Phase::Open) => return self.call(id, self.signed(call), lane),
         };
         lane.answer(self.encode(&id, reply));
     }
@@ -279,7 +282,13 @@ impl Session {
             let mut state = self.lock();
             state.phase = Phase::Open;
             state.revision = Some(revision);
-            state.capabilities = Some(capabilities.clone());
+            state.caller = Some(Arc::new(Caller {
+                capabilities: capabilities.clone(),
+                info: Some(info.clone()),
+                log_level: None,
+                comes_back: false,
+                is_back: false,
+            }));
         }
         let echoes = self.doorway.profile == Profile::McpAllInOne;
         let echoed: Vec<&str> = ["roots", "sampling"]
@@ -299,6 +308,20 @@ impl Session {
             echoed: &echoed,
         };
         Ok(reply.encode())
+    }
+
+    /// Says who asks.
+    fn signed(&self, call: Call) -> Call {
+        let mut state = self.lock();
+        if call.method == Method::SetLevel
+            && let Some(caller) = &mut state.caller
+        {
+            // Servers without sessions are told with each call.
+            let log_level =
+                call.params.as_ref().and_then(|params| params.get("level")).map(|level| level.detached());
+            *caller = Arc::new(Caller { log_level, ..(**caller).clone() });
+        }
+        Call { caller: state.caller.clone(), ..call }
     }
 
     fn call(self: &Arc<Self>, id: Id, call: Call, lane: &Lane) {
@@ -377,8 +400,8 @@ impl Session {
 
     fn encode(&self, id: &Id, reply: Reply) -> Bytes {
         match reply {
-            Ok(result) => envelope::result(id, &result),
-            Err(Failure::Peer(error)) => envelope::error(Some(id), &error),
+            Ok(answer) => envelope::result(id, &answer.plain()),
+            Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)),
             Err(Failure::Fault(fault)) => {
                 debug!(fault = fault.message(), "answered with an error");
                 envelope::error(Some(id), &fault.to_error(self.doorway.codes))
@@ -402,7 +425,7 @@ impl Session {
         };
         let mut state = self.lock();
         let can = capability.is_none_or(|capability| {
-            state.capabilities.as_ref().is_some_and(|declared| declared.get(capability).is_some())
+            state.caller.as_ref().is_some_and(|caller| caller.capabilities.get(capability).is_some())
         });
         if !can || state.phase == Phase::New {
             drop(state);

@@ -82,6 +82,22 @@ pub enum Fault {
     ClientCannot {
         what: String,
     },
+    /// A header does not say what the body says (2026-07-28).
+    HeaderMismatch(String),
+    /// A revision that is not spoken here.
+    UnsupportedVersion {
+        requested: String,
+    },
+    /// The call needs the client to be able to do more; `required` is a ClientCapabilities object.
+    MissingCapability {
+        required: Raw,
+    },
+    /// A server's question could not be put to the client, and the call cannot go on without.
+    Unanswered {
+        server: String,
+        tool: Option<String>,
+        reason: String,
+    },
     ShuttingDown,
     Internal(String),
 }
@@ -115,6 +131,12 @@ impl Fault {
             (Self::UnknownResource(_), CodeSet::Modern) => -32602,
             (Self::UnknownResource(_), _) => -32002,
             (Self::ClientCannot { .. }, _) => -32601,
+            (Self::HeaderMismatch(_), _) => -32020,
+            (Self::MissingCapability { .. }, CodeSet::Modern) => -32021,
+            (Self::MissingCapability { .. }, _) => -32600,
+            (Self::UnsupportedVersion { .. }, CodeSet::Modern) => -32022,
+            (Self::UnsupportedVersion { .. }, _) => -32602,
+            (Self::Unanswered { .. }, _) => -32603,
             (
                 Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
                 _,
@@ -189,6 +211,17 @@ impl Fault {
                 format!("Authentication failed: Invalid or missing {variable}")
             }
             Self::ClientCannot { what } => format!("The client does not support {what}"),
+            Self::HeaderMismatch(why) => format!("Header mismatch: {why}"),
+            Self::UnsupportedVersion { requested } => format!(
+                "Unsupported protocol version '{requested}'; without a session, {} is spoken here",
+                crate::dialect::modern::REVISION
+            ),
+            Self::MissingCapability { required } => {
+                format!("Missing required client capability: {required}")
+            }
+            Self::Unanswered { server, reason, .. } => {
+                format!("Server '{server}' asked a question in the middle of the call: {reason}")
+            }
             Self::ShuttingDown => "Invalid request: the server is shutting down".to_owned(),
             Self::Internal(what) => format!("Internal error: {what}"),
         }
@@ -232,7 +265,14 @@ impl Fault {
                 text("service", server);
                 text("reason", reason);
             }
-            Self::Died { server, tool, reason } | Self::Refused { server, tool, reason } => {
+            Self::UnsupportedVersion { requested } => {
+                data.set("supported", Raw::serialize(&[crate::dialect::modern::REVISION]));
+                data.set("requested", Raw::string(requested));
+            }
+            Self::MissingCapability { required } => data.set("requiredCapabilities", required.clone()),
+            Self::Died { server, tool, reason }
+            | Self::Refused { server, tool, reason }
+            | Self::Unanswered { server, tool, reason } => {
                 text("serverId", server);
                 text("service", server);
                 if let Some(tool) = tool {
@@ -263,6 +303,7 @@ impl Fault {
             | Self::UnknownTool(_)
             | Self::UnknownPrompt(_)
             | Self::ClientCannot { .. }
+            | Self::HeaderMismatch(_)
             | Self::ShuttingDown
             | Self::Internal(_) => return None,
         }

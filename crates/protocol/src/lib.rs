@@ -14,6 +14,6 @@ mod version;
 pub use fault::{CodeSet, Fault};
 pub use id::Id;
 pub use method::{Method, notification};
-pub use model::{Call, Failure, Kind, Reply};
+pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope};
 pub use raw::{Raw, RawObject};
-pub use version::Revision;
+pub use version::{Era, Revision};

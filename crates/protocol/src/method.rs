@@ -50,6 +50,16 @@ methods! {
     PromptsGet = "prompts/get",
     Complete = "completion/complete",
     SetLevel = "logging/setLevel",
+    Discover = "server/discover",
+    Listen = "subscriptions/listen",
+    TasksGet = "tasks/get",
+    TasksUpdate = "tasks/update",
+    TasksCancel = "tasks/cancel",
+    /// Of the revisions with sessions; what the newest has instead is part of `tasks/get`.
+    TasksResult = "tasks/result",
+    SkillsList = "skills/list",
+    SkillsGet = "skills/get",
+    DirectoryRead = "resources/directory/read",
     /// Asked by servers.
     CreateMessage = "sampling/createMessage",
     /// Asked by servers.
@@ -75,6 +85,8 @@ pub mod notification {
     pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+    pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    pub const TASKS: &str = "notifications/tasks";
     /// Seed S3's way to end the process.
     pub const EXIT: &str = "notifications/exit";
 }

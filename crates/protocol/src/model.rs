@@ -1,5 +1,7 @@
 //! What passes between front ends, engine and upstreams, free of eras and transports.
 
+use std::sync::Arc;
+
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::raw::Raw;
@@ -9,11 +11,33 @@ use crate::raw::Raw;
 pub struct Call {
     pub method: Method,
     pub params: Option<Raw>,
+    /// `None`: we ask ourselves, or nobody in particular does.
+    pub caller: Option<Arc<Caller>>,
+}
+
+/// Who asks, as far as a server may know. A front end makes it: once per session, or anew for each request where the
+/// client says it anew.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// A ClientCapabilities object.
+    pub capabilities: Raw,
+    /// An Implementation object.
+    pub info: Option<Raw>,
+    /// The least grave log message it wants to hear, by the protocol's name for it.
+    pub log_level: Option<Raw>,
+    /// Takes a request for input as an answer and comes back with it in a new call. Others are asked in mid-call.
+    pub comes_back: bool,
+    /// This call is such a coming back, with the server's own state.
+    pub is_back: bool,
 }
 
 impl Call {
     pub fn new(method: Method, params: Option<Raw>) -> Self {
-        Self { method, params }
+        Self { method, params, caller: None }
+    }
+
+    pub fn by(self, caller: Arc<Caller>) -> Self {
+        Self { caller: Some(caller), ..self }
     }
 
     /// Returns the text of one top-level member of the parameters.
@@ -29,8 +53,113 @@ impl Call {
     }
 }
 
-/// How a call ended: the result's own bytes, or why there is none.
-pub type Reply = Result<Raw, Failure>;
+/// How a call ended: what it came to, or why there is nothing.
+pub type Reply = Result<Answer, Failure>;
+
+/// What a call came to. Each front end's dialect writes it in the words of its client.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// A result's own bytes, and what is known of them without reading them again.
+    Result { body: Raw, mark: Mark, loose: bool },
+    /// One of our lists.
+    List(Arc<List>),
+}
+
+/// What a result says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing: its server knows no marks, or it is our own.
+    None,
+    /// Marked as the end of the call.
+    Complete,
+    /// The server wants to be asked again, with answers to its questions.
+    InputRequired,
+    /// An extension's: a task to ask about later.
+    Extension,
+}
+
+/// A whole list, as the bytes of its array. Dialects add what stands around it.
+#[derive(Debug)]
+pub struct List {
+    pub kind: Kind,
+    pub items: Raw,
+    /// The same for clients that refuse the whole list for one entry they cannot read.
+    pub strict_items: Raw,
+    pub freshness: Freshness,
+}
+
+/// For how long, and for whom, a copy may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Freshness {
+    pub ttl_ms: u64,
+    pub scope: Scope,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    #[default]
+    Private,
+    Public,
+}
+
+impl Freshness {
+    /// What a part that is kept `other`wise leaves of it: the whole is as fresh and as public as its worst part.
+    pub fn and(self, other: Self) -> Self {
+        let scope = match (self.scope, other.scope) {
+            (Scope::Public, Scope::Public) => Scope::Public,
+            _ => Scope::Private,
+        };
+        Self { ttl_ms: self.ttl_ms.min(other.ttl_ms), scope }
+    }
+}
+
+impl Answer {
+    pub fn marked(body: Raw, mark: Mark) -> Self {
+        Self::Result { body, mark, loose: false }
+    }
+
+    pub fn mark(&self) -> Mark {
+        match self {
+            Self::Result { mark, .. } => *mark,
+            Self::List(_) => Mark::None,
+        }
+    }
+
+    /// Notes that the structured content may be something else than an object.
+    pub fn loosely(self) -> Self {
+        match self {
+            Self::Result { body, mark, .. } => Self::Result { body, mark, loose: true },
+            Self::List(list) => Self::List(list),
+        }
+    }
+
+    /// Rewrites a result's bytes.
+    pub fn map(self, rewrite: impl FnOnce(Raw) -> Raw) -> Self {
+        match self {
+            Self::Result { body, mark, loose } => Self::Result { body: rewrite(body), mark, loose },
+            Self::List(list) => Self::List(list),
+        }
+    }
+
+    /// Returns the result as it is.
+    pub fn into_body(self) -> Raw {
+        match self {
+            Self::Result { body, .. } => body,
+            Self::List(list) => Self::List(list).plain(),
+        }
+    }
+
+    /// Returns the result without what the newest revision adds to it.
+    pub fn plain(&self) -> Raw {
+        crate::dialect::legacy::result(self)
+    }
+}
+
+impl From<Raw> for Answer {
+    fn from(body: Raw) -> Self {
+        Self::marked(body, Mark::None)
+    }
+}
 
 /// Why a call has no result.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
 use crate::scan::{self, Cursor, ScanError};
@@ -70,6 +70,20 @@ impl Raw {
             Ok(text) => Raw(Bytes::from(text)),
             Err(_) => Raw::null(),
         }
+    }
+
+    pub fn array(items: &[Raw]) -> Raw {
+        let size: usize = items.iter().map(|item| item.0.len() + 1).sum();
+        let mut text = BytesMut::with_capacity(size + 2);
+        text.put_u8(b'[');
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                text.put_u8(b',');
+            }
+            text.put_slice(&item.0);
+        }
+        text.put_u8(b']');
+        Raw(text.freeze())
     }
 
     /// Takes bytes known to be one valid value.

@@ -1,5 +1,12 @@
 //! The protocol revisions and their negotiation.
 
+/// How a peer speaks: with `initialize` and a session, or with everything said in each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
 /// A revision with `initialize` and a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {

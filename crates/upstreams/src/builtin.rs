@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use manifold_engine::{
     BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream,
 };
-use manifold_protocol::{Call, Fault, Method, Raw, RawObject, Reply};
+use manifold_protocol::{Call, Failure, Fault, Method, Raw, RawObject};
 use tokio::time::Instant;
 
 /// What a built-in server does; tools are all it has.
@@ -17,7 +17,7 @@ trait Toolbox: Send + Sync {
     /// Each tool as the JSON object that describes it.
     fn tools(&self) -> Vec<Raw>;
 
-    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Reply>;
+    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Result<Raw, Failure>>;
 }
 
 /// A built-in server as an upstream.

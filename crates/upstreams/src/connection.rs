@@ -14,7 +14,9 @@ use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
-use manifold_protocol::{Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification};
+use manifold_protocol::{
+    Answer, Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification,
+};
 use tokio::sync::{Notify, oneshot, watch};
 use tracing::{debug, warn};
 
@@ -115,13 +117,19 @@ impl Connection {
     }
 
     /// Sends one of our own requests and waits for its answer.
-    pub(crate) async fn request(&self, method: Method, params: Option<Raw>, timeout: Duration) -> Reply {
+    pub(crate) async fn request(
+        &self,
+        method: Method,
+        params: Option<Raw>,
+        timeout: Duration,
+    ) -> Result<Raw, Failure> {
         let (sender, answer) = oneshot::channel();
         let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
         self.send_own(Call::new(method, params), exchange);
-        answer.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()))
+        let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());
+        answer.await.unwrap_or_else(lost).map(Answer::into_body)
     }
 
     /// Sends one of our own requests whose answer does not matter.

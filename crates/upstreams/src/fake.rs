@@ -129,7 +129,7 @@ impl Asked {
 
 pub(crate) fn show(reply: &Reply) -> String {
     match reply {
-        Ok(result) => result.as_str().to_owned(),
+        Ok(answer) => answer.plain().as_str().to_owned(),
         Err(Failure::Fault(fault)) => format!("fault {} {}", fault.code(CodeSet::Own), fault.message()),
         Err(Failure::Peer(error)) => format!("peer {error}"),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_engine::{Item, Listing};
-use manifold_protocol::dialect::legacy::InitializeResult;
+use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::{Failure, Kind, Raw, RawObject};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -27,7 +27,7 @@ const MAX_PAGING: Duration = Duration::from_secs(5);
 /// whole in the end. Without its tools a server is not known; any other list that fails is empty.
 async fn read_all(
     connection: &Arc<Connection>,
-    said: &InitializeResult,
+    said: &ServerFacts,
     publish: &impl Fn(Result<Arc<Listing>, Failure>),
 ) -> Option<Arc<Listing>> {
     let mut listing = Listing {
@@ -149,7 +149,7 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// Keeps the listing up to date for as long as it is polled; `publish` takes each new one.
 pub(crate) async fn follow(
     connection: Arc<Connection>,
-    said: InitializeResult,
+    said: ServerFacts,
     publish: impl Fn(Result<Arc<Listing>, Failure>),
 ) {
     let mut current = read_all(&connection, &said, &publish).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::dialect::legacy::{self, InitializeResult};
+use manifold_protocol::dialect::{ServerFacts, legacy};
 use manifold_protocol::framing::{Line, LineDecoder};
 use manifold_protocol::{Failure, Fault, Method, Raw, Revision, notification};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -115,7 +115,7 @@ impl Launcher for Launch {
 }
 
 impl Launch {
-    async fn handshake(&self, connection: &Arc<Connection>) -> Result<InitializeResult, Fault> {
+    async fn handshake(&self, connection: &Arc<Connection>) -> Result<ServerFacts, Fault> {
         let facts = self.host.client_facts();
         let mut capabilities = facts.capabilities.object().unwrap_or_default();
         if !self.server.roots.is_empty() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use manifold_config::{RemoteKind, Server, ServerStart, Transport};
 use manifold_engine::{BoxFuture, Exchange, Host, Listing, Order, Phase, Status, Tasks, Upstream};
-use manifold_protocol::dialect::legacy::InitializeResult;
+use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -47,7 +47,7 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 /// A server that has shaken hands.
 pub(crate) struct Running<L> {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) said: InitializeResult,
+    pub(crate) said: ServerFacts,
     pub(crate) pid: Option<u32>,
     pub(crate) life: L,
 }

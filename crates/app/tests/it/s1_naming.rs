@@ -62,7 +62,7 @@ fn tools_are_flat_with_the_id_in_the_name_and_the_name_in_the_description() {
 #[test]
 fn everything_but_name_and_description_is_untouched() {
     let sandbox = Sandbox::new();
-    let rest = r##""title":"R\u00e9ad","inputSchema":{"type":"object","z":1.0,"a":1e400,"properties":{"p":{"enum":["\/","x"],"enum":2}},"$ref":"#x","anyOf":[{}]},"outputSchema":{"b":-0,"a":true},"annotations":{"readOnlyHint":true,"new":[1, 2]},"_meta":{"ui":{"resourceUri":"ui://x"}},"icons":[{"src":"data:,"}]"##;
+    let rest = r##""title":"R\u00e9ad","inputSchema":{"type":"object","z":1.0,"a":1e400,"properties":{"p":{"enum":["\/","x"],"enum":2}},"$ref":"#x","anyOf":[{}]},"outputSchema":{"type":"object","b":-0,"a":true},"annotations":{"readOnlyHint":true,"new":[1, 2]},"_meta":{"ui":{"resourceUri":"ui://x"}},"icons":[{"src":"data:,"}]"##;
     let entry = raw_fake(&format!(r#"{{"name":"read","description":"Reads",{rest}}}"#));
     let mut client = studio(&sandbox, &json!({"servers": {"alpha": entry}}));
     let id = client.request("tools/list", json!({}));

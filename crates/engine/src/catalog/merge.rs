@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::{BufMut, BytesMut};
 use manifold_config::PromptPrefix;
-use manifold_protocol::{Kind, Raw, RawObject};
+use manifold_protocol::dialect::{legacy, modern};
+use manifold_protocol::{Freshness, Kind, List, Raw, RawObject};
 use tracing::warn;
 
 use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View};
@@ -32,8 +32,9 @@ impl Catalog {
             (Kind::Templates, templates),
             (Kind::Prompts, prompts),
         ]
-        .map(|(kind, items)| render(kind, &items));
+        .map(|(kind, items)| render(kind, &items, freshness(kind, &listings)));
         catalog.instructions = instructions(&view, &listings);
+        catalog.extensions = extensions(&listings);
         catalog.listings = listings;
         catalog
     }
@@ -41,7 +42,7 @@ impl Catalog {
     fn empty(view: Arc<View>) -> Self {
         Self {
             view,
-            rendered: Kind::ALL.map(|kind| render(kind, &[])),
+            rendered: Kind::ALL.map(|kind| render(kind, &[], Freshness::default())),
             tools: HashMap::new(),
             bare_tools: HashMap::new(),
             prompts: HashMap::new(),
@@ -49,10 +50,15 @@ impl Catalog {
             resources: HashMap::new(),
             templates: Vec::new(),
             instructions: None,
+            extensions: RawObject::default(),
+            pages: HashMap::new(),
             listings: Vec::new(),
         }
     }
 }
+
+/// Where a tool named its page before there was a place for it.
+const OLD_PAGE: &str = "ui/resourceUri";
 
 struct Merge<'v> {
     view: &'v View,
@@ -89,11 +95,13 @@ impl Merge<'_> {
             let prefixed = if text.is_empty() { prefix.clone() } else { format!("{prefix} {text}") };
             object.set("description", Raw::string(&prefixed));
         }
+        self.page(at, &mut object);
         let route = ToolRoute {
             member: at,
             original: Raw::string(&item.label),
             target: Arc::new(Target { tool: Some(item.label.clone()), ..(*member.target).clone() }),
             arguments: Arguments::of(self.view.validate, &item.raw),
+            is_loose: legacy::is_loose_tool(&item.raw),
         };
         self.catalog
             .bare_tools
@@ -102,6 +110,32 @@ impl Merge<'_> {
             .or_insert_with(|| Some(exposed.clone()));
         self.catalog.tools.insert(exposed, route);
         Some(object.into_raw())
+    }
+
+    /// Notes whose page a tool shows (MCP Apps). A second server's page of the same address gets one of its own; its
+    /// scheme must stay.
+    fn page(&mut self, at: usize, tool: &mut RawObject) {
+        let Some(mut meta) = tool.get("_meta").and_then(|meta| meta.object()) else { return };
+        let nested = meta.get("ui").and_then(|ui| ui.object());
+        let address = nested.as_ref().and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get(OLD_PAGE));
+        let Some(address) = address.as_ref().and_then(|uri| uri.to_text()) else { return };
+        let route = ItemRoute { member: at, original: address.clone().into_owned() };
+        let taken = |uri: &str| self.catalog.pages.get(uri).is_some_and(|page| page.member != at);
+        if !taken(&address) {
+            self.catalog.pages.insert(address.into_owned(), route);
+            return;
+        }
+        let Some(rest) = address.strip_prefix("ui://") else { return };
+        let exposed = format!("ui://{}+{rest}", self.view.members[at].exposed_id.replace('_', "-"));
+        if let Some(mut ui) = nested.filter(|ui| ui.contains("resourceUri")) {
+            ui.set("resourceUri", Raw::string(&exposed));
+            meta.set("ui", ui.into_raw());
+        }
+        if meta.contains(OLD_PAGE) {
+            meta.set(OLD_PAGE, Raw::string(&exposed));
+        }
+        tool.set("_meta", meta.into_raw());
+        self.catalog.pages.insert(exposed, route);
     }
 
     /// Settles the name of a tool (decision 8): the first in config order keeps the plain one.
@@ -218,26 +252,49 @@ fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = 
     })
 }
 
-/// Writes a list result: what clients get is cut from these bytes.
-fn render(kind: Kind, items: &[Raw]) -> Raw {
-    let mut result = RawObject::default();
-    result.set(kind.member(), array(items));
-    result.into_raw()
+/// Writes a list: what clients get is cut from these bytes. Where every client can read every item, both are one.
+fn render(kind: Kind, shown: &[Raw], freshness: Freshness) -> Arc<List> {
+    let written = |dialect: fn(&Raw) -> Option<Raw>| {
+        let items: Vec<Option<Raw>> = match kind {
+            Kind::Tools => shown.iter().map(dialect).collect(),
+            Kind::Resources | Kind::Templates | Kind::Prompts => Vec::new(),
+        };
+        let differs = items.iter().any(Option::is_some);
+        differs.then(|| {
+            let both = shown.iter().zip(items);
+            Raw::array(&both.map(|(plain, other)| other.unwrap_or_else(|| plain.clone())).collect::<Vec<_>>())
+        })
+    };
+    let (modern, strict) = (written(modern::tool), written(legacy::tool));
+    let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { Raw::array(shown) };
+    Arc::new(List {
+        kind,
+        items: modern.unwrap_or_else(|| plain.clone()),
+        strict_items: strict.unwrap_or(plain),
+        freshness,
+    })
 }
 
-/// Joins values into an array, each keeping its bytes.
-pub(crate) fn array(items: &[Raw]) -> Raw {
-    let size: usize = items.iter().map(|item| item.as_bytes().len() + 1).sum();
-    let mut text = BytesMut::with_capacity(size + 2);
-    text.put_u8(b'[');
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            text.put_u8(b',');
+/// Returns for how long the merged list holds: as long as its least certain part.
+fn freshness(kind: Kind, listings: &[Option<Arc<Listing>>]) -> Freshness {
+    let known = listings.iter().flatten().map(|listing| listing.freshness[kind as usize]);
+    known.reduce(Freshness::and).unwrap_or_default()
+}
+
+fn extensions(listings: &[Option<Arc<Listing>>]) -> RawObject {
+    let mut all = RawObject::default();
+    let declared =
+        listings.iter().flatten().filter_map(|listing| listing.capabilities.as_ref()?.get("extensions"));
+    for extensions in declared.filter_map(|extensions| extensions.object()) {
+        for (key, value) in
+            extensions.iter().filter(|(_, value)| value.kind() == manifold_protocol::raw::Kind::Object)
+        {
+            if !all.contains(&key) {
+                all.set(&key, value);
+            }
         }
-        text.put_slice(item.as_bytes());
     }
-    text.put_u8(b']');
-    Raw::parse(text.freeze()).unwrap_or_else(|_| Raw::from_static("[]"))
+    all
 }
 
 /// Merges what servers say of themselves, each under its name.

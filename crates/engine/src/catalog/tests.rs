@@ -10,7 +10,7 @@ use crate::router::{Found, find_tool};
 
 /// Shows every exposed tool and where it leads.
 fn shown_tools(catalog: &Catalog) -> String {
-    let list = catalog.list(Kind::Tools).get("tools").unwrap().elements().unwrap();
+    let list = catalog.shown(Kind::Tools).get("tools").unwrap().elements().unwrap();
     let mut text = String::new();
     for tool in list {
         let name = tool.get("name").unwrap().to_text().unwrap().into_owned();
@@ -220,7 +220,7 @@ fn check_descriptions(settings: &str, server: &str, expected: Expect) {
         r#"{"tools":[{"name":"full","description":"Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2},
             {"name":"empty","description":""},{"name":"none"},{"name":"wrong","description":7}]}"#,
     );
-    let list = world.gateway.catalog().list(Kind::Tools).get("tools").unwrap().elements().unwrap();
+    let list = world.gateway.catalog().shown(Kind::Tools).get("tools").unwrap().elements().unwrap();
     let text: String = list.iter().map(|tool| format!("{tool}\n")).collect();
     expected.assert_eq(&text);
 }
@@ -268,7 +268,7 @@ fn check_prompts(settings: &str, expected: Expect) {
     world.fake("c").publish(r#"{"prompts":[{"name":"greet"}]}"#);
     let catalog = world.gateway.catalog();
     let mut text = String::new();
-    for prompt in catalog.list(Kind::Prompts).get("prompts").unwrap().elements().unwrap() {
+    for prompt in catalog.shown(Kind::Prompts).get("prompts").unwrap().elements().unwrap() {
         let name = prompt.get("name").unwrap().to_text().unwrap().into_owned();
         let route = catalog.prompt(&name).unwrap();
         text += &format!("{prompt} = {} {}\n", catalog.member(route.member).key.id, route.original);
@@ -337,7 +337,7 @@ async fn resources_keep_their_uris_unless_two_servers_claim_one() {
         .publish(r#"{"resources":[{"uri":"file:///x","name":"X"},{"uri":"file:///x","name":"again"}]}"#);
     world.fake("b_2").publish(r#"{"resources":[{"name":"X2","uri":"file:///x"},{"uri":"b://y"}]}"#);
     let catalog = world.gateway.catalog();
-    expect![[r#"{"resources":[{"uri":"file:///x","name":"X"},{"name":"X2","uri":"b-2+file:///x"},{"uri":"b://y"}]}"#]].assert_eq(catalog.list(Kind::Resources).as_str());
+    expect![[r#"{"resources":[{"uri":"file:///x","name":"X"},{"name":"X2","uri":"b-2+file:///x"},{"uri":"b://y"}]}"#]].assert_eq(catalog.shown(Kind::Resources).as_str());
     let owner = |member: usize, original: &str| {
         ResourceOwner::One(ItemRoute { member, original: original.to_owned() })
     };
@@ -373,7 +373,7 @@ async fn of_two_equal_templates_the_second_gets_a_prefix_both_ways() {
         world.fake(id).publish(r#"{"resourceTemplates":[{"uriTemplate":"db://{id}","name":"rows"}]}"#);
     }
     let catalog = world.gateway.catalog();
-    expect![[r#"{"resourceTemplates":[{"uriTemplate":"db://{id}","name":"rows"},{"uriTemplate":"b+db://{id}","name":"rows"}]}"#]].assert_eq(catalog.list(Kind::Templates).as_str());
+    expect![[r#"{"resourceTemplates":[{"uriTemplate":"db://{id}","name":"rows"},{"uriTemplate":"b+db://{id}","name":"rows"}]}"#]].assert_eq(catalog.shown(Kind::Templates).as_str());
     let owner = |member: usize, original: &str| {
         ResourceOwner::One(ItemRoute { member, original: original.to_owned() })
     };
@@ -451,7 +451,7 @@ proptest! {
         expected.insert(("manifold".to_owned(), "servers_list".to_owned()));
 
         let catalog = world.gateway.catalog();
-        let list = catalog.list(Kind::Tools).get("tools").unwrap().elements().unwrap();
+        let list = catalog.shown(Kind::Tools).get("tools").unwrap().elements().unwrap();
         let mut names = HashSet::new();
         let mut found = HashSet::new();
         for tool in list {

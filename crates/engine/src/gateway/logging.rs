@@ -1,6 +1,6 @@
 //! Log levels: each client hears what it asked for, and servers say as much as the most curious client wants.
 
-use manifold_protocol::{Call, Fault, Raw, RawObject};
+use manifold_protocol::{Call, Fault, Method, Raw, RawObject};
 
 use super::{Gateway, Unheard, standing};
 use crate::changes::Level;
@@ -16,7 +16,23 @@ impl Gateway {
         };
         let lowest = self.clients.set_level(exchange.client(), level);
         let params = if lowest == level { call.params.clone() } else { Some(lowest.params()) };
-        let call = Call::new(call.method.clone(), params);
+        self.tell_level(&Call::new(call.method.clone(), params));
+        exchange.finish(Ok(Raw::from_static("{}")));
+    }
+
+    /// Makes servers say as much as a caller wants to hear of its own call. None is told to say less again: what a
+    /// client hears is chosen where it is known.
+    pub(super) fn want_logs(&self, call: &Call) {
+        // Whoever has a session says it once, by `logging/setLevel`.
+        let Some(caller) = call.caller.as_ref().filter(|caller| caller.comes_back) else { return };
+        let Some(wanted) = &caller.log_level else { return };
+        let Some(level) = wanted.to_text().and_then(|name| Level::parse(&name)) else { return };
+        if self.clients.lower_level(level) {
+            self.tell_level(&Call::new(Method::SetLevel, Some(level.params())));
+        }
+    }
+
+    fn tell_level(&self, call: &Call) {
         for member in &self.catalog.load().view.members {
             standing(member).log_level.clone_from(&call.params);
             let logs = member.upstream.listing().is_none_or(|listing| listing.declares("logging"));
@@ -25,7 +41,6 @@ impl Gateway {
                 member.upstream.send(call.clone(), quiet);
             }
         }
-        exchange.finish(Ok(Raw::from_static("{}")));
     }
 }
 

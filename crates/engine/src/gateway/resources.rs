@@ -50,7 +50,7 @@ impl Gateway {
     fn search(self: &Arc<Self>, mut search: Search, exchange: Exchange) {
         let Some(next) = search.members.pop_front() else {
             return match search.refusal {
-                Some(failure) => exchange.finish(Err(failure)),
+                Some(failure) => exchange.finish(Err::<Raw, _>(failure)),
                 None => exchange.fail(Fault::UnknownResource(search.uri)),
             };
         };
@@ -91,7 +91,9 @@ impl Gateway {
             call.set_param("uri", Raw::string(original));
             let (original, exposed) = (original.to_owned(), exposed.to_owned());
             exchange = exchange.then(move |reply, outer| {
-                outer.finish(reply.map(|result| router::rename_contents(&result, &original, &exposed)));
+                outer.finish(reply.map(|answer| {
+                    answer.map(|result| router::rename_contents(&result, &original, &exposed))
+                }));
             });
         }
         let exchange = match call.method {

@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::Incoming as IncomingBody;
 use hyper::{Request, Response, StatusCode};
 use manifold_engine::{Exchange, Flight, Gateway, Sink};
-use manifold_protocol::dialect::legacy::InitializeReply;
+use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
 use tokio::sync::oneshot;
@@ -87,8 +87,8 @@ fn begin(
             reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
         guard.disarm();
         match reply {
-            Ok(result) => envelope::result(&id, &result),
-            Err(Failure::Peer(error)) => envelope::error(Some(&id), &error),
+            Ok(answer) => envelope::result(&id, &answer.plain()),
+            Err(Failure::Peer(error)) => envelope::error(Some(&id), &legacy::error(&error)),
             Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)),
         }
     })

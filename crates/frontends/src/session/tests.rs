@@ -457,7 +457,7 @@ async fn questions_are_asked_under_our_numbers_and_answered_once() {
     desk.say(r#"{"jsonrpc":"2.0","id":2,"error":{ "code":-1,"message":"no" }}"#);
     desk.say(r#"{"jsonrpc":"2.0","id":1,"result":{ "model":"m" }}"#);
     desk.say(r#"{"jsonrpc":"2.0","id":1,"result":"again"}"#);
-    assert_eq!(sampled.try_recv().unwrap().unwrap().as_str(), r#"{ "model":"m" }"#);
+    assert_eq!(sampled.try_recv().unwrap().unwrap().plain().as_str(), r#"{ "model":"m" }"#);
     assert!(
         matches!(elicited.try_recv().unwrap(), Err(Failure::Peer(error)) if error.as_str() == r#"{ "code":-1,"message":"no" }"#)
     );
@@ -491,7 +491,7 @@ async fn a_question_in_a_call_goes_to_its_client_and_can_be_taken_back() {
 async fn what_a_client_cannot_do_is_declined_for_it() {
     let desk = open("2025-06-18", r#"{"sampling":{}}"#);
     let answer = |mut reply: oneshot::Receiver<Reply>| match reply.try_recv().unwrap() {
-        Ok(result) => result.as_str().to_owned(),
+        Ok(answer) => answer.plain().as_str().to_owned(),
         Err(Failure::Fault(fault)) => fault.message(),
         Err(Failure::Peer(error)) => panic!("{error}"),
     };

@@ -1,7 +1,13 @@
 //! The revisions with `initialize` and a session (2024-11-05 to 2025-11-25).
 
-use crate::raw::{Raw, RawObject};
+use super::ServerFacts;
+use super::modern::SERVER_INFO;
+use crate::model::{Answer, Mark};
+use crate::raw::{Kind, Raw, RawObject};
 use crate::version::Revision;
+
+/// The kinds of content that clients of these revisions know.
+const CONTENTS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
 /// What a server needs to answer `initialize`.
 #[derive(Debug)]
@@ -53,20 +59,133 @@ pub fn initialize_params(revision: Revision, capabilities: &Raw, client_info: &R
     params.into_raw()
 }
 
-/// What a server said of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InitializeResult {
-    pub revision: String,
-    pub capabilities: Raw,
-    pub instructions: Option<String>,
-}
-
 /// Reads a server's answer to `initialize`.
-pub fn read_initialize_result(result: &Raw) -> Option<InitializeResult> {
+pub fn read_initialize_result(result: &Raw) -> Option<ServerFacts> {
     let text = |key: &str| Some(result.get(key)?.to_text()?.into_owned());
-    Some(InitializeResult {
+    Some(ServerFacts {
         revision: text("protocolVersion")?,
         capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
         instructions: text("instructions"),
     })
+}
+
+/// Writes an answer as clients of these revisions expect it; the result of a server of theirs keeps its bytes.
+pub fn result(answer: &Answer) -> Raw {
+    match answer {
+        Answer::List(list) => list.plain(),
+        Answer::Result { body, mark: Mark::None, loose: false } => body.clone(),
+        Answer::Result { body, mark, loose } => {
+            let Some(mut object) = body.object() else { return body.clone() };
+            if *mark != Mark::None {
+                take_off_marks(&mut object);
+                spell_out_contents(&mut object);
+            }
+            // What the schema was wrapped for is always wrapped; otherwise only what a client could not read.
+            let wraps = |content: &Raw| *loose || content.kind() != Kind::Object;
+            if let Some(content) = object.get("structuredContent").filter(wraps) {
+                object.set("structuredContent", wrapped(content));
+            }
+            object.into_raw()
+        }
+    }
+}
+
+fn take_off_marks(object: &mut RawObject) {
+    for mark in ["resultType", "ttlMs", "cacheScope"] {
+        object.remove(mark);
+    }
+    let Some(mut meta) = object.get("_meta").and_then(|meta| meta.object()) else { return };
+    if !meta.contains(SERVER_INFO) {
+        return;
+    }
+    meta.remove(SERVER_INFO);
+    if meta.is_empty() {
+        object.remove("_meta");
+    } else {
+        object.set("_meta", meta.into_raw());
+    }
+}
+
+/// Makes content of a kind that these revisions do not know readable: a client would refuse the whole result for it.
+fn spell_out_contents(object: &mut RawObject) {
+    let Some(contents) = object.get("content").and_then(|content| content.elements()) else { return };
+    let known = |content: &Raw| {
+        content.get("type").and_then(|kind| kind.to_text().map(|kind| CONTENTS.contains(&&*kind)))
+            == Some(true)
+    };
+    if contents.iter().all(known) {
+        return;
+    }
+    let spelled: Vec<Raw> = contents
+        .into_iter()
+        .map(|content| {
+            if known(&content) {
+                return content;
+            }
+            let mut text = RawObject::default();
+            text.set("type", Raw::from_static(r#""text""#));
+            text.set("text", Raw::string(content.as_str()));
+            text.into_raw()
+        })
+        .collect();
+    object.set("content", Raw::array(&spelled));
+}
+
+fn wrapped(content: Raw) -> Raw {
+    let mut object = RawObject::default();
+    object.set("result", content);
+    object.into_raw()
+}
+
+/// Writes an error of a server's own: numbers that only the newest revision has are put as an internal error.
+pub fn error(error: &Raw) -> Raw {
+    match error.object() {
+        Some(mut object) if super::modern::is_modern_error(error) => {
+            object.set("code", Raw::from_static("-32603"));
+            object.into_raw()
+        }
+        _ => error.clone(),
+    }
+}
+
+/// Returns a tool as strict clients of these revisions can read it, if it differs: one whose output is no object hides
+/// all the others from them.
+pub fn tool(raw: &Raw) -> Option<Raw> {
+    let schema = raw.get("outputSchema").filter(is_loose)?;
+    let mut object = raw.object()?;
+    match wrapped_schema(&schema) {
+        Some(schema) => object.set("outputSchema", schema),
+        None => object.remove("outputSchema"),
+    }
+    Some(object.into_raw())
+}
+
+/// Returns whether a tool's structured content may be something else than an object.
+pub fn is_loose_tool(raw: &Raw) -> bool {
+    raw.get("outputSchema").is_some_and(|schema| is_loose(&schema))
+}
+
+fn is_loose(schema: &Raw) -> bool {
+    schema.get("type").as_ref().and_then(|kind| kind.to_text()).as_deref() != Some("object")
+}
+
+/// Wraps a schema as its content is wrapped; `None` where its references would then lead nowhere.
+fn wrapped_schema(schema: &Raw) -> Option<Raw> {
+    let mut inner = schema.object()?;
+    let mut outer = RawObject::default();
+    outer.set("type", Raw::from_static(r#""object""#));
+    for shared in ["$schema", "$defs", "definitions"] {
+        if let Some(value) = inner.get(shared) {
+            outer.set(shared, value);
+            inner.remove(shared);
+        }
+    }
+    let inner = inner.into_raw();
+    let lost = [r##""#""##, r##""#/properties"##, r##""#/items"##, r##""#/prefixItems"##, r##""#/anyOf"##];
+    if lost.iter().any(|reference| inner.as_str().contains(reference)) {
+        return None;
+    }
+    outer.set("properties", wrapped(inner));
+    outer.set("required", Raw::from_static(r#"["result"]"#));
+    Some(outer.into_raw())
 }

@@ -1,7 +1,7 @@
 //! The manager tools (S1-47 to S1-54): servers by configured name, never a command from the request (T3).
 
 use manifold_engine::{BoxFuture, Control, Order};
-use manifold_protocol::{Fault, Raw, Reply};
+use manifold_protocol::{Failure, Fault, Raw};
 use serde::Serialize;
 
 use super::{Toolbox, text_result};
@@ -43,7 +43,7 @@ impl Toolbox for Manager {
         .collect()
     }
 
-    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Reply> {
+    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Result<Raw, Failure>> {
         let (control, tool) = (self.control.clone(), tool.to_owned());
         Box::pin(async move {
             match tool.as_str() {
@@ -64,7 +64,12 @@ impl Toolbox for Manager {
     }
 }
 
-async fn order(control: &Control, arguments: Option<&Raw>, order: Order, status: &'static str) -> Reply {
+async fn order(
+    control: &Control,
+    arguments: Option<&Raw>,
+    order: Order,
+    status: &'static str,
+) -> Result<Raw, Failure> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Done<'a> {
@@ -77,7 +82,7 @@ async fn order(control: &Control, arguments: Option<&Raw>, order: Order, status:
     Ok(json_result(&Done { success: true, server_id: &id, status }))
 }
 
-fn logs(control: &Control, arguments: Option<&Raw>) -> Reply {
+fn logs(control: &Control, arguments: Option<&Raw>) -> Result<Raw, Failure> {
     let id = server_id(arguments)?;
     let lines = match arguments.and_then(|arguments| arguments.get("lines")) {
         None => DEFAULT_LINES,

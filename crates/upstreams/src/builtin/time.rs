@@ -4,7 +4,7 @@ use jiff::civil::Time as ClockTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use manifold_engine::BoxFuture;
-use manifold_protocol::{Raw, Reply};
+use manifold_protocol::{Failure, Raw};
 use serde::Serialize;
 
 use super::{Toolbox, text_result};
@@ -38,7 +38,7 @@ impl Toolbox for Time {
         ]
     }
 
-    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Reply> {
+    fn call(&self, tool: &str, arguments: Option<Raw>) -> BoxFuture<Result<Raw, Failure>> {
         let text = |key: &str| {
             let value = arguments.as_ref()?.get(key)?;
             Some(value.to_text()?.into_owned())

@@ -109,7 +109,7 @@ impl Sink for Answer {
         let Some(connection) = self.connection.upgrade() else { return };
         connection.questions.lock().remove(&self.id.to_raw());
         connection.outbox.push(match reply {
-            Ok(result) => envelope::result(&self.id, &result),
+            Ok(answer) => envelope::result(&self.id, &answer.plain()),
             Err(Failure::Peer(error)) => envelope::error(Some(&self.id), &error),
             Err(Failure::Fault(fault)) => envelope::error(Some(&self.id), &fault.to_error(CodeSet::Standard)),
         });

@@ -3,8 +3,8 @@ use std::sync::Mutex;
 use super::*;
 use crate::fake::{Does, FakeHost, connection, lock, raw, receive, run};
 
-fn said(capabilities: &str) -> InitializeResult {
-    InitializeResult {
+fn said(capabilities: &str) -> ServerFacts {
+    ServerFacts {
         revision: "2025-11-25".to_owned(),
         capabilities: raw(capabilities),
         instructions: Some("Be kind.".to_owned()),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
 use manifold_config::RemoteSpec;
-use manifold_protocol::dialect::legacy::{self, InitializeResult};
+use manifold_protocol::dialect::{ServerFacts, legacy};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
 use manifold_protocol::{Fault, Id, notification};
@@ -102,7 +102,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 impl Session {
     /// Says hello, anew if need be, and remembers the session the server gives us. Until the handshake is over, calls
     /// go on in the old session: one it has forgotten refuses them, and they wait for the new one.
-    async fn greet(&self) -> Result<InitializeResult, Unreached> {
+    async fn greet(&self) -> Result<ServerFacts, Unreached> {
         let mut fresh = State { epoch: self.lock().epoch + 1, ..State::default() };
         let answer = self
             .client
@@ -119,7 +119,7 @@ impl Session {
         Ok(said)
     }
 
-    async fn read_greeting(&self, answer: Answer) -> Result<InitializeResult, Unreached> {
+    async fn read_greeting(&self, answer: Answer) -> Result<ServerFacts, Unreached> {
         let message = if is_events(&answer.head) {
             let mut events = Events::new(answer, self.limit_bytes);
             loop {

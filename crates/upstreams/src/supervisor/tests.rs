@@ -95,7 +95,7 @@ impl Launcher for FakeLauncher {
             _ => Does::Nothing,
         });
         let life = FakeLife { ends, ended: false, record: Arc::clone(&self.record), _server: server };
-        let said = InitializeResult {
+        let said = ServerFacts {
             revision: "2025-11-25".to_owned(),
             capabilities: raw(r#"{"tools":{}}"#),
             instructions: None,

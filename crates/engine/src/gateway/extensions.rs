@@ -1,0 +1,147 @@
+//! What the protocol's extensions add: tasks that go on after their call was answered, and methods that only the
+//! server that declares them understands.
+
+use std::sync::Arc;
+
+use manifold_config::ServerKey;
+use manifold_protocol::dialect::modern;
+use manifold_protocol::{Call, Fault, Mark, Raw};
+
+use super::{Gateway, standing};
+use crate::catalog::{Catalog, Member};
+use crate::changes::ClientId;
+use crate::exchange::Exchange;
+
+/// Stands between a server's exposed id, which never holds it, and its own id of a task.
+const TASK_SEPARATOR: char = '.';
+
+impl Gateway {
+    /// Lets a client hear of a task under an id that leads back here.
+    pub(super) fn naming_tasks(member: &Member, exchange: Exchange) -> Exchange {
+        let prefix = member.exposed_id.clone();
+        exchange.then(move |reply, outer| {
+            outer.finish(reply.map(|answer| match answer.mark() {
+                Mark::Extension => answer.map(|result| expose_task(&prefix, result)),
+                Mark::None | Mark::Complete | Mark::InputRequired => answer,
+            }));
+        })
+    }
+
+    /// Sends a request about a task to the server it runs on.
+    pub(super) fn task(&self, mut call: Call, mut exchange: Exchange) {
+        let Some(id) = call.text_param("taskId") else {
+            return exchange.fail(Fault::InvalidParams("`taskId` must be the id of a task".to_owned()));
+        };
+        let catalog = self.catalog.load();
+        let Some((at, own)) = task_owner(&catalog, &id) else {
+            return exchange.fail(Fault::InvalidParams(format!("there is no task '{id}'")));
+        };
+        let member = catalog.member(at);
+        call.set_param("taskId", Raw::string(own));
+        exchange.aim(Arc::clone(&member.target));
+        let prefix = member.exposed_id.clone();
+        let exchange = exchange.then(move |reply, outer| {
+            outer.finish(reply.map(|answer| answer.map(|result| expose_task(&prefix, result))));
+        });
+        member.upstream.send(call, exchange);
+    }
+
+    /// Notes that a client wants to hear of a task. Returns the server that must be told, and what its own id is.
+    pub(super) fn follow_task(&self, client: ClientId, id: &str) -> Option<Arc<dyn crate::Upstream>> {
+        let catalog = self.catalog.load();
+        let (at, own) = task_owner(&catalog, id)?;
+        let member = catalog.member(at);
+        self.clients.get(client)?.subscribe(id);
+        standing(member).tasks.insert(own.to_owned());
+        Some(Arc::clone(&member.upstream))
+    }
+
+    /// Returns the id under which clients know a server's task.
+    pub(super) fn exposed_task(&self, server: &ServerKey, own: &str) -> Option<String> {
+        let catalog = self.catalog.load();
+        let member = catalog.view.members.iter().find(|member| member.key == *server)?;
+        Some(exposed_id(&member.exposed_id, own))
+    }
+
+    /// Passes a method we have no decision for to the one server that declares extensions to the protocol.
+    pub(super) fn extension(self: &Arc<Self>, call: Call, mut exchange: Exchange, asked: bool) {
+        let catalog = self.catalog.load();
+        let mut able = catalog.view.members.iter().filter(|member| declares_extension(member, &call));
+        match (able.next(), able.next()) {
+            (Some(member), None) => {
+                exchange.aim(Arc::clone(&member.target));
+                member.upstream.send(call, exchange);
+            }
+            (None, _) if !asked && self.may_have_extensions(&catalog, &call) => {
+                self.with_listings(exchange, move |gateway, exchange| {
+                    gateway.extension(call, exchange, true)
+                });
+            }
+            _ => exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned())),
+        }
+    }
+
+    /// Servers are started to find out only for a client that may speak of extensions at all.
+    fn may_have_extensions(&self, catalog: &Catalog, call: &Call) -> bool {
+        call.caller.as_ref().is_some_and(|caller| caller.comes_back)
+            && catalog.view.members.iter().any(|member| member.upstream.listing().is_none())
+    }
+}
+
+/// Returns whether a member declares an extension that a call could belong to.
+fn declares_extension(member: &Member, call: &Call) -> bool {
+    let Some(listing) = member.upstream.listing() else { return false };
+    let declared = listing.capabilities.as_ref().and_then(|capabilities| capabilities.get("extensions"));
+    let Some(declared) = declared.and_then(|extensions| extensions.object()) else { return false };
+    if call.method.as_str().starts_with("skills/") || call.method.as_str() == "resources/directory/read" {
+        return declared.contains(modern::SKILLS);
+    }
+    // Those we know have their methods in our table.
+    declared.keys().any(|key| ![modern::TASKS, modern::SKILLS, modern::UI].contains(&&*key))
+}
+
+fn task_owner<'i>(catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {
+    let (server, own) = id.split_once(TASK_SEPARATOR)?;
+    let at = catalog.view.members.iter().position(|member| member.exposed_id == server)?;
+    Some((at, own))
+}
+
+fn exposed_id(prefix: &str, own: &str) -> String {
+    format!("{prefix}{TASK_SEPARATOR}{own}")
+}
+
+/// Puts the exposed id in the place of the server's own.
+pub(super) fn expose_task(prefix: &str, task: Raw) -> Raw {
+    let renamed = || {
+        let own = task.get("taskId")?;
+        let exposed = exposed_id(prefix, &own.to_text()?);
+        let mut object = task.object()?;
+        object.set("taskId", Raw::string(&exposed));
+        Some(object.into_raw())
+    };
+    renamed().unwrap_or(task)
+}
+
+/// Says which answers are about a task, for those who only know the bytes.
+pub(super) fn may_be_task(call: &Call) -> bool {
+    call.caller.as_ref().is_some_and(|caller| {
+        caller
+            .capabilities
+            .get("extensions")
+            .is_some_and(|extensions| extensions.get(modern::TASKS).is_some())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_known_by_its_server_and_its_own_id() {
+        let task = Raw::from_static(r#"{"resultType":"task","taskId":"a.b","status":"working"}"#);
+        let exposed = expose_task("one", task);
+        assert_eq!(exposed.as_str(), r#"{"resultType":"task","taskId":"one.a.b","status":"working"}"#);
+        let odd = Raw::from_static(r#"{"status":"working"}"#);
+        assert_eq!(expose_task("one", odd.clone()), odd);
+    }
+}

@@ -1,0 +1,263 @@
+//! The revision without sessions (2026-07-28): every request says who asks, every result says what it is.
+
+pub mod headers;
+pub mod listen;
+pub mod rounds;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use super::ServerFacts;
+use crate::fault::Fault;
+use crate::method::Method;
+use crate::model::{Answer, Caller, Freshness, List, Mark, Scope};
+use crate::raw::{Kind, Raw, RawObject};
+
+pub const REVISION: &str = "2026-07-28";
+/// The extension that lets a call go on after it has been answered.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub const SKILLS: &str = "io.modelcontextprotocol/skills";
+/// MCP Apps.
+pub const UI: &str = "io.modelcontextprotocol/ui";
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Returns the revision that a request says it is of; one that says so is a modern one, whatever it says.
+pub fn version_of(params: Option<&Raw>) -> Option<Raw> {
+    params?.get("_meta")?.get(VERSION)
+}
+
+/// Reads who asks and takes those marks off the parameters.
+pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
+    let missing = |key: &str| Fault::InvalidParams(format!("`_meta` must have `{key}`"));
+    let mut object = params.and_then(|params| params.object()).unwrap_or_default();
+    let mut meta = object.get("_meta").and_then(|meta| meta.object()).ok_or_else(|| missing(VERSION))?;
+    let version = meta.get(VERSION).ok_or_else(|| missing(VERSION))?;
+    let Some(version) = version.to_text() else {
+        return Err(Fault::InvalidParams(format!("`{VERSION}` must be a string")));
+    };
+    if version != REVISION {
+        return Err(Fault::UnsupportedVersion { requested: version.into_owned() });
+    }
+    let capabilities = meta.get(CAPABILITIES).ok_or_else(|| missing(CAPABILITIES))?;
+    if capabilities.kind() != Kind::Object {
+        return Err(Fault::InvalidParams(format!("`{CAPABILITIES}` must be an object")));
+    }
+    let caller = Caller {
+        capabilities: capabilities.detached(),
+        info: meta.get(CLIENT_INFO).filter(|info| info.kind() == Kind::Object).map(|info| info.detached()),
+        log_level: meta.get(LOG_LEVEL).filter(|level| level.kind() == Kind::String).map(|one| one.detached()),
+        comes_back: true,
+        is_back: object.contains("requestState") || object.contains("inputResponses"),
+    };
+    for key in [VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
+        meta.remove(key);
+    }
+    if meta.is_empty() {
+        object.remove("_meta");
+    } else {
+        object.set("_meta", meta.into_raw());
+    }
+    Ok((Some(object.into_raw()), caller))
+}
+
+/// Puts the marks on the parameters of a request to a server.
+pub fn seal(params: Option<Raw>, caller: &Caller) -> Raw {
+    let mut object = params.and_then(|params| params.object()).unwrap_or_default();
+    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
+    meta.set(VERSION, Raw::from_static(concat!("\"", "2026-07-28", "\"")));
+    meta.set(CAPABILITIES, caller.capabilities.clone());
+    if let Some(info) = &caller.info {
+        meta.set(CLIENT_INFO, info.clone());
+    }
+    if let Some(level) = &caller.log_level {
+        meta.set(LOG_LEVEL, level.clone());
+    }
+    object.set("_meta", meta.into_raw());
+    object.into_raw()
+}
+
+/// Returns whether a method exists in this revision; the others are removed or were never there.
+pub fn knows(method: &Method) -> bool {
+    match method {
+        Method::Discover
+        | Method::Listen
+        | Method::ToolsList
+        | Method::ToolsCall
+        | Method::ResourcesList
+        | Method::TemplatesList
+        | Method::ResourcesRead
+        | Method::PromptsList
+        | Method::PromptsGet
+        | Method::Complete
+        | Method::TasksGet
+        | Method::TasksUpdate
+        | Method::TasksCancel
+        | Method::SkillsList
+        | Method::SkillsGet
+        | Method::DirectoryRead => true,
+        // Perhaps an extension's: whoever declares it knows.
+        Method::Other(name) => name.as_str() != "tasks/list",
+        Method::Initialize
+        | Method::Ping
+        | Method::Shutdown
+        | Method::ResourcesSubscribe
+        | Method::ResourcesUnsubscribe
+        | Method::SetLevel
+        | Method::TasksResult
+        | Method::CreateMessage
+        | Method::Elicit
+        | Method::ListRoots => false,
+    }
+}
+
+/// Returns whether results of a method say for how long they hold.
+fn is_cacheable(method: &Method) -> bool {
+    matches!(
+        method,
+        Method::Discover
+            | Method::ToolsList
+            | Method::ResourcesList
+            | Method::TemplatesList
+            | Method::PromptsList
+            | Method::ResourcesRead
+            | Method::SkillsList
+    )
+}
+
+/// Writes an answer as a client of this revision expects it; what is marked already keeps its bytes.
+pub fn result(answer: &Answer, method: &Method, server_info: &Raw) -> Raw {
+    let (mut object, freshness) = match answer {
+        Answer::Result { body, mark: Mark::Complete | Mark::InputRequired | Mark::Extension, .. } => {
+            return body.clone();
+        }
+        Answer::Result { body, .. } => {
+            let freshness = is_cacheable(method).then(Freshness::default);
+            (body.object().unwrap_or_default(), freshness)
+        }
+        Answer::List(list) => {
+            let mut object = RawObject::default();
+            object.set(list.kind.member(), list.items.clone());
+            (object, Some(list.freshness))
+        }
+    };
+    object.set("resultType", Raw::from_static(r#""complete""#));
+    if let Some(freshness) = freshness {
+        set_freshness(&mut object, freshness);
+    }
+    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
+    meta.set(SERVER_INFO, server_info.clone());
+    object.set("_meta", meta.into_raw());
+    object.into_raw()
+}
+
+fn set_freshness(object: &mut RawObject, freshness: Freshness) {
+    object.set("ttlMs", Raw::number(freshness.ttl_ms));
+    object.set(
+        "cacheScope",
+        match freshness.scope {
+            Scope::Private => Raw::from_static(r#""private""#),
+            Scope::Public => Raw::from_static(r#""public""#),
+        },
+    );
+}
+
+/// Reads how long a result says it holds.
+pub fn freshness_of(result: &Raw) -> Freshness {
+    let scope = match result.get("cacheScope").as_ref().and_then(|scope| scope.to_text()) {
+        Some(Cow::Borrowed("public")) => Scope::Public,
+        _ => Scope::Private,
+    };
+    Freshness { ttl_ms: result.get("ttlMs").and_then(|ttl| ttl.u64()).unwrap_or(0), scope }
+}
+
+/// Reads what a server's result says of itself; an unknown word makes it invalid.
+pub fn mark_of(result: &Raw) -> Option<Mark> {
+    let Some(kind) = result.get("resultType") else { return Some(Mark::None) };
+    match kind.to_text().as_deref() {
+        Some("complete") => Some(Mark::Complete),
+        Some("input_required") => Some(Mark::InputRequired),
+        Some("task") => Some(Mark::Extension),
+        _ => None,
+    }
+}
+
+/// Writes an error of a server's own as a client of this revision expects it: codes that were retired are replaced.
+pub fn error(error: &Raw) -> Raw {
+    let retired = error.get("code").is_some_and(|code| code.as_str() == "-32002");
+    match error.object() {
+        Some(mut object) if retired => {
+            object.set("code", Raw::from_static("-32602"));
+            object.into_raw()
+        }
+        _ => error.clone(),
+    }
+}
+
+/// Returns a tool as this revision has it.
+pub fn tool(raw: &Raw) -> Option<Raw> {
+    let mut object = raw.object().filter(|object| object.contains("execution"))?;
+    object.remove("execution");
+    Some(object.into_raw())
+}
+
+/// What a server needs to answer `server/discover`.
+#[derive(Debug)]
+pub struct DiscoverReply<'a> {
+    pub instructions: Option<&'a str>,
+    /// Extensions that servers behind us declare, in one object.
+    pub extensions: RawObject,
+}
+
+impl DiscoverReply<'_> {
+    pub fn encode(self) -> Raw {
+        let mut extensions = self.extensions;
+        extensions.set(TASKS, Raw::from_static("{}"));
+        let mut capabilities = RawObject::default();
+        capabilities.set("tools", Raw::from_static(r#"{"listChanged":true}"#));
+        capabilities.set("resources", Raw::from_static(r#"{"subscribe":true,"listChanged":true}"#));
+        capabilities.set("prompts", Raw::from_static(r#"{"listChanged":true}"#));
+        capabilities.set("completions", Raw::from_static("{}"));
+        capabilities.set("logging", Raw::from_static("{}"));
+        capabilities.set("extensions", extensions.into_raw());
+        let mut result = RawObject::default();
+        result.set("supportedVersions", Raw::serialize(&[REVISION]));
+        result.set("capabilities", capabilities.into_raw());
+        if let Some(instructions) = self.instructions {
+            result.set("instructions", Raw::string(instructions));
+        }
+        result.into_raw()
+    }
+}
+
+/// Reads a server's answer to `server/discover`; `None` if it is none, or this revision is not among its own.
+pub fn read_discover_result(result: &Raw) -> Option<ServerFacts> {
+    let versions = result.get("supportedVersions")?.elements()?;
+    if !versions.iter().any(|version| version.to_text().as_deref() == Some(REVISION)) {
+        return None;
+    }
+    Some(ServerFacts {
+        revision: REVISION.to_owned(),
+        capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
+        instructions: result.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
+    })
+}
+
+/// Returns whether an error shows that its sender speaks this revision.
+pub fn is_modern_error(error: &Raw) -> bool {
+    error.get("code").is_some_and(|code| matches!(code.as_str(), "-32020" | "-32021" | "-32022"))
+}
+
+impl List {
+    /// Returns the whole result in the words of the revisions with sessions.
+    pub(super) fn plain(&self) -> Raw {
+        let mut object = RawObject::default();
+        object.set(self.kind.member(), self.strict_items.clone());
+        object.into_raw()
+    }
+}

@@ -287,6 +287,13 @@ impl Fake {
         self.set_listing(Some(Arc::new(listing(offer))));
     }
 
+    pub(crate) fn publish_with(&self, offer: &str, change: impl FnOnce(&mut Listing)) {
+        self.publish(offer);
+        let mut listing = listing(offer);
+        change(&mut listing);
+        self.set_listing(Some(Arc::new(listing)));
+    }
+
     pub(crate) fn vanish(&self, phase: Phase) {
         self.state().phase = phase;
         self.set_listing(None);

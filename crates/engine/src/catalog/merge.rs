@@ -32,7 +32,7 @@ impl Catalog {
             (Kind::Templates, templates),
             (Kind::Prompts, prompts),
         ]
-        .map(|(kind, items)| render(kind, &items, freshness(kind, &listings)));
+        .map(|(kind, items)| render(kind, &items, freshness(kind, &view, &listings)));
         catalog.instructions = instructions(&view, &listings);
         catalog.extensions = extensions(&listings);
         catalog.listings = listings;
@@ -275,10 +275,12 @@ fn render(kind: Kind, shown: &[Raw], freshness: Freshness) -> Arc<List> {
     })
 }
 
-/// Returns for how long the merged list holds: as long as its least certain part.
-fn freshness(kind: Kind, listings: &[Option<Arc<Listing>>]) -> Freshness {
-    let known = listings.iter().flatten().map(|listing| listing.freshness[kind as usize]);
-    known.reduce(Freshness::and).unwrap_or_default()
+/// Returns for how long the merged list holds: as long as its least certain part, and not at all while a part is
+/// missing.
+fn freshness(kind: Kind, view: &View, listings: &[Option<Arc<Listing>>]) -> Freshness {
+    let servers = view.members.iter().zip(listings).filter(|(member, _)| member.server.is_some());
+    let parts = servers.map(|(_, listing)| listing.as_ref().map(|known| known.freshness[kind as usize]));
+    parts.map(Option::unwrap_or_default).reduce(Freshness::and).unwrap_or_default()
 }
 
 fn extensions(listings: &[Option<Arc<Listing>>]) -> RawObject {

@@ -1,4 +1,5 @@
 mod calls;
+mod extensions;
 mod lists;
 mod questions;
 mod resources;

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod logging;
 mod signals;
+mod watch;
 mod wiring;
 
 use std::process::ExitCode;

@@ -2,28 +2,60 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, load, select_namespace};
+use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, config_path, load, select_namespace};
 use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks};
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::Upstreams;
 use tracing::{info, warn};
 
+use crate::watch::watch_config;
+
 /// Everything that runs, whatever the front end.
+#[derive(Clone)]
 pub(crate) struct Plant {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tasks: Tasks,
     reloader: Arc<FileReloader>,
 }
 
+/// What is served, which decides what a new config may take away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serving {
+    /// One namespace, to a client that has no other.
+    One,
+    /// Every namespace at its own address.
+    All,
+}
+
 impl Plant {
     /// Makes the servers of a config ready to be started.
-    pub(crate) fn new(config: Config, options: LoadOptions, namespace: Option<String>) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        options: LoadOptions,
+        namespace: Option<String>,
+        serving: Serving,
+    ) -> Self {
         let tasks = Tasks::new();
         let upstreams = Upstreams::new(tasks.clone(), config.settings.limits.message_bytes);
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
-        let reloader = Arc::new(FileReloader { options, namespace, fleet: OnceLock::new() });
+        let reloader = Arc::new(FileReloader {
+            options,
+            namespace,
+            serving,
+            fleet: OnceLock::new(),
+            taken_over: Arc::default(),
+        });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
         Self { fleet, tasks, reloader }
+    }
+
+    /// Takes over changes of the config file from now on; `taken_over` hears of each.
+    pub(crate) fn watch_config(&self, taken_over: impl Fn() + Send + Sync + 'static) {
+        let _ = self.reloader.taken_over.set(Box::new(taken_over));
+        let watches = self.fleet.config().settings.watch_config;
+        if let Some(path) = config_path(&self.reloader.options).filter(|_| watches) {
+            watch_config(path, Arc::clone(&self.reloader) as Arc<dyn Reloader>, &self.tasks);
+        }
     }
 
     /// Opens a namespace for one front end.
@@ -69,7 +101,10 @@ pub(crate) fn opening(selection: Selection, front: Front, eager: bool) -> Result
 struct FileReloader {
     options: LoadOptions,
     namespace: Option<String>,
+    serving: Serving,
     fleet: OnceLock<Weak<Fleet>>,
+    /// Told when a new config is in force.
+    taken_over: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
 }
 
 impl FileReloader {
@@ -83,7 +118,7 @@ impl FileReloader {
         };
         // Taking the served namespace away under its client is no reload but an end.
         match (id(&before), id(&after)) {
-            (Some(before), after) if after.as_ref() != Some(&before) => {
+            (Some(before), after) if self.serving == Serving::One && after.as_ref() != Some(&before) => {
                 Err(format!("the namespace '{before}' being served is not selected by the new file"))
             }
             _ => Ok(config),
@@ -103,10 +138,14 @@ impl Reloader for FileReloader {
                 return Box::pin(std::future::ready(Err(why)));
             }
         };
+        let taken_over = Arc::clone(&self.taken_over);
         Box::pin(async move {
             let problems = config.problems.iter().map(ToString::to_string).collect();
             let total = config.servers.len();
             let difference = fleet.apply(Arc::new(config)).await;
+            if let Some(taken_over) = taken_over.get() {
+                taken_over();
+            }
             let ids = |keys: &[manifold_config::ServerKey]| {
                 keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>()
             };

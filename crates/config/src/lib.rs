@@ -22,7 +22,7 @@ mod testing;
 pub use diff::{Difference, diff};
 pub use environment::Environment;
 pub use identity::generate_id;
-pub use load::{LoadError, LoadOptions, load, load_text};
+pub use load::{LoadError, LoadOptions, config_path, load, load_text};
 pub use model::*;
 pub use problem::{Problem, Severity};
 pub use profile::{

@@ -50,15 +50,26 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// Returns where the configuration is read from, or would be if it were there.
+pub fn config_path(options: &LoadOptions) -> Option<PathBuf> {
+    match &options.path {
+        Some(named) => Some(with_home(named, &options.environment)),
+        None => default_config_path(default_profile(options), &options.environment),
+    }
+}
+
+/// The file's own `profile` cannot say where the file is.
+fn default_profile(options: &LoadOptions) -> Profile {
+    options.profile.or(options.program_profile).unwrap_or(Profile::Manifold)
+}
+
 /// Reads the named file, else the one at the profile's default path, else the embedded default.
 pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
     if let Some(named) = &options.path {
         let path = with_home(named, &options.environment);
         return load_text(&read(&path)?, Some(&path), options);
     }
-    // The file's own `profile` cannot say where the file is.
-    let profile = options.profile.or(options.program_profile).unwrap_or(Profile::Manifold);
-    match default_config_path(profile, &options.environment) {
+    match config_path(options) {
         // Where we may not look, the file counts as there, and reading it tells why not.
         Some(path) if path.try_exists().unwrap_or(true) => load_text(&read(&path)?, Some(&path), options),
         _ => load_text(EMBEDDED, None, options),

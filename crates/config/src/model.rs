@@ -64,6 +64,8 @@ pub struct Settings {
     pub max_name_length: usize,
     pub limits: Limits,
     pub drain_timeout: Duration,
+    /// Take over changes of the file as they happen.
+    pub watch_config: bool,
     pub roots: Vec<Root>,
     pub http: HttpSettings,
     pub logging: LogSettings,

@@ -461,7 +461,7 @@ impl Upstream for Fake {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, _drain: Duration) -> BoxFuture<()> {
         self.state().closed = true;
         Box::pin(std::future::ready(()))
     }

@@ -1,6 +1,7 @@
 //! All configured servers, each with its one upstream, whichever namespaces refer to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, diff};
@@ -94,7 +95,7 @@ impl Fleet {
         for gateway in self.gateways() {
             gateway.rebuild();
         }
-        close_all(gone).await;
+        close_all(gone, self.config().settings.drain_timeout).await;
         // Only now: what a server holds, such as a lock or a port, its successor may need.
         for gateway in self.gateways() {
             gateway.start_eager();
@@ -104,7 +105,9 @@ impl Fleet {
 
     /// Ends every server.
     pub async fn close(&self) {
-        close_all(self.slots.load().iter().map(|slot| Arc::clone(&slot.upstream)).collect()).await;
+        let upstreams = self.slots.load().iter().map(|slot| Arc::clone(&slot.upstream)).collect();
+        // Whoever could still wait has been seen to.
+        close_all(upstreams, Duration::ZERO).await;
     }
 
     pub(crate) fn find(&self, key: &ServerKey) -> Option<Slot> {
@@ -144,9 +147,9 @@ fn lock(standing: &Mutex<Standing>) -> MutexGuard<'_, Standing> {
     standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn close_all(upstreams: Vec<Arc<dyn Upstream>>) {
+async fn close_all(upstreams: Vec<Arc<dyn Upstream>>, drain: Duration) {
     // All at once: each may take its whole grace.
-    let closing: Vec<_> = upstreams.iter().map(|upstream| upstream.close()).collect();
+    let closing: Vec<_> = upstreams.iter().map(|upstream| upstream.close(drain)).collect();
     let mut waiting = tokio::task::JoinSet::new();
     for close in closing {
         waiting.spawn(close);

@@ -170,6 +170,11 @@ impl Gateway {
         })
     }
 
+    /// Returns the namespace this is, `None` for all servers.
+    pub fn namespace(&self) -> Option<&str> {
+        self.opening.namespace.as_deref()
+    }
+
     pub fn settings(&self) -> Settings {
         self.fleet.config().settings.clone()
     }
@@ -427,7 +432,15 @@ impl Gateway {
 
     /// Takes over a changed config.
     pub(crate) fn rebuild(&self) {
+        let before = self.catalog.load_full();
         self.replace(|_| Arc::new(view(&self.fleet, &self.opening, &self.manager)));
+        let is_new = |member: &&Member| {
+            !before.view.members.iter().any(|old| Arc::ptr_eq(&old.upstream, &member.upstream))
+        };
+        // Nobody would ask for the lists of a server nobody has heard of.
+        if self.catalog.load().view.members.iter().filter(is_new).any(may_discover) {
+            Kind::ALL.into_iter().for_each(|kind| self.clients.bump(kind));
+        }
     }
 
     fn replace(&self, view: impl FnOnce(&Catalog) -> Arc<View>) {

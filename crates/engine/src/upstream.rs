@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_config::{Server, ServerKey};
 use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
@@ -35,8 +36,8 @@ pub trait Upstream: Send + Sync {
     /// Carries out an operator's order.
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>>;
 
-    /// Ends the server for good.
-    fn close(&self) -> BoxFuture<()>;
+    /// Ends the server for good, once what it has in flight is done or `drain` is over.
+    fn close(&self, drain: Duration) -> BoxFuture<()>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Profile, Server, load_text};
 use manifold_engine::{
@@ -111,7 +112,7 @@ impl Upstream for Fake {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, _drain: Duration) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }

@@ -5,6 +5,7 @@ mod connection;
 mod door;
 mod json_api;
 mod legacy_sse;
+mod rooms;
 mod route;
 mod sessions;
 mod status;
@@ -12,13 +13,12 @@ mod stream;
 mod streamable;
 mod tls;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{Config, Profile};
-use manifold_engine::{Gateway, Tasks};
+use manifold_config::Profile;
+use manifold_engine::Tasks;
 use manifold_protocol::CodeSet;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -27,6 +27,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 pub use door::{Door, is_loopback};
+pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
 pub use tokio_rustls::TlsAcceptor;
@@ -41,11 +42,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What HTTP serves.
 pub struct Site {
-    /// Every enabled namespace by id.
-    pub namespaces: HashMap<String, Arc<Gateway>>,
-    /// The one at `/mcp`.
-    pub default: Option<Arc<Gateway>>,
-    pub config: Arc<Config>,
+    pub rooms: Arc<Rooms>,
     pub codes: CodeSet,
     pub profile: Profile,
     pub door: Door,
@@ -65,6 +62,23 @@ struct Shared {
 }
 
 impl Shared {
+    /// Ends the sessions of namespaces that are no longer served, once what they have in flight is done.
+    async fn clear_closed_rooms(self: Arc<Self>, drain: Duration) {
+        loop {
+            self.site.rooms.changed().await;
+            let plan = self.site.rooms.plan();
+            for session in self.sessions.all() {
+                if plan.serves(&session.gateway) {
+                    continue;
+                }
+                info!("a session ends: its namespace is no longer served");
+                session.session.stop_taking_calls();
+                let _ = timeout(drain, session.session.settled()).await;
+                self.sessions.remove(&session.id);
+            }
+        }
+    }
+
     /// Resolves when open streams must end.
     fn closed(&self) -> impl Future<Output = ()> + Send + Sync + 'static {
         let mut closing = self.closing.clone();
@@ -87,6 +101,8 @@ pub async fn serve(
     let shared = Arc::new(Shared { site, sessions: Sessions::default(), closing });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
+    let vacancy = Arc::clone(&shared);
+    tasks.spawn_background(async move { vacancy.clear_closed_rooms(drain).await });
 
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();

@@ -1,6 +1,7 @@
 //! A server that cannot work as configured: it offers nothing and tells every caller why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_config::{Server, ServerFault};
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Upstream};
@@ -76,7 +77,7 @@ impl Upstream for Broken {
         Box::pin(std::future::ready(answer))
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, _drain: Duration) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }

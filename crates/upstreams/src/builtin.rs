@@ -5,6 +5,7 @@ mod time;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use manifold_engine::{
     BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream,
@@ -109,7 +110,7 @@ impl Upstream for Builtin {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, _drain: Duration) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Connection {
     questions: Questions,
     /// Wakes the deadline keeper.
     sooner: Notify,
+    /// Told when the last call in flight is over.
+    emptied: Notify,
     pub(crate) stale: Stale,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
@@ -75,6 +77,7 @@ impl Connection {
             table: Mutex::new(Table::new(max_concurrency)),
             questions: Questions::default(),
             sooner: Notify::new(),
+            emptied: Notify::new(),
             stale: Stale::default(),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
@@ -310,6 +313,17 @@ impl Connection {
         self.lock().in_flight() > 0
     }
 
+    /// Waits until no call is in flight.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if !self.is_busy() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.server.key.id
     }
@@ -335,6 +349,9 @@ impl Connection {
         let mut table = self.lock();
         let pending = table.remove(id)?;
         self.fill(&mut table);
+        if table.in_flight() == 0 {
+            self.emptied.notify_waiters();
+        }
         drop(table);
         if pending.has_questions() {
             self.end_questions_of(id);

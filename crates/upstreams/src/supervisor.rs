@@ -11,7 +11,7 @@ use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use crate::connection::Connection;
@@ -180,9 +180,13 @@ impl Upstream for Supervised {
         Box::pin(async move { asked.await.unwrap_or(Err(Fault::ShuttingDown)) })
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, drain: Duration) -> BoxFuture<()> {
+        let running = self.shared.ready.load_full();
         let asked = self.ask(Command::Close);
         Box::pin(async move {
+            if let Some(connection) = running {
+                let _ = timeout(drain, connection.idle()).await;
+            }
             asked.await;
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
 use manifold_engine::{ClientFacts, Front, Gateway, Opening};
-use manifold_frontends::http::{self, Door, Site, TlsAcceptor, is_loopback, tls_acceptor};
+use manifold_frontends::http::{self, Door, Plan, Rooms, Site, TlsAcceptor, is_loopback, tls_acceptor};
 use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::fail;
 use crate::cli::{Flags, USAGE};
 use crate::signals;
-use crate::wiring::Plant;
+use crate::wiring::{Plant, Serving};
 
 pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
     if let Err(why) = apply_flags(&mut config, flags, &options.environment) {
@@ -127,30 +127,22 @@ async fn serve(
             exists.join(", ")
         ));
     }
-    let plant = Plant::new(config, options, flags.namespace.clone());
+    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::All);
     let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
-    let (namespaces, default) = open_all(&plant, &selected, flags.eager);
-
-    // No single client to speak for: servers are told what some client may be able to do (decision 29).
-    let facts = ClientFacts {
-        capabilities: Raw::from_static(r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}"#),
-        info: Raw::from_static(concat!(
-            r#"{"name":"manifold","version":""#,
-            env!("CARGO_PKG_VERSION"),
-            r#""}"#
-        )),
-        revision: Revision::LATEST,
-    };
-    for gateway in namespaces.values().chain(&default) {
-        gateway.introduce(facts.clone());
-    }
+    let eager = flags.eager;
+    let rooms = Arc::new(Rooms::new(plan(&plant, &selected, eager, None)));
+    let (theirs, plans, named) = (Arc::downgrade(&rooms), plant.clone(), flags.namespace.clone());
+    plant.watch_config(move || {
+        if let Some(rooms) = theirs.upgrade() {
+            let selected = select_namespace(&plans.fleet.config(), named.as_deref());
+            rooms.replace(plan(&plans, &selected, eager, Some(&rooms.plan())));
+        }
+    });
     let scheme = if tls.is_some() { "https" } else { "http" };
     info!("listening on {scheme}://{address}");
     let shown = if is_loopback(host) { "localhost" } else { host };
     let site = Site {
-        namespaces,
-        default,
-        config: plant.fleet.config(),
+        rooms,
         codes: plant.codes(),
         profile,
         door: Door {
@@ -169,17 +161,24 @@ async fn serve(
     Ok(())
 }
 
-type Namespaces = HashMap<String, Arc<Gateway>>;
-
-/// Opens every enabled namespace, and the selected one as the default.
-fn open_all(plant: &Plant, selected: &Selection, eager: bool) -> (Namespaces, Option<Arc<Gateway>>) {
+/// Opens every enabled namespace, and the selected one as the default. Those that are open stay so.
+fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>) -> Plan {
     let open = |namespace: Option<String>| {
-        let selection = if namespace.is_some() { "flag" } else { "all" };
-        plant.open(Opening { namespace, selection, front: Front::Http, eager })
+        let known = before.and_then(|before| match &namespace {
+            Some(id) => before.namespaces.get(id).cloned(),
+            None => before.default.clone().filter(|gateway| gateway.namespace().is_none()),
+        });
+        // `default` may be another name of one that goes by its own now.
+        known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
+            let selection = if namespace.is_some() { "flag" } else { "all" };
+            let gateway = plant.open(Opening { namespace, selection, front: Front::Http, eager });
+            gateway.introduce(shared_facts());
+            gateway
+        })
     };
     let config = plant.fleet.config();
     let enabled = config.namespaces.iter().filter(|namespace| namespace.enabled);
-    let mut namespaces: Namespaces =
+    let mut namespaces: HashMap<String, Arc<Gateway>> =
         enabled.map(|namespace| (namespace.id.clone(), open(Some(namespace.id.clone())))).collect();
     let default = match selected {
         Selection::Namespace { id, .. } => namespaces.get(id).cloned(),
@@ -190,5 +189,18 @@ fn open_all(plant: &Plant, selected: &Selection, eager: bool) -> (Namespaces, Op
     if let Some(gateway) = &default {
         namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
-    (namespaces, default)
+    Plan { namespaces, default, config }
+}
+
+/// No single client to speak for: servers are told what some client may be able to do (decision 29).
+fn shared_facts() -> ClientFacts {
+    ClientFacts {
+        capabilities: Raw::from_static(r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}"#),
+        info: Raw::from_static(concat!(
+            r#"{"name":"manifold","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#""}"#
+        )),
+        revision: Revision::LATEST,
+    }
 }

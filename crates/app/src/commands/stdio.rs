@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::fail;
 use crate::cli::{Flags, USAGE};
 use crate::signals;
-use crate::wiring::{Plant, opening};
+use crate::wiring::{Plant, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
     let selection = select_namespace(&config, flags.namespace.as_deref());
@@ -48,7 +48,7 @@ async fn serve(
         drain_timeout: config.settings.drain_timeout,
         framing: flags.framing.map(Into::into),
     };
-    let plant = Plant::new(config, options, flags.namespace.clone());
+    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::One);
     let stop = signals::watch_signals(&plant.tasks)?;
     let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");
@@ -57,6 +57,7 @@ async fn serve(
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }
+    plant.watch_config(|| {});
     let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
     stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;

@@ -11,6 +11,7 @@ mod http_lifecycle;
 mod http_load;
 mod manager;
 mod profiles;
+mod reload;
 mod remote;
 mod remote_faults;
 mod s0;

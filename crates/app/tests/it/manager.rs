@@ -13,7 +13,8 @@ const SOON: Duration = Duration::from_secs(10);
 fn two_servers() -> Value {
     let mut alpha = fake_with(&["echo", "pid", "sleep", "crash"], json!({}));
     alpha["name"] = json!("First");
-    json!({"mcpServers": {"alpha": alpha, "beta": fake_with(&["echo", "pid"], json!({}))}})
+    // What the file's own watcher would take over first is here taken over by order.
+    json!({"watchConfig": false, "mcpServers": {"alpha": alpha, "beta": fake_with(&["echo", "pid"], json!({}))}})
 }
 
 fn manage(client: &mut Client, tool: &str, server: &str) -> Value {

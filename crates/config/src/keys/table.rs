@@ -104,6 +104,7 @@ pub(crate) static TOP: Section = Section {
             "5000",
             "How long calls in flight may take at shutdown, in ms.",
         ),
+        key("watchConfig", Flag, "true", "Whether changes of this file are taken over as they happen."),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
         key("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),

@@ -62,6 +62,7 @@ pub(super) fn resolve(
             message_bytes: limit("messageBytes", 64 * MIB),
         },
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
+        watch_config: top.flag("watchConfig").unwrap_or(true),
         roots: roots::resolve(top, environment),
         http: http(top, environment, problems)?,
         logging: logging(top, profile, environment),

@@ -1,4 +1,5 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use manifold_protocol::{Call, Fault, Raw};
 
@@ -38,7 +39,7 @@ impl Upstream for Slow {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn close(&self) -> BoxFuture<()> {
+    fn close(&self, _drain: Duration) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }

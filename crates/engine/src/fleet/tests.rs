@@ -149,7 +149,7 @@ async fn an_eager_server_that_a_reload_brings_is_started() {
         format!(r#"{{"mcpServers":{{"a":{{"builtin":"time"}},"{id}":{{"builtin":"time","eager":true}}}}}}"#)
     };
     world.fleet.apply(Arc::new(config(&with_eager("early")))).await;
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(world.fake("early").discovered(), 0);
     world.gateway.introduce(ClientFacts {
         capabilities: raw("{}"),
@@ -157,6 +157,6 @@ async fn an_eager_server_that_a_reload_brings_is_started() {
         revision: Revision::LATEST,
     });
     world.fleet.apply(Arc::new(config(&with_eager("late")))).await;
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!((world.fake("late").discovered(), world.fake("a").discovered()), (1, 0));
 }

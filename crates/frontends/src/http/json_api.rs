@@ -26,7 +26,9 @@ pub(super) async fn call(request: Request<IncomingBody>, namespace: &str, shared
         Err(why) => return route::unread(why, shared),
     };
     let incoming = envelope::parse(body);
-    let Some(gateway) = site.namespaces.get(namespace) else { return no_namespace(namespace, incoming.ok()) };
+    let Some(gateway) = &site.rooms.find(Some(namespace)) else {
+        return no_namespace(namespace, incoming.ok());
+    };
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
         Ok(Incoming::One(message)) => match begin(site, gateway, message) {

@@ -15,13 +15,11 @@ use crate::session::{Outlet, refusal_fault};
 /// Opens a session that lasts as long as its stream.
 pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
-    let gateway = match namespace {
-        None => site.default.as_ref(),
-        Some(id) => site.namespaces.get(id),
+    let Some(gateway) = site.rooms.find(namespace) else {
+        return route::problem(StatusCode::NOT_FOUND, "no such namespace");
     };
-    let Some(gateway) = gateway else { return route::problem(StatusCode::NOT_FOUND, "no such namespace") };
     let session =
-        HttpSession::new(site, gateway, Entrance::OldSse).filter(|session| shared.sessions.add(session));
+        HttpSession::new(site, &gateway, Entrance::OldSse).filter(|session| shared.sessions.add(session));
     let Some(session) = session else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
     };

@@ -43,6 +43,7 @@ pub(super) struct HttpSession {
     /// Where it was opened: it is no good elsewhere (T5).
     entrance: Entrance,
     pub(super) session: Arc<Session>,
+    pub(super) gateway: Arc<Gateway>,
     /// What belongs to no request of the client's; read by GET.
     pub(super) general: Arc<Stream>,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
@@ -69,6 +70,7 @@ impl HttpSession {
             id,
             entrance,
             session,
+            gateway: Arc::clone(gateway),
             general,
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -173,6 +175,10 @@ impl Sessions {
                 info!(sessions = idle.len(), "ended sessions that nobody used");
             }
         }
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<HttpSession>> {
+        self.lock().values().cloned().collect()
     }
 
     pub(super) fn close_all(&self) {

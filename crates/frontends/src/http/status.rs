@@ -58,10 +58,11 @@ struct Summary {
 pub(super) fn status(site: &Site) -> Response<Body> {
     let mut schemas = RawObject::default();
     let mut summary = Summary::default();
-    let mut names: Vec<&String> = site.namespaces.keys().collect();
+    let plan = site.rooms.plan();
+    let mut names: Vec<&String> = plan.namespaces.keys().collect();
     names.sort_unstable();
     for name in names {
-        let Some(gateway) = site.namespaces.get(name) else { continue };
+        let Some(gateway) = plan.namespaces.get(name) else { continue };
         let servers: Vec<Server> = gateway.servers().into_iter().map(server).collect();
         let schema = Schema {
             status: "active",
@@ -77,7 +78,7 @@ pub(super) fn status(site: &Site) -> Response<Body> {
         summary.total_tools += schema.total_tools;
         schemas.set(name, Raw::serialize(&schema));
     }
-    for namespace in site.config.namespaces.iter().filter(|namespace| !namespace.enabled) {
+    for namespace in plan.config.namespaces.iter().filter(|namespace| !namespace.enabled) {
         summary.total_schemas += 1;
         let schema =
             Schema { status: "inactive", mcp_servers: Vec::new(), total_tools: 0, connected_servers: 0 };

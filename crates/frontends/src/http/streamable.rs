@@ -31,19 +31,16 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
-    let gateway = match namespace {
-        None => site.default.as_ref(),
-        Some(id) => site.namespaces.get(id),
-    };
-    let Some(gateway) = gateway else {
-        let mut names: Vec<&str> = site.namespaces.keys().map(String::as_str).collect();
+    let Some(gateway) = site.rooms.find(namespace) else {
+        let plan = site.rooms.plan();
+        let mut names: Vec<&str> = plan.namespaces.keys().map(String::as_str).collect();
         names.sort_unstable();
         let what = namespace
             .map_or_else(|| "no namespace is selected".to_owned(), |id| format!("no namespace '{id}'"));
         return route::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
     };
     match *request.method() {
-        HttpMethod::POST => post(request, gateway, namespace, shared).await,
+        HttpMethod::POST => post(request, &gateway, namespace, shared).await,
         HttpMethod::GET => get(request.headers(), namespace, shared),
         HttpMethod::DELETE => delete(request.headers(), namespace, shared),
         _ => {

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -18,9 +20,11 @@ fn house() -> House {
 fn house_with(door: Door) -> House {
     let world = fake::world(Profile::McpsProxy);
     let site = Site {
-        namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
-        config: world.gateway.config(),
-        default: Some(world.gateway),
+        rooms: Arc::new(Rooms::new(Plan {
+            namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
+            config: world.gateway.config(),
+            default: Some(world.gateway),
+        })),
         codes: CodeSet::Own,
         profile: Profile::McpsProxy,
         door,

@@ -467,19 +467,19 @@ async fn closing_ends_it_for_good() {
     let running = stage("", [DEAF]);
     let in_flight = running.ask();
     settle().await;
-    running.upstream.close().await;
+    running.upstream.close(Duration::ZERO).await;
     assert_eq!((running.stops(), lock(&running.record).alive), (1, 0));
     assert!(in_flight.answered().await.starts_with("fault -32603"));
     assert!(running.call().await.starts_with("fault -32003"));
     running.upstream.discover().await;
-    running.upstream.close().await;
+    running.upstream.close(Duration::ZERO).await;
     assert_eq!(running.upstream.order(Order::Start).await, Err(Fault::ShuttingDown));
     assert_eq!(running.starts().len(), 1);
 
     let starting = stage("", [SLOW]);
     let waiting = starting.ask();
     settle().await;
-    starting.upstream.close().await;
+    starting.upstream.close(Duration::ZERO).await;
     assert!(waiting.answered().await.contains("shutting down"));
     assert!(starting.began.elapsed() < SECOND, "a start is not waited for");
 }

@@ -1,5 +1,6 @@
 //! The real binary, driven as its clients drive it.
 
+mod chaos;
 mod churn;
 mod cli;
 mod config_command;

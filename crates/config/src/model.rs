@@ -217,6 +217,9 @@ pub struct ProcessSpec {
     /// Start again when it exits (`restart`, default true) after at least this long.
     pub restart: bool,
     pub restart_delay: Option<Duration>,
+    /// What the server and all it starts may use together; zero is no limit.
+    pub memory_limit_mib: u32,
+    pub process_limit: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,6 +308,8 @@ impl fmt::Debug for ProcessSpec {
             .field("inherit_env", &self.inherit_env)
             .field("restart", &self.restart)
             .field("restart_delay", &self.restart_delay)
+            .field("memory_limit_mib", &self.memory_limit_mib)
+            .field("process_limit", &self.process_limit)
             .finish()
     }
 }

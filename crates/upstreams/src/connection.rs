@@ -4,6 +4,7 @@
 mod deadlines;
 mod question;
 mod table;
+mod turns;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,6 +19,7 @@ use manifold_protocol::{
     Answer, Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification,
 };
 use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
 use crate::logs::{LogRing, printable};
@@ -100,7 +102,7 @@ impl Connection {
         if table.admit() {
             self.write(&mut table, call, exchange, Origin::Client);
         } else if table.queue.len() < MAX_QUEUED {
-            table.queue.push_back((call, exchange));
+            table.queue.push(call, exchange);
         } else {
             drop(table);
             let reason = format!("{MAX_QUEUED} calls are waiting for their turn");
@@ -293,7 +295,7 @@ impl Connection {
             let server = self.id().to_owned();
             pending.exchange.fail(Fault::Died { server, tool, reason: reason.to_owned() });
         }
-        queued.into()
+        queued
     }
 
     pub(crate) fn has_answered(&self) -> bool {
@@ -322,6 +324,24 @@ impl Connection {
             }
             emptied.await;
         }
+    }
+
+    /// Waits, for this long at least, until no call has been in flight for this long.
+    pub(crate) async fn unused_for(&self, patience: Duration) {
+        let begun = Instant::now();
+        loop {
+            self.idle().await;
+            let Some(since) = self.lock().idle_since() else { continue };
+            sleep_until(since.max(begun) + patience).await;
+            if self.lock().idle_since() == Some(since) {
+                return;
+            }
+        }
+    }
+
+    /// Takes no more calls, unless some are in flight. Returns whether it does.
+    pub(crate) fn retire(&self) -> bool {
+        self.lock().close_if_idle()
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -361,7 +381,7 @@ impl Connection {
 
     fn fill(&self, table: &mut Table) {
         while table.admit() {
-            let Some((call, exchange)) = table.queue.pop_front() else { return };
+            let Some((call, exchange)) = table.queue.pop() else { return };
             if !exchange.is_cancelled() {
                 self.write(table, call, exchange, Origin::Client);
             }

@@ -163,6 +163,7 @@ impl Sink for Probe {
 pub(crate) struct FakeHost {
     notices: Mutex<Vec<String>>,
     questions: Mutex<Vec<(Call, Exchange)>>,
+    pub(crate) standing: Mutex<Standing>,
 }
 
 impl FakeHost {
@@ -181,7 +182,7 @@ impl Host for FakeHost {
     }
 
     fn standing(&self, _server: &ServerKey) -> Standing {
-        Standing::default()
+        lock(&self.standing).clone()
     }
 
     fn listing_changed(&self, _server: &ServerKey) {

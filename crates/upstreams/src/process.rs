@@ -51,6 +51,14 @@ pub struct SpawnCommand {
     pub env: Vec<(OsString, OsString)>,
     /// Where it runs; without one, where the gateway runs.
     pub cwd: Option<PathBuf>,
+    pub limits: Limits,
+}
+
+/// What a server and everything it started may use together; zero is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    pub memory_mib: u32,
+    pub processes: u32,
 }
 
 /// A running server: its three pipes, its end, and the power over it.
@@ -71,8 +79,17 @@ pub struct ServerProcess {
 pub enum ExitStatusInfo {
     Code(i32),
     Signal(i32),
+    /// It was ended for what it used.
+    Over(Excess),
     /// Its keeper ended before it could tell; the server is dead all the same.
     Lost,
+}
+
+/// Which limit a server went over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    Memory,
+    Processes,
 }
 
 /// How long a server may take over each step of its end.
@@ -144,6 +161,10 @@ impl fmt::Display for ExitStatusInfo {
                 Ok(signal) => write!(f, "was killed by {signal}"),
                 Err(_) => write!(f, "was killed by signal {number}"),
             },
+            Self::Over(Excess::Memory) => f.write_str("was ended because it used more memory than it may"),
+            Self::Over(Excess::Processes) => {
+                f.write_str("was ended because it had more processes than it may")
+            }
             Self::Lost => f.write_str("was lost with its keeper"),
         }
     }

@@ -18,7 +18,9 @@ use tracing::warn;
 
 use crate::connection::Connection;
 use crate::logs::LogRing;
-use crate::process::{ExitStatusInfo, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace};
+use crate::process::{
+    Excess, ExitStatusInfo, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace,
+};
 use crate::supervisor::{Ending, Launcher, Life, Running};
 
 /// Decision 17: stdin closed, half a second, SIGTERM, a second, SIGKILL.
@@ -168,6 +170,7 @@ impl Launch {
             args: self.spec.args.iter().map(OsString::from).collect(),
             env,
             cwd: self.spec.cwd.clone(),
+            limits: Limits { memory_mib: self.spec.memory_limit_mib, processes: self.spec.process_limit },
         }
     }
 
@@ -211,6 +214,10 @@ fn ending(status: ExitStatusInfo, logs: &LogRing) -> String {
     let how = match status {
         ExitStatusInfo::Code(code) => format!("with exit code {code}"),
         ExitStatusInfo::Signal(signal) => format!("by signal {signal}"),
+        ExitStatusInfo::Over(Excess::Memory) => "because it used more than its `memoryLimit`".to_owned(),
+        ExitStatusInfo::Over(Excess::Processes) => {
+            "because it had more processes than its `processLimit`".to_owned()
+        }
         ExitStatusInfo::Lost => "for unknown reasons".to_owned(),
     };
     match logs.tail() {

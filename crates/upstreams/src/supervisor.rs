@@ -1,6 +1,7 @@
 //! The life of one server: asleep, starting, ready, resting after a failure, stopped. One task owns the state;
 //! others hold a handle to ask and a snapshot to look.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -351,7 +352,7 @@ impl<L: Launcher> Supervisor<L> {
                     }
                     Err(fault) => {
                         warn!(server = %self.shared.id, "{}", fault.message());
-                        let pause = back_off(&mut self.failures, self.launcher.longest_rest());
+                        let pause = back_off(&mut self.failures, &self.launcher);
                         return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
                     }
                 },
@@ -391,6 +392,7 @@ impl<L: Launcher> Supervisor<L> {
         let mut follower = JoinSet::new();
         follower.spawn(self.follower(&running, listed.clone()));
         let mut read_once = false;
+        let idle_timeout = self.launcher.server().idle_timeout;
         let turn = loop {
             let command = tokio::select! {
                 ending = running.life.ended() => break match ending {
@@ -401,6 +403,13 @@ impl<L: Launcher> Supervisor<L> {
                     read_once = true;
                     for done in self.discovering.drain(..) {
                         let _ = done.send(());
+                    }
+                    continue;
+                }
+                () = unused(&connection, idle_timeout) => {
+                    if self.is_unwanted() && connection.retire() {
+                        info!(server = %self.shared.id, "nobody uses it; it rests until it is needed");
+                        break Turn::Rest(Rest::Asleep);
                     }
                     continue;
                 }
@@ -441,6 +450,12 @@ impl<L: Launcher> Supervisor<L> {
         self.shared.ready.store(None);
         self.end(&connection, running.life, &turn).await;
         turn
+    }
+
+    /// Returns whether nobody waits to hear from the server.
+    fn is_unwanted(&self) -> bool {
+        let standing = self.launcher.host().standing(&self.launcher.server().key);
+        standing.subscriptions.is_empty() && standing.tasks.is_empty()
     }
 
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
@@ -488,7 +503,7 @@ impl<L: Launcher> Supervisor<L> {
             self.failures = 0;
             delay.unwrap_or_default()
         } else {
-            back_off(&mut self.failures, self.launcher.longest_rest()).max(delay.unwrap_or_default())
+            back_off(&mut self.failures, &self.launcher).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
         let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
@@ -543,11 +558,27 @@ impl<L: Launcher> Supervisor<L> {
     }
 }
 
-/// Counts a failure and returns how long to rest after it.
-fn back_off(failures: &mut u32, longest: Duration) -> Duration {
-    let pause = longest.min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
+/// Waits until the server has not been used for so long; for ever where no time is set.
+async fn unused(connection: &Connection, idle_timeout: Option<Duration>) {
+    match idle_timeout {
+        Some(patience) => connection.unused_for(patience).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Counts a failure and returns how long to rest after it: at most eight starts a minute come to nothing (F1).
+fn back_off(failures: &mut u32, launcher: &impl Launcher) -> Duration {
+    let pause = launcher.longest_rest().min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
     *failures += 1;
-    pause
+    jittered(pause, &launcher.server().key.id, *failures)
+}
+
+/// Shortens a pause by up to a quarter, for each server and each time by another part: those that failed together do
+/// not all come back together.
+fn jittered(pause: Duration, server: &str, failures: u32) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    (server, failures, std::process::id()).hash(&mut hasher);
+    pause - pause.mul_f64((hasher.finish() % 256) as f64 / 1024.0)
 }
 
 /// Returns how long a server rests that ended by itself, `None` if it is not to be started again.

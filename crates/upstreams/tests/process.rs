@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use manifold_upstreams::process::{
-    ExitStatusInfo, ProcessHost, ServerProcess, Signal, SpawnCommand, SpawnError, StopGrace,
+    Excess, ExitStatusInfo, Limits, ProcessHost, ServerProcess, Signal, SpawnCommand, SpawnError, StopGrace,
     guard_main_if_asked, stop,
 };
 use nix::sys::signal::kill;
@@ -66,6 +66,8 @@ fn run_tests(args: &[String]) {
         passes_a_large_environment,
         starts_with_clean_signals_and_descriptors,
         tells_the_signal_that_killed_it,
+        f18_a_hog_is_ended,
+        f18_a_server_that_multiplies_is_ended,
         f17_sweep_leaves_nothing,
         f17_crash_leaves_nothing,
         f17_drop_leaves_nothing,
@@ -147,6 +149,38 @@ async fn says_why_a_program_cannot_run() {
     large.env.push(("X".into(), "x".repeat(200_000).into()));
     let error = host.spawn(large).await.unwrap_err();
     assert!(matches!(error, SpawnError::TooLarge { .. }), "{error}");
+}
+
+async fn f18_a_hog_is_ended() {
+    let (host, _owner) = start_host();
+    let hog = "exec python3 -c 'x = bytearray(200 << 20); import time; time.sleep(60)'";
+    let mut wanted = shell(hog, "hog");
+    wanted.limits.memory_mib = 64;
+    let began = Instant::now();
+    let server = host.spawn(wanted).await.unwrap();
+    let status = timeout(Duration::from_secs(10), server.exit.wait()).await.unwrap();
+    println!("F18: a hog was ended after {:?}", began.elapsed());
+    assert_eq!(status, ExitStatusInfo::Over(Excess::Memory));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+
+    let mut modest = shell("sleep 0.6; exit 7", "modest");
+    modest.limits = Limits { memory_mib: 64, processes: 4 };
+    let server = host.spawn(modest).await.unwrap();
+    assert_eq!(server.exit.wait().await, ExitStatusInfo::Code(7), "one within its limits is left alone");
+}
+
+async fn f18_a_server_that_multiplies_is_ended() {
+    let (host, _owner) = start_host();
+    let token = token();
+    let many = "for i in $(seq 300); do (exec -a \"$0\" sleep 61) & done; sleep 61";
+    let mut wanted = command("bash", &["-c", many, &token]);
+    wanted.limits.processes = 20;
+    let began = Instant::now();
+    let server = host.spawn(wanted).await.unwrap();
+    let status = timeout(Duration::from_secs(10), server.exit.wait()).await.unwrap();
+    println!("F18: a server that multiplied was ended after {:?}", began.elapsed());
+    assert_eq!(status, ExitStatusInfo::Over(Excess::Processes));
+    assert_eq!(sleepers(&token), 0, "and nothing of it is left");
 }
 
 async fn passes_directory_arguments_and_environment() {
@@ -470,7 +504,13 @@ async fn start_nasty(host: &ProcessHost) -> (ServerProcess, String) {
 
 fn command(program: &str, args: &[&str]) -> SpawnCommand {
     let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-    SpawnCommand { program: program.into(), args: args.iter().map(OsString::from).collect(), env, cwd: None }
+    SpawnCommand {
+        program: program.into(),
+        args: args.iter().map(OsString::from).collect(),
+        env,
+        cwd: None,
+        limits: Limits::default(),
+    }
 }
 
 fn shell(script: &str, zeroth: &str) -> SpawnCommand {

@@ -184,6 +184,18 @@ pub(crate) static SERVER: Section = Section {
             "our own back-off",
             "Wait at least so long before that, in ms.",
         ),
+        key(
+            "memoryLimit",
+            count(16, 1 << 20, SOME_COUNT),
+            "none",
+            "End it when it and all it started use more memory than this, in MiB.",
+        ),
+        key(
+            "processLimit",
+            count(1, 100_000, SOME_COUNT),
+            "none",
+            "End it when it has more processes than this, its own included.",
+        ),
         key("retries", count(0, 10, ANY_COUNT), "3", "How often a failed connection is tried again."),
         key("retryDelay", millis(100, 60_000), "1000", "The wait before that, in ms."),
         key(

@@ -88,6 +88,8 @@ pub(super) fn unreachable() -> Transport {
         inherit_env: InheritEnv::None,
         restart: false,
         restart_delay: None,
+        memory_limit_mib: 0,
+        process_limit: 0,
     })
 }
 
@@ -120,6 +122,7 @@ fn process(
     environment: &Environment,
 ) -> Transport {
     let args = fields.items("args").unwrap_or_default().iter();
+    let limit = |name: &str| fields.number(name).map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX));
     Transport::Process(ProcessSpec {
         dialect,
         command: command.with_home(environment),
@@ -133,6 +136,8 @@ fn process(
         },
         restart: fields.flag("restart").unwrap_or(true),
         restart_delay: fields.duration("restartDelay"),
+        memory_limit_mib: limit("memoryLimit"),
+        process_limit: limit("processLimit"),
     })
 }
 

@@ -1,12 +1,13 @@
 //! The calls in flight on one connection, by number.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_engine::{Exchange, Flight, Sink};
 use manifold_protocol::{Call, Raw};
 use tokio::time::Instant;
+
+use super::turns::Turns;
 
 /// The low bits of a number are its place, the high bits count the calls, so that a late answer to an earlier
 /// call of the same place is told from the present one's.
@@ -19,7 +20,9 @@ pub(super) struct Table {
     count: u64,
     max_in_flight: usize,
     closed: bool,
-    pub(super) queue: VecDeque<(Call, Exchange)>,
+    pub(super) queue: Turns,
+    /// Since when nothing is in flight.
+    idle_since: Instant,
     /// No deadline is earlier; it may lie before the earliest, never after.
     pub(super) next_deadline: Option<Instant>,
 }
@@ -92,7 +95,8 @@ impl Table {
             count: 0,
             max_in_flight: max_in_flight.clamp(1, (1 << PLACE_BITS) - 1),
             closed: false,
-            queue: VecDeque::new(),
+            queue: Turns::default(),
+            idle_since: Instant::now(),
             next_deadline: None,
         }
     }
@@ -103,6 +107,17 @@ impl Table {
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// Returns since when nothing is in flight, `None` while something is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        (self.in_flight == 0 && self.queue.len() == 0).then_some(self.idle_since)
+    }
+
+    /// Refuses further calls if none is in flight. Returns whether it does.
+    pub(super) fn close_if_idle(&mut self) -> bool {
+        self.closed |= self.idle_since().is_some();
+        self.closed
     }
 
     pub(super) fn admit(&self) -> bool {
@@ -151,6 +166,9 @@ impl Table {
         let (_, pending) = slot.take()?;
         self.free.push(place(id));
         self.in_flight -= 1;
+        if self.in_flight == 0 {
+            self.idle_since = Instant::now();
+        }
         Some(pending)
     }
 
@@ -219,13 +237,13 @@ impl Table {
     }
 
     /// Refuses further calls and returns those in flight and those still queued.
-    pub(super) fn close(&mut self) -> (Vec<Pending>, VecDeque<(Call, Exchange)>) {
+    pub(super) fn close(&mut self) -> (Vec<Pending>, Vec<(Call, Exchange)>) {
         self.closed = true;
         self.in_flight = 0;
         self.next_deadline = None;
         let pending = self.places.drain(..).flatten().map(|(_, pending)| pending).collect();
         self.free.clear();
-        (pending, std::mem::take(&mut self.queue))
+        (pending, self.queue.take_all())
     }
 }
 

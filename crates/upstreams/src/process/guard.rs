@@ -59,7 +59,7 @@ fn run() -> io::Result<()> {
 fn serve(door: BorrowedFd<'_>, signals: &SignalFd) -> io::Result<()> {
     let mut keepers = HashSet::new();
     loop {
-        let (asked, signalled) = wait_for(door, signals)?;
+        let (asked, signalled) = wait_for(door, signals, PollTimeout::NONE)?;
         if signalled {
             tree::drain_signals(signals);
             tree::reap_all(|pid, _| {
@@ -81,11 +81,15 @@ fn serve(door: BorrowedFd<'_>, signals: &SignalFd) -> io::Result<()> {
     }
 }
 
-/// Waits until the gateway's socket, the signals or both have something to tell.
-pub(super) fn wait_for(socket: BorrowedFd<'_>, signals: &SignalFd) -> io::Result<(bool, bool)> {
+/// Waits until the gateway's socket, the signals or both have something to tell, or patience is over.
+pub(super) fn wait_for(
+    socket: BorrowedFd<'_>,
+    signals: &SignalFd,
+    patience: PollTimeout,
+) -> io::Result<(bool, bool)> {
     let mut wanted =
         [PollFd::new(socket, PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-    match poll(&mut wanted, PollTimeout::NONE) {
+    match poll(&mut wanted, patience) {
         Ok(_) => Ok((wanted[0].any() == Some(true), wanted[1].any() == Some(true))),
         Err(Errno::EINTR) => Ok((false, false)),
         Err(errno) => Err(errno.into()),

@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::poll::PollTimeout;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
@@ -16,7 +17,10 @@ use nix::unistd::{Pid, getppid};
 
 use super::guard::{MARKER, wait_for};
 use super::wire::{self, Report};
-use super::{tree, unix};
+use super::{Excess, Limits, tree, unix};
+
+/// How often a server with limits is looked at.
+const LOOK_MS: u16 = 200;
 
 /// The signal the kernel sends us when the guard ends.
 pub(super) const GUARD_DIED: Signal = Signal::SIGTERM;
@@ -29,8 +33,8 @@ pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
     if ready.is_err() {
         return;
     }
-    let server = match receive(control).and_then(|(body, pipes)| start(&body, pipes)) {
-        Ok(server) => server,
+    let (server, limits) = match receive(control).and_then(|(body, pipes)| start(&body, pipes)) {
+        Ok(started) => started,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
             return send(control, Report::Failed { errno });
@@ -38,7 +42,12 @@ pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
     };
     send(control, Report::Spawned { pid: server.as_raw().cast_unsigned() });
 
-    let mut status = watch(server, control, signals, guard);
+    let (mut status, mut excess) = (None, None);
+    match watch(server, limits, control, signals, guard) {
+        End::Ended(how) => status = Some(how),
+        End::Over(which) => excess = Some(which),
+        End::Unwanted => {}
+    }
     let mut swept = 0;
     tree::kill_all_below(signals, |pid, how| {
         if pid == server {
@@ -48,6 +57,9 @@ pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
         }
     });
     // Told only now, so whoever hears of the end may start anew: nothing of the old is in the way.
+    if let Some(excess) = excess {
+        return send(control, Report::Over { excess, swept });
+    }
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => send(control, Report::Exited { code, swept }),
         Some((None, Some(signal))) => send(control, Report::Killed { signal, swept }),
@@ -55,10 +67,24 @@ pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
     }
 }
 
-/// Watches until the server ends, whose status is returned, or until it has to.
-fn watch(server: Pid, control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) -> Option<ExitStatus> {
+/// Why a watch is over.
+enum End {
+    /// The server ended by itself.
+    Ended(ExitStatus),
+    /// It must end for what it uses.
+    Over(Excess),
+    /// It must end because nobody wants it any more.
+    Unwanted,
+}
+
+/// Watches until the server ends or has to.
+fn watch(server: Pid, limits: Limits, control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) -> End {
+    let look = if limits == Limits::default() { PollTimeout::NONE } else { PollTimeout::from(LOOK_MS) };
     loop {
-        let (asked, signalled) = wait_for(control, signals).ok()?;
+        let Ok((asked, signalled)) = wait_for(control, signals, look) else { return End::Unwanted };
+        if let Some(excess) = tree::excess_below(Pid::this(), limits) {
+            return End::Over(excess);
+        }
         if signalled {
             tree::drain_signals(signals);
             let mut status = None;
@@ -67,21 +93,21 @@ fn watch(server: Pid, control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) -
                     status = Some(how);
                 }
             });
-            if status.is_some() {
-                return status;
+            if let Some(status) = status {
+                return End::Ended(status);
             }
         }
         // Anyone can send the signal; only the guard's death gives us a new parent.
         if getppid() != guard {
-            return None;
+            return End::Unwanted;
         }
         if asked {
             let mut numbers = [0; 16];
             let count = match nix::unistd::read(control, &mut numbers) {
-                Ok(0) => return None,
+                Ok(0) => return End::Unwanted,
                 Ok(count) => count,
                 Err(Errno::EINTR) => continue,
-                Err(_) => return None,
+                Err(_) => return End::Unwanted,
             };
             for number in &numbers[..count] {
                 if let Ok(signal) = Signal::try_from(i32::from(*number)) {
@@ -120,7 +146,7 @@ fn fill(control: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<()> {
 }
 
 /// Starts the server in a process group of its own. Our copies of its pipes are closed on return.
-fn start(body: &[u8], pipes: Vec<OwnedFd>) -> io::Result<Pid> {
+fn start(body: &[u8], pipes: Vec<OwnedFd>) -> io::Result<(Pid, Limits)> {
     let (path, wanted) = wire::decode_request(body).ok_or(Errno::EBADMSG)?;
     let [stdin, stdout, stderr] = <[OwnedFd; 3]>::try_from(pipes).map_err(|_| Errno::EBADF)?;
     let mut command = Command::new(path);
@@ -132,7 +158,7 @@ fn start(body: &[u8], pipes: Vec<OwnedFd>) -> io::Result<Pid> {
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
     command.process_group(0);
     unix::unblock_signals_and_die_with_parent(&mut command);
-    Ok(Pid::from_raw(command.spawn()?.id().cast_signed()))
+    Ok((Pid::from_raw(command.spawn()?.id().cast_signed()), wanted.limits))
 }
 
 /// Tells the gateway, which may be gone.

@@ -136,6 +136,7 @@ fn told(report: [u8; Report::BYTES]) -> ExitStatusInfo {
     let (status, swept) = match Report::decode(report) {
         Some(Report::Exited { code, swept }) => (ExitStatusInfo::Code(code), swept),
         Some(Report::Killed { signal, swept }) => (ExitStatusInfo::Signal(signal), swept),
+        Some(Report::Over { excess, swept }) => (ExitStatusInfo::Over(excess), swept),
         _ => (ExitStatusInfo::Lost, 0),
     };
     tracing::debug!(%status, swept, "server ended");

@@ -7,7 +7,7 @@ use super::wire::{HEAD_BYTES, Report, decode_request, encode_request};
 use super::*;
 
 fn command(program: &str) -> SpawnCommand {
-    SpawnCommand { program: program.into(), args: vec![], env: vec![], cwd: None }
+    SpawnCommand { program: program.into(), args: vec![], env: vec![], cwd: None, limits: Limits::default() }
 }
 
 #[test]
@@ -22,6 +22,7 @@ fn a_request_survives_the_wire_byte_for_byte() {
             ("BIG".into(), "x".repeat(100_000).into()),
         ],
         cwd: Some(PathBuf::from(odd.clone())),
+        limits: Limits { memory_mib: 7, processes: u32::MAX },
     };
     let frame = encode_request(odd.as_ref(), &wanted);
     assert_eq!(decode_request(&frame[HEAD_BYTES..]), Some((PathBuf::from(odd), wanted)));

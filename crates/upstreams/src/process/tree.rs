@@ -11,6 +11,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
 use super::unix::{self, Wait};
+use super::{Excess, Limits};
 
 /// How long one round waits for a killed process to end before it looks again.
 const ROUND_MS: u16 = 20;
@@ -90,6 +91,32 @@ fn descendants_of(ancestor: Pid) -> Vec<Pid> {
         next += 1;
     }
     found
+}
+
+/// Returns which limit everything below a process is over, if it is over one.
+pub(super) fn excess_below(ancestor: Pid, limits: Limits) -> Option<Excess> {
+    if limits == Limits::default() {
+        return None;
+    }
+    let all = descendants_of(ancestor);
+    if limits.processes > 0 && all.len() > limits.processes as usize {
+        return Some(Excess::Processes);
+    }
+    let used: u64 = all.iter().map(|pid| resident_bytes(*pid)).sum();
+    (limits.memory_mib > 0 && used > u64::from(limits.memory_mib) << 20).then_some(Excess::Memory)
+}
+
+/// Returns the memory that is a process's own: what it shares, others have counted.
+fn resident_bytes(pid: Pid) -> u64 {
+    let pages = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let mut pages = pages.split_ascii_whitespace().skip(1).map(|pages| pages.parse::<u64>().unwrap_or(0));
+    let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+    resident.saturating_sub(shared) * page_bytes()
+}
+
+fn page_bytes() -> u64 {
+    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
+    size.ok().flatten().and_then(|size| u64::try_from(size).ok()).unwrap_or(4096)
 }
 
 fn wait_for_signal(signals: &SignalFd) {

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::SpawnCommand;
+use super::{Excess, Limits, SpawnCommand};
 
 /// No kernel takes more arguments and environment than this.
 pub(super) const MAX_REQUEST_BYTES: usize = 16 << 20;
@@ -23,6 +23,8 @@ pub(super) fn encode_request(path: &Path, command: &SpawnCommand) -> Vec<u8> {
     put_list(&mut frame, command.args.iter().map(|arg| arg.as_bytes()));
     put_list(&mut frame, command.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]));
     put_list(&mut frame, command.cwd.iter().map(|cwd| cwd.as_os_str().as_bytes()));
+    frame.extend(command.limits.memory_mib.to_le_bytes());
+    frame.extend(command.limits.processes.to_le_bytes());
     let length = (frame.len() - HEAD_BYTES) as u32;
     frame[..HEAD_BYTES].copy_from_slice(&length.to_le_bytes());
     frame
@@ -39,7 +41,9 @@ pub(super) fn decode_request(mut body: &[u8]) -> Option<(PathBuf, SpawnCommand)>
         env.push((name, words.next()?));
     }
     let cwd = take_list(&mut body)?.pop().map(PathBuf::from);
-    Some((PathBuf::from(path), SpawnCommand { program, args, env, cwd }))
+    let mut limit = || u32::try_from(take_number(&mut body)?).ok();
+    let limits = Limits { memory_mib: limit()?, processes: limit()? };
+    Some((PathBuf::from(path), SpawnCommand { program, args, env, cwd, limits }))
 }
 
 /// What a keeper tells.
@@ -60,6 +64,11 @@ pub(super) enum Report {
         signal: i32,
         swept: u32,
     },
+    /// It used more than it may, and is gone with all it started.
+    Over {
+        excess: Excess,
+        swept: u32,
+    },
 }
 
 impl Report {
@@ -71,6 +80,7 @@ impl Report {
             Self::Failed { errno } => (2, errno.to_le_bytes(), [0; 4]),
             Self::Exited { code, swept } => (3, code.to_le_bytes(), swept.to_le_bytes()),
             Self::Killed { signal, swept } => (4, signal.to_le_bytes(), swept.to_le_bytes()),
+            Self::Over { excess, swept } => (5, (excess as i32).to_le_bytes(), swept.to_le_bytes()),
         };
         [kind, a, b, c, d, e, f, g, h]
     }
@@ -82,6 +92,8 @@ impl Report {
             2 => Some(Self::Failed { errno: first }),
             3 => Some(Self::Exited { code: first, swept }),
             4 => Some(Self::Killed { signal: first, swept }),
+            5 if first == Excess::Memory as i32 => Some(Self::Over { excess: Excess::Memory, swept }),
+            5 => Some(Self::Over { excess: Excess::Processes, swept }),
             _ => None,
         }
     }

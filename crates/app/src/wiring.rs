@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, load, select_namespace};
 use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks};
 use manifold_protocol::{CodeSet, Fault};
-use manifold_upstreams::Upstreams;
+use manifold_upstreams::{Memory, Upstreams};
 use tracing::{info, warn};
 
 /// Everything that runs, whatever the front end.
@@ -19,7 +19,8 @@ impl Plant {
     /// Makes the servers of a config ready to be started.
     pub(crate) fn new(config: Config, options: LoadOptions, namespace: Option<String>) -> Self {
         let tasks = Tasks::new();
-        let upstreams = Upstreams::new(tasks.clone(), config.settings.limits.message_bytes);
+        let memory = Memory::new(options.environment.cache_home().map(|home| home.join("manifold")));
+        let upstreams = Upstreams::new(tasks.clone(), memory, config.settings.limits.message_bytes);
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader { options, namespace, fleet: OnceLock::new() });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));

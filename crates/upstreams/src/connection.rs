@@ -2,13 +2,21 @@
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
 mod deadlines;
+mod kept;
+mod known;
+mod listening;
+mod modern;
 mod question;
+mod rounds;
+mod stale;
 mod table;
+mod tasks;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
@@ -18,10 +26,16 @@ use manifold_protocol::{
     Answer, Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification,
 };
 use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use crate::logs::{LogRing, printable};
+pub(crate) use known::Known;
+pub(crate) use modern::{Post, Poster};
+use kept::Stage;
+use modern::Modern;
 use question::Questions;
+use stale::Stale;
 use table::{Origin, Pending, Table};
 
 /// What a server may be owed before new calls are refused.
@@ -41,6 +55,13 @@ pub(crate) struct Connection {
     questions: Questions,
     /// Wakes the deadline keeper.
     sooner: Notify,
+    /// What is different with a server of the newest revision; set by the handshake.
+    modern: OnceLock<Modern>,
+    /// What of its tools matters to their calls, where anything does.
+    known: ArcSwapOption<Known>,
+    learnt: Notify,
+    /// What goes on beside calls: rounds of questions, tasks, listening.
+    work: Mutex<JoinSet<()>>,
     pub(crate) stale: Stale,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
@@ -49,13 +70,6 @@ pub(crate) struct Connection {
     /// Whether its output has ended.
     silence: watch::Sender<bool>,
     limit_bytes: usize,
-}
-
-/// Which lists the server has said are out of date.
-#[derive(Default)]
-pub(crate) struct Stale {
-    kinds: Mutex<Vec<Kind>>,
-    pub(crate) marked: Notify,
 }
 
 impl Connection {
@@ -75,6 +89,10 @@ impl Connection {
             table: Mutex::new(Table::new(max_concurrency)),
             questions: Questions::default(),
             sooner: Notify::new(),
+            modern: OnceLock::new(),
+            known: ArcSwapOption::empty(),
+            learnt: Notify::new(),
+            work: Mutex::default(),
             stale: Stale::default(),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
@@ -85,6 +103,7 @@ impl Connection {
 
     /// Sends a call, or gives it back unsent when this generation is over.
     pub(crate) fn send(&self, call: Call, exchange: Exchange) -> Result<(), (Call, Exchange)> {
+        let Some((call, exchange)) = self.answer_here(call, exchange) else { return Ok(()) };
         if self.outbox.crowded() {
             let reason = "it does not read its input; restart it if it is stuck".to_owned();
             exchange.fail(Fault::NotRunning { server: self.id().to_owned(), reason });
@@ -113,7 +132,8 @@ impl Connection {
             drop(table);
             return exchange.fail(Fault::Internal("the server is gone".to_owned()));
         }
-        self.write(&mut table, call, exchange, Origin::Ourselves);
+        let origin = if call.method == Method::Listen { Origin::Listening } else { Origin::Ourselves };
+        self.write(&mut table, call, exchange, origin);
     }
 
     /// Sends one of our own requests and waits for its answer.
@@ -123,11 +143,15 @@ impl Connection {
         params: Option<Raw>,
         timeout: Duration,
     ) -> Result<Raw, Failure> {
+        self.request_call(Call::new(method, params), timeout).await
+    }
+
+    async fn request_call(&self, call: Call, timeout: Duration) -> Result<Raw, Failure> {
         let (sender, answer) = oneshot::channel();
         let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
-        self.send_own(Call::new(method, params), exchange);
+        self.send_own(call, exchange);
         let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());
         answer.await.unwrap_or_else(lost).map(Answer::into_body)
     }
@@ -151,9 +175,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether a call of this number is in flight.
+    /// Returns whether the server owes an answer to the call of this number.
     pub(crate) fn awaits(&self, call: u64) -> bool {
-        self.lock().get(call).is_some()
+        self.lock().get(call).is_some_and(Pending::is_written)
     }
 
     pub(crate) fn tool_of(&self, call: u64) -> Option<String> {
@@ -178,8 +202,11 @@ impl Connection {
         }
     }
 
+    /// Tells the server something, if it is of an age to be told: the newest revision knows of nothing to tell.
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
-        self.outbox.push(envelope::notification(method, params));
+        if self.modern.get().is_none() {
+            self.outbox.push(envelope::notification(method, params));
+        }
     }
 
     /// Takes a line the server wrote.
@@ -200,6 +227,11 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Takes the server's error to a call, however it came.
+    pub(crate) fn receive_error(&self, call: u64, error: Raw) {
+        self.answer(&Id::number(call), Outcome::Error(error));
     }
 
     fn receive_message(&self, bytes: Bytes, call: Option<u64>) {
@@ -232,6 +264,9 @@ impl Connection {
     fn accept(&self, message: Message, call: Option<u64>) {
         match message {
             Message::Response { id, outcome } => self.answer(&id, outcome),
+            Message::Request { .. } if self.modern.get().is_some() => {
+                self.complain("a request, which servers of its revision never send");
+            }
             Message::Request { id, method, params } => {
                 self.question(id, Call::new(method.into(), params), call)
             }
@@ -240,19 +275,30 @@ impl Connection {
     }
 
     fn answer(&self, id: &Id, outcome: Outcome) {
-        let Some(pending) = id.as_u64().and_then(|id| self.take(id)) else {
-            return self.complain("an answer that nobody waits for");
+        let taken = id.as_u64().map(|id| (id, self.take_unless_kept(id)));
+        let Some((id, taken)) = taken else { return self.complain("an answer that nobody waits for") };
+        let pending = match taken {
+            Taken::Pending(pending) => pending,
+            Taken::Kept => {
+                self.proven.store(true, Ordering::Relaxed);
+                return self.answer_kept(id, outcome);
+            }
+            Taken::Nothing => return self.complain("an answer that nobody waits for"),
         };
         if pending.origin == Origin::Client {
             self.proven.store(true, Ordering::Relaxed);
         }
         pending.exchange.finish(match outcome {
-            Outcome::Result(result) => Ok(result),
+            Outcome::Result(result) if pending.origin == Origin::Client && self.modern.get().is_some() => {
+                self.read_result(result)
+            }
+            Outcome::Result(result) => Ok(result.into()),
             Outcome::Error(error) => Err(Failure::Peer(error)),
         });
     }
 
     fn notification(&self, method: &str, params: Option<Raw>, call: Option<u64>) {
+        let Some(params) = self.hear_news(method, params, call) else { return };
         match method {
             notification::PROGRESS => self.progress(params),
             notification::CANCELLED => {
@@ -265,7 +311,14 @@ impl Connection {
             notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
             _ => match call.and_then(|call| self.asker_of(call)) {
                 Some(asker) => asker.notice(method, params),
-                None => self.host.notice(&self.server.key, method, params),
+                None => {
+                    // Nothing tells whose log it is, unless only one asks for it.
+                    let curious = (method == notification::MESSAGE).then(|| self.lock().only_curious());
+                    if let Some(curious) = curious.flatten() {
+                        curious.notice(method, params.clone());
+                    }
+                    self.host.notice(&self.server.key, method, params);
+                }
             },
         }
     }
@@ -285,6 +338,7 @@ impl Connection {
         self.outbox.abandon();
         self.questions.withdraw_all();
         self.sooner.notify_one();
+        self.lock_work().abort_all();
         for pending in pending {
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
@@ -321,18 +375,50 @@ impl Connection {
         if !exchange.hold(me, id) {
             return;
         }
-        let (params, token) = retag(call.params, id);
-        let timeout = exchange.target().map_or(HARD_LIMIT, |target| target.timeout);
-        let is_sooner = table.insert(id, Pending::new(exchange, origin, token, timeout, HARD_LIMIT));
-        self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
-        if is_sooner {
+        let timeout = match origin {
+            Origin::Listening => listening::FOREVER,
+            _ => exchange.target().map_or(HARD_LIMIT, |target| target.timeout),
+        };
+        let mut pending = Pending::new(exchange, origin, timeout, HARD_LIMIT);
+        let call = if origin == Origin::Client { self.keep(call, &mut pending) } else { call };
+        self.write_as(table, id, call, pending);
+    }
+
+    /// Writes a call under its number, in the server's dialect.
+    fn write_as(&self, table: &mut Table, id: u64, call: Call, mut pending: Pending) {
+        let post = match self.modern.get() {
+            None => {
+                let params;
+                (params, pending.token) = retag(call.params, id);
+                self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
+                None
+            }
+            Some(modern) => self.write_modern(modern, id, call, &mut pending),
+        };
+        if table.insert(id, pending) {
             self.sooner.notify_one();
+        }
+        // It looks for the call in the table.
+        if let Some((poster, post)) = post {
+            poster.post(post);
         }
     }
 
     /// Takes a call out of the table and lets the next in the queue in. Its questions end with it.
     fn take(&self, id: u64) -> Option<Pending> {
-        let mut table = self.lock();
+        let table = self.lock();
+        self.take_from(table, id)
+    }
+
+    fn take_unless_kept(&self, id: u64) -> Taken {
+        let table = self.lock();
+        match table.get(id) {
+            Some(pending) if pending.kept.is_some() => Taken::Kept,
+            _ => self.take_from(table, id).map_or(Taken::Nothing, Taken::Pending),
+        }
+    }
+
+    fn take_from(&self, mut table: MutexGuard<'_, Table>, id: u64) -> Option<Pending> {
         let pending = table.remove(id)?;
         self.fill(&mut table);
         drop(table);
@@ -362,47 +448,55 @@ impl Connection {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Starts something that ends with this generation at the latest.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.lock_work();
+        while running.try_join_next().is_some() {}
+        running.spawn(work);
+    }
+
+    fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the table had under a number.
+#[expect(clippy::large_enum_variant, reason = "it lives for a moment, on the way of every answer")]
+enum Taken {
+    Pending(Pending),
+    /// A call that may go on stays where it is.
+    Kept,
+    Nothing,
 }
 
 impl Cancel for Connection {
     fn cancel(&self, id: u64, reason: Option<Raw>) {
-        if self.take(id).is_some() {
+        if let Some(pending) = self.take(id) {
             debug!(server = self.id(), "call cancelled by the client");
-            self.tell_cancelled(id, reason);
+            self.tell_cancelled(id, &pending, reason);
         }
     }
 }
 
 impl Connection {
-    fn tell_cancelled(&self, id: u64, reason: Option<Raw>) {
+    /// Tells the server that nobody waits for a call any more, in whatever state it is.
+    fn tell_cancelled(&self, id: u64, pending: &Pending, reason: Option<Raw>) {
+        match pending.kept.as_ref().map(|kept| &kept.stage) {
+            Some(Stage::Asking) => return,
+            Some(Stage::Task(task)) => return self.cancel_task(task, pending),
+            Some(Stage::Written) | None => {}
+        }
+        // Over HTTP the newest revision cancels by letting go of the connection, which `pending` does.
+        if self.modern.get().is_some_and(Modern::has_poster) {
+            return;
+        }
         let mut params = RawObject::default();
         params.set("requestId", Raw::number(id));
         if let Some(reason) = reason {
             params.set("reason", reason);
         }
-        self.notify(notification::CANCELLED, Some(&params.into_raw()));
-    }
-}
-
-impl Stale {
-    fn mark(&self, kinds: &[Kind]) {
-        let mut marked = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        for kind in kinds {
-            if !marked.contains(kind) {
-                marked.push(*kind);
-            }
-        }
-        drop(marked);
-        self.marked.notify_one();
-    }
-
-    /// Notes that nothing known of the server is certain any more.
-    pub(crate) fn mark_all(&self) {
-        self.mark(&Kind::ALL);
-    }
-
-    pub(crate) fn take(&self) -> Vec<Kind> {
-        std::mem::take(&mut *self.kinds.lock().unwrap_or_else(PoisonError::into_inner))
+        self.outbox.push(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
     }
 }
 

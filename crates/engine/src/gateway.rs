@@ -178,6 +178,14 @@ impl Gateway {
         self.fleet.config()
     }
 
+    /// Returns what a tool's arguments look like, if the tool is known.
+    pub fn input_schema(&self, exposed_name: &str) -> Option<Raw> {
+        match router::find_tool(&self.catalog.load(), exposed_name, true) {
+            Ok(Found::Tool(route)) => route.input_schema.clone(),
+            _ => None,
+        }
+    }
+
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
         control::rows(&self.catalog.load())

@@ -142,6 +142,10 @@ impl Session {
         self.take(incoming, &Lane::of(outlet))
     }
 
+    pub(crate) fn is_in_flight(&self, id: &Id) -> bool {
+        self.lock().flights.contains_key(id)
+    }
+
     /// Returns the revision agreed on, once it is.
     pub fn revision(&self) -> Option<Revision> {
         self.lock().revision

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
-use manifold_engine::{ClientFacts, Front, Gateway, Opening};
+use manifold_engine::{Front, Gateway, Opening};
+use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Door, Site, TlsAcceptor, is_loopback, tls_acceptor};
-use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -132,15 +132,7 @@ async fn serve(
     let (namespaces, default) = open_all(&plant, &selected, flags.eager);
 
     // No single client to speak for: servers are told what some client may be able to do (decision 29).
-    let facts = ClientFacts {
-        capabilities: Raw::from_static(r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}"#),
-        info: Raw::from_static(concat!(
-            r#"{"name":"manifold","version":""#,
-            env!("CARGO_PKG_VERSION"),
-            r#""}"#
-        )),
-        revision: Revision::LATEST,
-    };
+    let facts = facts_of_anyone(None);
     for gateway in namespaces.values().chain(&default) {
         gateway.introduce(facts.clone());
     }

@@ -87,8 +87,13 @@ mod tests {
     #[test]
     fn only_modern_words_make_a_server_modern() {
         let modern = |word: Word| matches!(word, Word::Modern(_));
-        assert!(modern(read_result(&raw(r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#))));
-        assert_eq!(read_result(&raw(r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#)), Word::Legacy);
+        assert!(modern(read_result(&raw(
+            r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#
+        ))));
+        assert_eq!(
+            read_result(&raw(r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#)),
+            Word::Legacy
+        );
         assert_eq!(read_result(&raw("{}")), Word::Legacy);
         for code in [-32601, -32602, -32000, -32603, -32700] {
             assert_eq!(read_error(&raw(&format!(r#"{{"code":{code},"message":"m"}}"#))), Word::Legacy);
@@ -96,7 +101,9 @@ mod tests {
         for code in [-32020, -32021, -32022] {
             assert!(modern(read_error(&raw(&format!(r#"{{"code":{code},"message":"m"}}"#)))));
         }
-        let only = |versions: &str| raw(&format!(r#"{{"code":-32022,"message":"m","data":{{"supported":{versions}}}}}"#));
+        let only = |versions: &str| {
+            raw(&format!(r#"{{"code":-32022,"message":"m","data":{{"supported":{versions}}}}}"#))
+        };
         assert!(modern(read_error(&only(r#"["2026-07-28"]"#))));
         assert_eq!(read_error(&only(r#"["2025-06-18"]"#)), Word::Legacy);
         assert_eq!(

@@ -89,6 +89,11 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
+    #[cfg(test)]
+    pub(crate) fn labels(&self) -> Vec<&str> {
+        self.items.iter().map(|item| item.label.as_str()).collect()
+    }
+
     fn put_into(self, listing: &mut Listing, kind: Kind) {
         listing.freshness[kind as usize] = self.freshness;
         *listing.items_mut(kind) = self.items;

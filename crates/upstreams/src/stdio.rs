@@ -4,6 +4,7 @@ mod handshake;
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +22,9 @@ use crate::connection::Connection;
 use crate::era::{self, Plan};
 use crate::logs::LogRing;
 use crate::memory::Memory;
-use crate::process::{ExitStatusInfo, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace};
+use crate::process::{
+    ExitStatusInfo, InputGauge, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace,
+};
 use crate::supervisor::{Ending, Launcher, Life, Running};
 use handshake::{Handshake, Unmet};
 
@@ -113,11 +116,13 @@ impl Launch {
             self.limit_bytes,
         );
         let ServerProcess { pid, stdin, stdout, stderr, exit, control, .. } = process;
+        let gauge = InputGauge::of(&stdin).ok();
+        let said_hello = Arc::new(AtomicBool::new(false));
         let mut readers = JoinSet::new();
         readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
         readers.spawn(read_log(Arc::clone(&self.logs), stderr));
         let mut others = JoinSet::new();
-        others.spawn(write_messages(Arc::clone(&connection), stdin));
+        others.spawn(write_messages(Arc::clone(&connection), stdin, Arc::clone(&said_hello)));
         others.spawn(Arc::clone(&connection).keep_deadlines());
 
         let handshake = Handshake {
@@ -134,10 +139,13 @@ impl Launch {
                 met = &mut shaking => met,
                 status = exit.wait() => {
                     read_out(&mut readers).await;
+                    // One that never looked at its input did not go for what we said.
+                    let heard_us = said_hello.load(Ordering::Relaxed)
+                        && gauge.as_ref().is_none_or(|gauge| gauge.unread_bytes() == 0);
                     connection.close("it ended during the handshake");
                     match shaking.await {
                         // Its last word, or its end itself, says how it wants to be met.
-                        Err(Unmet::Again(next)) => Err(Unmet::Again(next)),
+                        Err(Unmet::Again(next)) if heard_us => Err(Unmet::Again(next)),
                         _ => {
                             let how = ending(status, &self.logs);
                             Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}"))))
@@ -146,6 +154,8 @@ impl Launch {
                 }
             }
         };
+        // It would keep the server's input open.
+        drop(gauge);
         let life = Process {
             connection: Arc::clone(&connection),
             control,
@@ -273,7 +283,7 @@ async fn read_lines(mut pipe: pipe::Receiver, limit_bytes: usize, mut take: impl
     }
 }
 
-async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
+async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {
     let mut batch: Vec<Bytes> = Vec::new();
     while connection.outbox.take(&mut batch).await {
         for message in batch.drain(..) {
@@ -283,7 +293,10 @@ async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
                 stdin.write_all(b"\n").await
             };
             match timeout_at(deadline, whole).await {
-                Ok(Ok(())) => connection.outbox.written(message.len()),
+                Ok(Ok(())) => {
+                    said_hello.store(true, Ordering::Relaxed);
+                    connection.outbox.written(message.len());
+                }
                 Ok(Err(_)) | Err(_) => {
                     connection.outbox.abandon();
                     return connection.fall_silent();

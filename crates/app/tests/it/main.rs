@@ -4,6 +4,7 @@ mod churn;
 mod cli;
 mod config_command;
 mod embedded;
+mod era;
 mod errors;
 mod faults;
 mod front_door;

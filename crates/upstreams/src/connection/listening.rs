@@ -69,7 +69,8 @@ impl Listening {
     }
 
     fn wanted(&self, standing: Standing) -> Filter {
-        let subscriptions = if self.offered.subscriptions { standing.subscriptions } else { Default::default() };
+        let subscriptions =
+            if self.offered.subscriptions { standing.subscriptions } else { Default::default() };
         Filter {
             tools: self.offered.tools,
             prompts: self.offered.prompts,
@@ -194,7 +195,9 @@ impl Connection {
                 })
             }
             Ok(Some(Heard::Ended(Err(Failure::Fault(fault))))) => Err(Deaf::ForNow(fault.message())),
-            Ok(Some(Heard::Ended(Ok(_))) | None) => Err(Deaf::ForNow("it ended the request at once".to_owned())),
+            Ok(Some(Heard::Ended(Ok(_))) | None) => {
+                Err(Deaf::ForNow("it ended the request at once".to_owned()))
+            }
             Err(_) => Err(Deaf::ForNow("it did not acknowledge the request in time".to_owned())),
         }
     }

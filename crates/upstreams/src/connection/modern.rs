@@ -217,3 +217,6 @@ impl Connection {
         modern::seal(None, &caller)
     }
 }
+
+#[cfg(test)]
+mod tests;

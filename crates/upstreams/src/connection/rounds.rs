@@ -66,7 +66,9 @@ impl Connection {
         let mut asked = JoinSet::new();
         for (key, question) in questions {
             let method = question.method.clone();
-            let open = self.ask_one(id, question).ok_or_else(|| self.unanswered(id, "the call is over".to_owned()))?;
+            let open = self
+                .ask_one(id, question)
+                .ok_or_else(|| self.unanswered(id, "the call is over".to_owned()))?;
             asked.spawn(async move { (key, method, open.answered().await) });
         }
         let mut answers = Vec::new();

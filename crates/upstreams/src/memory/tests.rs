@@ -19,14 +19,18 @@ fn a_verdict_is_remembered_until_the_definition_changes() {
     assert_eq!(memory.era(&one), Some(Era::Modern));
     memory.note_era(&one, Era::Legacy);
     assert_eq!(memory.era(&one), Some(Era::Legacy));
-    for other in [r#","args":["y"],"env":{"KEY":"hunter2hunter2"}"#, r#","args":["x"],"env":{"KEY":"other"}"#] {
+    for other in [r#","args":["y"],"env":{"KEY":"hunter2hunter2"}"#, r#","args":["x"],"env":{"KEY":"other"}"#]
+    {
         assert_eq!(memory.era(&server(other)), None);
     }
     let file = only_file(&home.path().join("a/b"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     let text = fs::read_to_string(&file).unwrap();
-    assert!(!text.contains("hunter2") && text.starts_with(r#"{"format":1,"server":"s","era":"legacy","eraAt":"#), "{text}");
+    assert!(
+        !text.contains("hunter2") && text.starts_with(r#"{"format":1,"server":"s","era":"legacy","eraAt":"#),
+        "{text}"
+    );
 }
 
 #[test]
@@ -39,7 +43,11 @@ fn what_others_wrote_into_the_file_stays() {
     fs::write(&file, r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1}"#).unwrap();
     assert_eq!(memory.era(&one), None, "too old");
     memory.note_era(&one, Era::Modern);
-    assert!(fs::read_to_string(&file).unwrap().starts_with(r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1"#));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with(r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1"#)
+    );
     assert_eq!(memory.era(&one), Some(Era::Modern));
     memory.forget_era(&one);
     assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"format":1, "lists":{ "n":1.0 },"server":"s"}"#);

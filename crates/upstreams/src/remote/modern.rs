@@ -82,7 +82,9 @@ async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFac
                 (era::read_result(&result), why)
             }
             Some(Outcome::Error(error)) => (era::read_error(&error), refused(&error)),
-            None => (Word::Legacy, Unreached::Broken("its answer to the handshake cannot be read".to_owned())),
+            None => {
+                (Word::Legacy, Unreached::Broken("its answer to the handshake cannot be read".to_owned()))
+            }
         },
         // Neither says anything of the era.
         Err(why @ Unreached::Status { status: 401 | 403 | 500.., .. }) => return Err(Unmet::Failed(why)),
@@ -316,7 +318,8 @@ fn headers_of(method: &Method, params: &Raw, known: Option<&Known>) -> HeaderMap
         let arguments = params.get("arguments");
         for mirror in mirrors {
             let value = mirror.value(arguments.as_ref());
-            if let (Some(value), Ok(name)) = (value, HeaderName::from_bytes(mirror.header_name().as_bytes())) {
+            if let (Some(value), Ok(name)) = (value, HeaderName::from_bytes(mirror.header_name().as_bytes()))
+            {
                 say(name, &value);
             }
         }

@@ -44,7 +44,9 @@ impl Handshake<'_> {
         let facts = self.facts();
         match plan {
             Plan::Only(Era::Legacy) => self.old_greeting(&facts).await.map_err(|unmet| match unmet {
-                Unmet::Again(_) => self.failed("it speaks only the revisions after sessions; its `era` is wrong"),
+                Unmet::Again(_) => {
+                    self.failed("it speaks only the revisions after sessions; its `era` is wrong")
+                }
                 failed => failed,
             }),
             Plan::Remembered(Era::Legacy) => self.old_greeting(&facts).await,
@@ -79,7 +81,9 @@ impl Handshake<'_> {
             Some(Word::Modern(said)) => return Ok(self.meet_modern(said)),
             Some(Word::Foreign(why)) => return Err(self.failed(&why)),
             Some(Word::Legacy) => return self.old_greeting(facts).await,
-            None => debug!(server = %self.server.key.id, "no answer to the first question; greeting the old way"),
+            None => {
+                debug!(server = %self.server.key.id, "no answer to the first question; greeting the old way")
+            }
         }
         let greeting = self.old_greeting(facts);
         tokio::pin!(greeting);

@@ -228,7 +228,10 @@ fn only_the_want_of_tasks_can_be_met() {
     assert!(wants_only_tasks(&error(-32021, tasks)));
     assert!(!wants_only_tasks(&error(-32020, tasks)));
     assert!(!wants_only_tasks(&error(-32021, r#"{"sampling":{}}"#)));
-    assert!(!wants_only_tasks(&error(-32021, r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{}}}"#)));
+    assert!(!wants_only_tasks(&error(
+        -32021,
+        r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{}}}"#
+    )));
     assert!(!wants_only_tasks(&raw(r#"{"code":-32021,"message":"m"}"#)));
 
     assert_eq!(with_tasks(&raw("{}")).as_str(), tasks);

@@ -151,6 +151,10 @@ impl Desk {
         if self.stopping.load(Ordering::Relaxed) {
             return refuse(Fault::ShuttingDown, Verdict::BadRequest);
         }
+        if is_of_tasks(&method) && !declares_tasks(&caller) {
+            let required = Raw::from_static(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+            return refuse(Fault::MissingCapability { required }, Verdict::BadRequest);
+        }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let ticket = Ticket { desk: Arc::clone(self), number: Some(number) };
         match method {
@@ -296,6 +300,14 @@ impl Desk {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_of_tasks(method: &Method) -> bool {
+    matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
+}
+
+fn declares_tasks(caller: &Caller) -> bool {
+    caller.capabilities.path(&["extensions", modern::TASKS]).is_some()
 }
 
 /// Answers a request that came to nothing; without an id where none could be read.

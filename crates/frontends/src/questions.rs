@@ -39,14 +39,35 @@ pub(crate) fn is_by_url(call: &Call) -> bool {
     call.method == Method::Elicit && call.text_param("mode").as_deref() == Some("url")
 }
 
-/// Returns a question as a modern client is asked it: the outcome of a visit to a URL is learnt by coming back.
-pub(crate) fn without_elicitation_id(call: &Call) -> Call {
+/// Returns a question as a client that comes back is asked it: progress of its own it has none, and the outcome of a
+/// visit to a URL is learnt by coming back.
+pub(crate) fn for_retry(call: &Call) -> Call {
     let mut call = call.clone();
-    if is_by_url(&call)
-        && let Some(mut params) = call.params.as_ref().and_then(|params| params.object())
-    {
+    let by_url = is_by_url(&call);
+    let Some(mut params) = call.params.as_ref().and_then(|params| params.object()) else { return call };
+    if by_url {
         params.remove("elicitationId");
-        call.params = Some(params.into_raw());
+    }
+    if let Some(mut meta) = params.get("_meta").and_then(|meta| meta.object()) {
+        meta.remove("progressToken");
+        if meta.is_empty() {
+            params.remove("_meta");
+        } else {
+            params.set("_meta", meta.into_raw());
+        }
+    }
+    call.params = Some(params.into_raw());
+    call
+}
+
+/// Returns a question as a client with a session is asked it: a visit to a URL has an id there.
+pub(crate) fn for_session(mut call: Call) -> Call {
+    let has_id = call.params.as_ref().is_some_and(|params| params.get("elicitationId").is_some());
+    if is_by_url(&call) && !has_id {
+        let mut bytes = [0; 16];
+        // It need not be secret, only its own; without randomness it is at least there.
+        let _ = getrandom::fill(&mut bytes);
+        call.set_param("elicitationId", Raw::string(&format!("{:032x}", u128::from_be_bytes(bytes))));
     }
     call
 }
@@ -70,7 +91,7 @@ pub(crate) fn urls_to_visit(error: &Raw) -> Option<Vec<Call>> {
     let question = |params: Raw| {
         let mut params = params.object()?;
         params.set("mode", Raw::from_static(r#""url""#));
-        Some(without_elicitation_id(&Call::new(Method::Elicit, Some(params.into_raw()))))
+        Some(for_retry(&Call::new(Method::Elicit, Some(params.into_raw()))))
     };
     let questions: Vec<Call> = visits.into_iter().filter_map(question).collect();
     (!questions.is_empty()).then_some(questions)

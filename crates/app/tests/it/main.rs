@@ -11,6 +11,8 @@ mod front_door;
 mod http_lifecycle;
 mod http_load;
 mod manager;
+mod modern_http;
+mod modern_stdio;
 mod profiles;
 mod remote;
 mod remote_faults;

@@ -84,6 +84,10 @@ async fn request(
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
     let guard = Guard(shared.desk.serve(gateway, request, Arc::clone(&lane) as _));
     match lane.first(patience).await {
+        // Whoever would rather have a stream gets one, unless the status must say more.
+        First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
+            streaming(Body::whole(lane::encode([answer].into_iter())))
+        }
         First::Answer(verdict, answer) => json(status(verdict), answer),
         First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
     }

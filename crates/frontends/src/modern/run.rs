@@ -146,7 +146,7 @@ impl Run {
             state.is_over = true;
             drop(state);
             self.vacate();
-            self.deliver(visit, reply);
+            self.conclude(visit, reply);
             return Ok(());
         }
         let mut rest = Vec::new();
@@ -250,8 +250,7 @@ impl Run {
         state.round += 1;
         state.alone_since = Some(Instant::now());
         let open = state.questions.iter();
-        let questions =
-            open.map(|open| (key(open.number), questions::without_elicitation_id(&open.call))).collect();
+        let questions = open.map(|open| (key(open.number), questions::for_retry(&open.call))).collect();
         let errand = place.map(|place| Errand::Parked { place, round: state.round });
         match errand.and_then(|errand| self.seal(&errand)) {
             Some(sealed) => {
@@ -271,12 +270,17 @@ impl Run {
         self.desk.parked.seal.close(errand, &self.sought.digest())
     }
 
-    fn deliver(&self, visit: Visit, reply: Reply) {
+    /// Brings the server's own reply to the client.
+    fn conclude(&self, visit: Visit, reply: Reply) {
         let reply = match reply {
             Err(Failure::Peer(error)) => self.soften(error),
             Ok(answer) if answer.mark() == Mark::InputRequired => Ok(self.reseal(answer)),
             reply => reply,
         };
+        self.deliver(visit, reply);
+    }
+
+    fn deliver(&self, visit: Visit, reply: Reply) {
         let (verdict, message) = encode(&visit.id, reply, &self.sought.method, &self.gateway);
         // It is free for a new request before the client can know.
         self.desk.answered(visit.number);
@@ -342,7 +346,7 @@ impl Sink for Asker {
                 state.is_over = true;
                 drop(state);
                 self.0.vacate();
-                self.0.deliver(visit, reply);
+                self.0.conclude(visit, reply);
             }
             // Kept for whoever comes back.
             None => state.reply = Some(reply),

@@ -173,7 +173,7 @@ impl LaneBody {
 }
 
 /// Events here bear no ids: nobody can come back for what was missed.
-fn encode(messages: impl Iterator<Item = Bytes>) -> Bytes {
+pub(super) fn encode(messages: impl Iterator<Item = Bytes>) -> Bytes {
     let mut bytes = BytesMut::new();
     for message in messages {
         bytes.reserve(message.len() + 32);

@@ -227,6 +227,11 @@ impl Client {
         self.wait_until(method, timeout, |message| message["method"] == method).value
     }
 
+    /// Returns a notification of this method, or nothing if none comes in time; other messages are put aside.
+    pub fn try_notification(&mut self, method: &str, timeout: Duration) -> Option<Value> {
+        self.find(timeout, |message| message["method"] == method).map(|message| message.value)
+    }
+
     /// Returns and forgets the notifications that have arrived by now.
     pub fn notifications(&mut self) -> Vec<Value> {
         while let Some(message) = self.next_message(Instant::now()) {
@@ -260,17 +265,21 @@ impl Client {
     }
 
     fn wait_until(&mut self, what: &str, timeout: Duration, wanted: impl Fn(&Value) -> bool) -> Message {
+        self.find(timeout, wanted).unwrap_or_else(|| self.give_up(what, timeout))
+    }
+
+    fn find(&mut self, timeout: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Message> {
         if let Some(place) = self.queue.iter().position(|message| wanted(&message.value)) {
-            return self.queue.remove(place).expect("it was just found");
+            return self.queue.remove(place);
         }
         let end = Instant::now() + timeout;
         while let Some(message) = self.next_message(end) {
             if wanted(&message.value) {
-                return message;
+                return Some(message);
             }
             self.queue.push_back(message);
         }
-        self.give_up(what, timeout)
+        None
     }
 
     /// Returns the next message from the pipe that is not answered by the closure.

@@ -7,6 +7,8 @@ mod embedded;
 mod errors;
 mod faults;
 mod front_door;
+mod grid;
+mod grid_clients;
 mod http_lifecycle;
 mod http_load;
 mod manager;

@@ -8,6 +8,8 @@ mod era;
 mod errors;
 mod faults;
 mod front_door;
+mod grid;
+mod grid_clients;
 mod http_lifecycle;
 mod http_load;
 mod manager;

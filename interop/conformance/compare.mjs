@@ -60,7 +60,7 @@ export function ranAgain(directly, through) {
 }
 
 /** One line per scenario, passed/failed; with a second run, both and a mark where they differ. */
-export function table(directly, through) {
+export function table(directly, through, title = "directly") {
   const cell = (checks) => (checks ? `${count(checks, "SUCCESS")}/${count(checks, "FAILURE")}` : "-").padStart(8);
   const after = new Map((through ?? []).map(({ scenario, checks }) => [scenario, checks]));
   const width = Math.max(...directly.map(({ scenario }) => scenario.length));
@@ -71,7 +71,7 @@ export function table(directly, through) {
     return `${passed}/${failed}`.padStart(8);
   };
   return [
-    `  ${"passed/failed".padEnd(width)} ${"directly".padStart(8)}${through ? `  through` : ""}`,
+    `  ${"passed/failed".padEnd(width)} ${title.padStart(8)}${through ? `  through` : ""}`,
     ...directly.map(({ scenario, checks }) => line(scenario, cell(checks), cell(after.get(scenario)))),
     line("all", sum(directly), sum(through ?? directly)),
   ].join("\n");

@@ -1,10 +1,10 @@
 // Servers, gateways and the suite as child processes.
 
 import { spawn } from "node:child_process";
-import { createWriteStream, openSync, readFileSync, readdirSync } from "node:fs";
+import { createWriteStream, existsSync, openSync, readFileSync, readdirSync } from "node:fs";
 import { once } from "node:events";
 import { createServer, connect } from "node:net";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -56,6 +56,45 @@ export async function runSuite(url, revision, place) {
   const scenarios = [...text.matchAll(/^=== Running scenario: (.+) ===$/gm)].map((match) => match[1]);
   if (scenarios.length === 0) throw new Error(`the suite ran no scenario:\n${text}`);
   return scenarios.map((scenario) => ({ scenario, checks: checksOf(scenario, join(place, "results")) }));
+}
+
+/** Returns the client scenarios of a revision, those that are reported without being scored too. */
+export async function clientScenarios(revision) {
+  const child = spawn(process.execPath, [suite, "list", "--requirements", revision], { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
+  await once(child, "close");
+  const required = text.split(/^Client scenarios.*$/m)[1]?.split(/^$/m)[0] ?? "";
+  const scenarios = [...required.matchAll(/^  - (\S+)$/gm), ...text.matchAll(/^    - (\S+) \[client\]$/gm)];
+  if (scenarios.length === 0) throw new Error(`the suite names no scenarios:\n${text}`);
+  return scenarios.map((match) => match[1]);
+}
+
+/** Runs one client scenario and returns its checks; a client that gave up is a failed one. */
+export async function runClientScenario(command, scenario, revision, place, env) {
+  const results = join(place, scenario);
+  const args = [suite, "client", "--command", command, "--scenario", scenario, "--spec-version", revision];
+  const child = spawn(process.execPath, [...args, "--timeout", "20000", "-o", results], { stdio: ["ignore", "pipe", "pipe"], env });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
+  await once(child, "close");
+  try {
+    const folder = join(results, readdirSync(results)[0]);
+    const checks = JSON.parse(readFileSync(join(folder, "checks.json"), "utf8"));
+    const gaveUp = /^.*CLIENT (TIMED OUT|EXITED WITH ERROR).*$/m.exec(text);
+    const errors = readFileSync(join(folder, "stderr.txt"), "utf8");
+    return gaveUp ? [...checks, { id: "client", status: "FAILURE", errorMessage: errors || gaveUp[0] }] : checks;
+  } catch {
+    return [{ id: scenario, status: "FAILURE", errorMessage: text.slice(-600) }];
+  }
+}
+
+/** Finds a binary by its variable, or else where cargo puts it. */
+export function binary(variable, fallback) {
+  const path = resolve(process.env[variable] || join(root, fallback));
+  if (existsSync(path)) return path;
+  console.error(`${path} is not there; build it or set ${variable}`);
+  process.exit(2);
 }
 
 /** A scenario that threw leaves no results; the suite counts that as one failure. */

@@ -1,12 +1,12 @@
 // The conformance suite, directly and through the gateway, and what differs.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { compare, ranAgain, readExceptions, table, total } from "./compare.mjs";
-import { freePort, runSuite, start, stopAll } from "./processes.mjs";
+import { binary, freePort, runSuite, start, stopAll } from "./processes.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
@@ -146,11 +146,4 @@ function folder(revision, name) {
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place, { recursive: true });
   return place;
-}
-
-function binary(variable, fallback) {
-  const path = resolve(process.env[variable] || join(root, fallback));
-  if (existsSync(path)) return path;
-  console.error(`${path} is not there; build it or set ${variable}`);
-  process.exit(2);
 }

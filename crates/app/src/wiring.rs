@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, config_path, load, select_namespace};
 use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks};
 use manifold_protocol::{CodeSet, Fault};
-use manifold_upstreams::Upstreams;
+use manifold_upstreams::{Memory, Upstreams};
 use tracing::{info, warn};
 
 use crate::watch::watch_config;
@@ -36,7 +36,8 @@ impl Plant {
         serving: Serving,
     ) -> Self {
         let tasks = Tasks::new();
-        let upstreams = Upstreams::new(tasks.clone(), config.settings.limits.message_bytes);
+        let memory = Memory::new(options.environment.cache_home().map(|home| home.join("manifold")));
+        let upstreams = Upstreams::new(tasks.clone(), memory, config.settings.limits.message_bytes);
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,

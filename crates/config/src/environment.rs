@@ -26,8 +26,17 @@ impl Environment {
 
     /// Returns `$XDG_CONFIG_HOME`, else `~/.config`. A relative path there is invalid by the XDG rules.
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
-        let named = self.vars.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        named.or_else(|| Some(self.home.as_ref()?.join(".config")))
+        self.folder("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Returns `$XDG_CACHE_HOME`, else `~/.cache`.
+    pub fn cache_home(&self) -> Option<PathBuf> {
+        self.folder("XDG_CACHE_HOME", ".cache")
+    }
+
+    fn folder(&self, variable: &str, usual: &str) -> Option<PathBuf> {
+        let named = self.vars.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        named.or_else(|| Some(self.home.as_ref()?.join(usual)))
     }
 }
 

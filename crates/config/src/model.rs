@@ -95,6 +95,8 @@ pub struct HttpSettings {
     pub allowed_hosts: Vec<String>,
     pub cors: Option<Cors>,
     pub tls: Option<Tls>,
+    /// A version header that differs from its request is logged and let pass.
+    pub lenient_headers: bool,
 }
 
 /// `server.cors`, present only when enabled.

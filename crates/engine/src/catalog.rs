@@ -71,6 +71,7 @@ pub(crate) struct ToolRoute {
     pub(crate) original: Raw,
     pub(crate) target: Arc<Target>,
     pub(crate) arguments: Arguments,
+    pub(crate) input_schema: Option<Raw>,
     /// Its structured content may be something else than an object.
     pub(crate) is_loose: bool,
 }

@@ -48,13 +48,13 @@ pub(crate) struct Entry {
 
 /// How grave a log message is; the place in the list is the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Level(usize);
+pub struct Level(usize);
 
 impl Level {
     pub(crate) const NAMES: [&str; 8] =
         ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-    pub(crate) fn parse(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(Self)
     }
 
@@ -63,7 +63,7 @@ impl Level {
     }
 
     /// Returns the level of a log message; one that has none is for everybody.
-    pub(crate) fn of_message(params: Option<&Raw>) -> Option<Self> {
+    pub fn of_message(params: Option<&Raw>) -> Option<Self> {
         Self::parse(&params?.get("level")?.to_text()?)
     }
 }

@@ -183,6 +183,14 @@ impl Gateway {
         self.fleet.config()
     }
 
+    /// Returns what a tool's arguments look like, if the tool is known.
+    pub fn input_schema(&self, exposed_name: &str) -> Option<Raw> {
+        match router::find_tool(&self.catalog.load(), exposed_name, true) {
+            Ok(Found::Tool(route)) => route.input_schema.clone(),
+            _ => None,
+        }
+    }
+
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
         control::rows(&self.catalog.load())
@@ -457,8 +465,14 @@ impl Gateway {
 
     /// Passes a server's notification on to the clients it concerns.
     pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        if method == notification::TASKS {
-            return self.notice_task(server, params);
+        match method {
+            notification::TASKS => return self.notice_task(server, params),
+            // The server says so itself, and its lists have been read again: whoever looked at ours is told, even if
+            // we see no difference.
+            notification::TOOLS_CHANGED => return self.clients.bump(Kind::Tools),
+            notification::PROMPTS_CHANGED => return self.clients.bump(Kind::Prompts),
+            notification::RESOURCES_CHANGED => return self.clients.bump(Kind::Resources),
+            _ => {}
         }
         if method != notification::RESOURCE_UPDATED {
             let level =

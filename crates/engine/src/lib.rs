@@ -17,7 +17,7 @@ mod router;
 mod tasks;
 mod upstream;
 
-pub use changes::{Client, ClientId};
+pub use changes::{Client, ClientId, Level};
 pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;

@@ -5,6 +5,7 @@ mod connection;
 mod door;
 mod json_api;
 mod legacy_sse;
+mod modern;
 mod rooms;
 mod route;
 mod sessions;
@@ -26,6 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
+use crate::modern::Desk;
 pub use door::{Door, is_loopback};
 pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
@@ -57,6 +59,7 @@ pub struct Site {
 struct Shared {
     site: Site,
     sessions: Sessions,
+    desk: Arc<Desk>,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -98,7 +101,7 @@ pub async fn serve(
     tasks: &Tasks,
 ) {
     let (close, closing) = watch::channel(false);
-    let shared = Arc::new(Shared { site, sessions: Sessions::default(), closing });
+    let shared = Arc::new(Shared { site, sessions: Sessions::default(), desk: Desk::new(tasks), closing });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);
@@ -136,11 +139,13 @@ pub async fn serve(
     drop(listener);
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
+    shared.desk.stop();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {
         warn!("calls were still in flight at the end of the drain time; they are taken back");
     }
     // Whoever still waits is told so, and given a moment to hear it.
     shared.sessions.close_all();
+    shared.desk.close();
     let _ = timeout(LAST_WORDS, all_ended(&mut connections)).await;
 }
 

@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod fake;
 pub mod http;
+mod modern;
+mod parked;
+mod questions;
 mod session;
 pub mod stdio;
 
+pub use modern::facts_of_anyone;
 pub use session::{Doorway, Outlet, Session};

@@ -15,10 +15,13 @@ use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, F
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Outcome, Refusal, RefusalKind};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, notification,
+    Answer, Call, Caller, CodeSet, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, Revision,
+    notification,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
+
+use crate::questions;
 
 use batch::Batch;
 use calls::CallSink;
@@ -140,6 +143,10 @@ impl Session {
     /// Takes what was read already; answers and whatever belongs to these requests go to `outlet`.
     pub fn receive_on(self: &Arc<Self>, incoming: Incoming, outlet: &Arc<dyn Outlet>) -> Received {
         self.take(incoming, &Lane::of(outlet))
+    }
+
+    pub(crate) fn is_in_flight(&self, id: &Id) -> bool {
+        self.lock().flights.contains_key(id)
     }
 
     /// Returns the revision agreed on, once it is.
@@ -400,6 +407,12 @@ impl Session {
 
     fn encode(&self, id: &Id, reply: Reply) -> Bytes {
         match reply {
+            // Such a client would take it for a result with nothing in it.
+            Ok(answer) if answer.mark() == Mark::InputRequired => {
+                let fault =
+                    Fault::Internal("a request for input reached a client that cannot return".to_owned());
+                self.encode(id, Err(fault.into()))
+            }
             Ok(answer) => envelope::result(id, &answer.plain()),
             Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)),
             Err(Failure::Fault(fault)) => {
@@ -417,23 +430,29 @@ impl Session {
 /// Questions for the client.
 impl Session {
     fn ask(self: &Arc<Self>, call: Call, exchange: Exchange, outlet: &Arc<dyn Outlet>) {
-        let capability = match call.method {
-            Method::CreateMessage => Some("sampling"),
-            Method::Elicit => Some("elicitation"),
-            Method::ListRoots => Some("roots"),
-            _ => None,
-        };
         let mut state = self.lock();
-        let can = capability.is_none_or(|capability| {
-            state.caller.as_ref().is_some_and(|caller| caller.capabilities.get(capability).is_some())
-        });
-        if !can || state.phase == Phase::New {
+        let lacking = match &state.caller {
+            Some(caller) => questions::lacking(&caller.capabilities, &call, Era::Legacy).is_some(),
+            None => true,
+        };
+        if lacking || state.phase == Phase::New {
             drop(state);
             return match &self.doorway.gateway {
                 Ok(gateway) => gateway.decline(&call, exchange),
                 Err(fault) => exchange.fail(fault.clone()),
             };
         }
+        if questions::is_by_url(&call) && state.revision < Some(Revision::V2025_11_25) {
+            drop(state);
+            let what = "`elicitation/create` by URL in its revision of the protocol".to_owned();
+            return exchange.fail(Fault::ClientCannot { what });
+        }
+        if !outlet.can_ask() {
+            drop(state);
+            let what = format!("`{}` without a stream to be asked on", call.method);
+            return exchange.fail(Fault::ClientCannot { what });
+        }
+        let call = questions::for_session(call);
         state.next_question += 1;
         let number = state.next_question;
         if !exchange.hold(Arc::new(Handle(self.me.clone())), number) {

@@ -1,5 +1,6 @@
 //! The client that spawned us, on standard input and output.
 
+mod pipe;
 mod streams;
 
 use std::sync::{Arc, OnceLock};
@@ -7,14 +8,15 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use manifold_engine::{Outbox, Tasks};
-use manifold_protocol::Fault;
 use manifold_protocol::framing::{self, ClientDecoder, Frame, FrameError, Framing};
+use manifold_protocol::{Fault, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::session::{Doorway, Outlet, Received, Session};
 
+use pipe::Pipe;
 pub use streams::{Input, Output, standard_streams};
 
 /// What a client may be owed before no more of its requests are read.
@@ -44,11 +46,12 @@ pub async fn serve<I, O>(
     O: AsyncWrite + Unpin + Send + 'static,
 {
     let outbox = Arc::new(Outbox::new(CROWDED_BYTES));
+    let pipe = Pipe::new(doorway.gateway.clone(), &outbox, tasks);
     let session = Session::new(doorway, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
     tasks.spawn(write(Arc::clone(&outbox), Arc::clone(&framing), output));
 
-    let reading = read(&session, &outbox, &framing, input, &options);
+    let reading = read(&session, &pipe, &outbox, &framing, input, &options);
     tokio::pin!(reading);
     let leaving = tokio::select! {
         why = &mut reading => {
@@ -61,28 +64,36 @@ pub async fn serve<I, O>(
         }
     };
     session.stop_taking_calls();
+    pipe.desk.stop();
     // A client that stays can still answer questions and cancel calls while we wait for the rest.
+    let both_settled = || async {
+        session.settled().await;
+        pipe.desk.settled().await;
+    };
     let settled = async {
         tokio::select! {
-            () = session.settled() => {}
-            _ = &mut reading, if !leaving => session.settled().await,
+            () = both_settled() => {}
+            _ = &mut reading, if !leaving => both_settled().await,
         }
     };
     if timeout(options.drain_timeout, settled).await.is_err() {
         info!("calls were still in flight at the end of the drain time; they are taken back");
     }
     session.close();
+    pipe.desk.close();
     let _ = timeout(LAST_WORDS, outbox.flushed()).await;
     outbox.abandon();
 }
 
 async fn read<I: AsyncRead + Unpin>(
     session: &Arc<Session>,
-    outbox: &Outbox,
+    pipe: &Arc<Pipe>,
+    outbox: &Arc<Outbox>,
     framing: &OnceLock<Framing>,
     mut input: I,
     options: &Options,
 ) -> &'static str {
+    let outlet = Arc::clone(outbox) as Arc<dyn Outlet>;
     let mut decoder = ClientDecoder::new(options.limit_bytes, options.framing);
     loop {
         // A client that does not read is not served more: what it is owed stays bounded (F20).
@@ -100,7 +111,7 @@ async fn read<I: AsyncRead + Unpin>(
                 let _ = framing.set(detected);
             }
             match frame {
-                Frame::Message(message) => match session.receive(message) {
+                Frame::Message(message) => match receive(message, session, pipe, &outlet) {
                     Received::Done => {}
                     Received::Exit => return "it said so",
                     Received::Unfinished(start) => decoder.gather(start),
@@ -123,6 +134,18 @@ async fn read<I: AsyncRead + Unpin>(
         if ended {
             return "its input ended";
         }
+    }
+}
+
+/// Brings a message to the side it belongs to.
+fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Arc<dyn Outlet>) -> Received {
+    match envelope::parse(message.clone()) {
+        Ok(incoming) => match pipe.take(incoming, session) {
+            Some(incoming) => session.receive_on(incoming, outlet),
+            None => Received::Done,
+        },
+        // Nobody can tell whose it was.
+        Err(_) => session.receive(message),
     }
 }
 

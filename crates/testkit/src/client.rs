@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::modern::{self, Marks};
 use crate::until;
 
 /// How long a helper without a timeout of its own waits.
@@ -37,6 +38,8 @@ pub struct Client {
     stderr: Arc<Mutex<Vec<u8>>>,
     last_id: u64,
     answer: Option<Box<Answer>>,
+    /// What every request says of us, if we speak 2026-07-28.
+    marks: Option<Marks>,
 }
 
 struct Message {
@@ -68,7 +71,7 @@ impl Client {
         });
         let stdin = child.stdin.take();
         let queue = VecDeque::new();
-        Self { child, stdin, framing, frames, queue, stderr, last_id: 0, answer: None }
+        Self { child, stdin, framing, frames, queue, stderr, last_id: 0, answer: None, marks: None }
     }
 
     pub fn pid(&self) -> u32 {
@@ -83,6 +86,30 @@ impl Client {
     /// Answers requests of the server with this closure, whenever the client waits for something.
     pub fn answer(&mut self, answer: impl FnMut(&str, &Value) -> Result<Value, Value> + Send + 'static) {
         self.answer = Some(Box::new(answer));
+    }
+
+    /// Speaks 2026-07-28 from now on: requests bear their marks, results must have theirs, and the closure of `answer`
+    /// answers rounds of questions. A request of the server's is then a mistake.
+    pub fn speak_modern(&mut self, capabilities: Value) {
+        self.marks = Some(Marks { capabilities, log_level: None });
+    }
+
+    /// Asks for log messages from this level on.
+    pub fn set_log_level(&mut self, level: &str) {
+        match &mut self.marks {
+            Some(marks) => marks.log_level = Some(level.to_owned()),
+            None => {
+                self.ask("logging/setLevel", json!({"level": level}));
+            }
+        }
+    }
+
+    /// Opens a stream of news and returns its id, once the server has said that it listens.
+    pub fn listen(&mut self, filter: Value) -> u64 {
+        let id = self.request("subscriptions/listen", json!({"notifications": filter}));
+        let told = self.wait_for_notification("notifications/subscriptions/acknowledged", PATIENCE);
+        assert_eq!(*modern::tag_of(&told), json!(id), "{told}");
+        id
     }
 
     /// Writes bytes as they are.
@@ -118,6 +145,10 @@ impl Client {
     pub fn request(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let mut message = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method});
+        let params = match &self.marks {
+            Some(marks) => marks.put_on(&params),
+            None => params,
+        };
         if !params.is_null() {
             message["params"] = params;
         }
@@ -125,10 +156,21 @@ impl Client {
         self.last_id
     }
 
-    /// Sends a request and waits for its response.
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.request(method, params);
-        self.wait_for(id, PATIENCE)
+    /// Sends a request and waits for its response, for as many rounds as it takes.
+    pub fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        loop {
+            let id = self.request(method, params.clone());
+            let response = self.wait_for(id, PATIENCE);
+            if self.marks.is_none() {
+                return response;
+            }
+            let result = modern::check_result(method, &response);
+            let Some(answer) = &mut self.answer else { return response };
+            match modern::retry(&params, result, answer) {
+                Some(next) => params = next,
+                None => return response,
+            }
+        }
     }
 
     /// Calls a tool and waits for its response.
@@ -185,6 +227,11 @@ impl Client {
         self.wait_until(method, timeout, |message| message["method"] == method).value
     }
 
+    /// Returns a notification of this method, or nothing if none comes in time; other messages are put aside.
+    pub fn try_notification(&mut self, method: &str, timeout: Duration) -> Option<Value> {
+        self.find(timeout, |message| message["method"] == method).map(|message| message.value)
+    }
+
     /// Returns and forgets the notifications that have arrived by now.
     pub fn notifications(&mut self) -> Vec<Value> {
         while let Some(message) = self.next_message(Instant::now()) {
@@ -218,17 +265,21 @@ impl Client {
     }
 
     fn wait_until(&mut self, what: &str, timeout: Duration, wanted: impl Fn(&Value) -> bool) -> Message {
+        self.find(timeout, wanted).unwrap_or_else(|| self.give_up(what, timeout))
+    }
+
+    fn find(&mut self, timeout: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Message> {
         if let Some(place) = self.queue.iter().position(|message| wanted(&message.value)) {
-            return self.queue.remove(place).expect("it was just found");
+            return self.queue.remove(place);
         }
         let end = Instant::now() + timeout;
         while let Some(message) = self.next_message(end) {
             if wanted(&message.value) {
-                return message;
+                return Some(message);
             }
             self.queue.push_back(message);
         }
-        self.give_up(what, timeout)
+        None
     }
 
     /// Returns the next message from the pipe that is not answered by the closure.
@@ -242,6 +293,8 @@ impl Client {
             let Ok(value) = serde_json::from_str::<Value>(&text) else {
                 panic!("stdout carries protocol frames only, not {text:?}")
             };
+            let is_question = value["method"].is_string() && value.get("id").is_some();
+            assert!(!is_question || self.marks.is_none(), "2026-07-28 has no requests of servers: {text}");
             match (value["method"].as_str(), value.get("id"), self.answer.as_mut()) {
                 (Some(method), Some(id), Some(answer)) => {
                     let reply = match answer(method, &value["params"]) {

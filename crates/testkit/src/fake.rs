@@ -1,4 +1,4 @@
-//! The fake server: a legacy MCP server on stdio that misbehaves as its [`Knobs`] say (S1-64).
+//! The fake server: an MCP server on stdio, of either era, that misbehaves as its [`Knobs`] say (S1-64).
 
 mod descendants;
 mod knobs;
@@ -9,7 +9,7 @@ mod wire;
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +18,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub use knobs::{Grandchildren, Knobs};
+
+use crate::modern::{self, Era, Listener, Speech};
 use wire::{Cancel, Incoming, Reply, Wire};
 
 /// Runs the fake server with the knobs in `argv[1]`, or else in the variable `FAKE_SERVER`.
@@ -38,6 +40,9 @@ struct Server {
     /// The tools as they are listed, each in its own JSON text.
     tools: Mutex<Vec<String>>,
     running: Mutex<HashMap<String, Arc<Cancel>>>,
+    /// Those who hear of changes because they asked to.
+    listeners: Mutex<Vec<Listener>>,
+    initialized: AtomicBool,
     requests_seen: AtomicU64,
     crash_method_seen: AtomicU64,
 }
@@ -71,6 +76,8 @@ impl Server {
             wire,
             tools,
             running: Mutex::default(),
+            listeners: Mutex::default(),
+            initialized: AtomicBool::new(false),
             requests_seen: AtomicU64::new(0),
             crash_method_seen: AtomicU64::new(0),
         })
@@ -114,7 +121,8 @@ impl Server {
         if self.knobs.stop_reading_on.as_deref() == Some(method) {
             sleep_forever();
         }
-        if self.knobs.hang_on.as_deref() == Some(method) {
+        let is_silent = method == "server/discover" && self.knobs.era == Era::SilentOnDiscover;
+        if is_silent || self.knobs.hang_on.as_deref() == Some(method) {
             return;
         }
         let Some(id) = message.id.as_ref().map(|id| id.get().to_owned()) else {
@@ -150,28 +158,78 @@ impl Server {
         }
     }
 
+    /// Returns the answer; `None` means that nothing more is to be sent.
     fn answer(&self, id: &str, method: &str, message: &Incoming, cancel: &Arc<Cancel>) -> Option<Reply> {
+        let params = message.params_value();
+        match self.knobs.era.speech(method, &params) {
+            Ok(Speech::Legacy) => self.answer_legacy(id, method, message, cancel),
+            Ok(Speech::Modern) => self.answer_modern(id, method, message, cancel),
+            Err(error) => Some(Reply::Error(error.to_string())),
+        }
+    }
+
+    fn answer_legacy(
+        &self,
+        id: &str,
+        method: &str,
+        message: &Incoming,
+        cancel: &Arc<Cancel>,
+    ) -> Option<Reply> {
         let params = message.params_value();
         Some(match method {
             "initialize" => self.initialize(&params),
             "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 Reply::Result("{}".to_owned())
             }
-            "tools/list" => self.page("tools", &lock(&self.tools), &params),
-            "resources/list" => self.page("resources", &lists::texts(&self.knobs.resources), &params),
-            "resources/templates/list" => {
-                self.page("resourceTemplates", &lists::texts(&self.knobs.resource_templates), &params)
+            "tools/call" => return self.call_tool(id, message, cancel, Speech::Legacy),
+            _ => return self.answer_either(method, &params),
+        })
+    }
+
+    fn answer_modern(
+        &self,
+        id: &str,
+        method: &str,
+        message: &Incoming,
+        cancel: &Arc<Cancel>,
+    ) -> Option<Reply> {
+        let params = message.params_value();
+        let reply = match method {
+            "server/discover" => {
+                let instructions = self.knobs.instructions.as_deref();
+                Some(Reply::Result(modern::discovered(self.capabilities(), instructions).to_string()))
             }
-            "prompts/list" => self.page("prompts", &lists::texts(&self.knobs.prompts), &params),
-            "resources/read" => self.read_resource(&params),
-            "prompts/get" => self.prompt(&params),
-            "completion/complete" => lists::complete(&params),
-            "tools/call" => return self.call_tool(id, message, cancel),
+            "subscriptions/listen" => {
+                let listener = Listener::new(serde_json::from_str(id).unwrap_or_default(), &params);
+                self.wire.send(&listener.acknowledgement().to_string());
+                lock(&self.listeners).push(listener);
+                None
+            }
+            // Tools put on their marks themselves: some give odd ones.
+            "tools/call" => return self.call_tool(id, message, cancel, Speech::Modern),
+            _ => self.answer_either(method, &params),
+        };
+        reply.map(|reply| reply.completed(method, &self.knobs.name))
+    }
+
+    /// Answers what is the same in both eras.
+    fn answer_either(&self, method: &str, params: &Value) -> Option<Reply> {
+        Some(match method {
+            "tools/list" => self.page("tools", &lock(&self.tools), params),
+            "resources/list" => self.page("resources", &lists::texts(&self.knobs.resources), params),
+            "resources/templates/list" => {
+                self.page("resourceTemplates", &lists::texts(&self.knobs.resource_templates), params)
+            }
+            "prompts/list" => self.page("prompts", &lists::texts(&self.knobs.prompts), params),
+            "resources/read" => self.read_resource(params),
+            "prompts/get" => self.prompt(params),
+            "completion/complete" => lists::complete(params),
             _ => Reply::error(-32601, "Method not found"),
         })
     }
 
     fn initialize(&self, params: &Value) -> Reply {
+        self.initialized.store(true, Ordering::SeqCst);
         let asked = params["protocolVersion"].as_str().unwrap_or("2025-11-25");
         let version = self.knobs.protocol_version.as_deref().unwrap_or(asked);
         let mut result = json!({
@@ -203,9 +261,22 @@ impl Server {
     fn receive_notification(&self, method: &str, message: &Incoming) {
         if method == "notifications/cancelled" {
             let params = message.params_value();
+            lock(&self.listeners).retain(|listener| listener.id != params["requestId"]);
             // Cancelling a request that is over, or unknown, is no error: the two may cross on the wire.
             if let Some(cancel) = lock(&self.running).remove(&params["requestId"].to_string()) {
                 cancel.cancel();
+            }
+        }
+    }
+
+    /// Tells of a change: everyone in a session, and those who asked to hear of it.
+    fn tell(&self, method: &str, params: &Value) {
+        if self.knobs.era.tells_unasked(self.initialized.load(Ordering::SeqCst)) {
+            self.wire.notify(method, &params.to_string());
+        }
+        for listener in &*lock(&self.listeners) {
+            if let Some(notification) = listener.notification(method, params) {
+                self.wire.send(&notification.to_string());
             }
         }
     }
@@ -219,7 +290,8 @@ impl Server {
             (None, Some(nth)) => seen == nth,
             _ => false,
         };
-        if due {
+        let dies = method == "server/discover" && self.knobs.era == Era::DiesOnDiscover;
+        if due || dies {
             wire::complain(&format!("crashing on {method}"));
             std::process::exit(3);
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "real sockets run in real time, paused clock or not")]
 
 mod http;
+mod modern;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use http::{read_request, write_chunk, write_head, write_whole};
+use tools::Line;
+
+use crate::modern::{Era, Listener, Speech};
 
 /// How requests at `/mcp` are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +119,8 @@ pub struct HttpFake {
 
 struct Shared {
     style: Mutex<Style>,
+    era: Era,
+    has_library: AtomicBool,
     tools: Mutex<Vec<Value>>,
     planned: Mutex<Vec<Planned>>,
     record: Mutex<Vec<Recorded>>,
@@ -126,6 +132,10 @@ struct Shared {
     kept: Mutex<HashMap<String, Value>>,
     questions: Mutex<HashMap<u64, Sender<Value>>>,
     cancelled: Mutex<HashSet<String>>,
+    /// Those who hear of changes because they asked to.
+    listeners: Mutex<HashMap<u64, (Listener, Sender<String>)>>,
+    /// The params of calls whose caller closed the stream.
+    hung_up: Mutex<Vec<Value>>,
     connections: Mutex<HashMap<u64, TcpStream>>,
     count: AtomicU64,
     stateless: AtomicBool,
@@ -144,11 +154,18 @@ impl HttpFake {
     /// Starts a server with these tools, by name: `echo`, `sleep`, `progress`, `ask`, `log`, `big`, `addtool`; any
     /// other echoes too.
     pub fn start(style: Style, tools: &[&str]) -> Self {
+        Self::start_as(Era::Legacy, style, tools)
+    }
+
+    /// Starts a server of this era. `update` tells of a changed resource, `fail` fails.
+    pub fn start_as(era: Era, style: Style, tools: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("a bound listener has an address").port();
         let listed = tools.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
         let shared = Arc::new(Shared {
             style: Mutex::new(style),
+            era,
+            has_library: AtomicBool::new(false),
             tools: Mutex::new(listed.collect()),
             planned: Mutex::default(),
             record: Mutex::default(),
@@ -158,6 +175,8 @@ impl HttpFake {
             kept: Mutex::default(),
             questions: Mutex::default(),
             cancelled: Mutex::default(),
+            listeners: Mutex::default(),
+            hung_up: Mutex::default(),
             connections: Mutex::default(),
             count: AtomicU64::new(0),
             stateless: AtomicBool::new(false),
@@ -180,6 +199,33 @@ impl HttpFake {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Has a resource `a://1`, a template `b://{id}` and a prompt `p` from now on.
+    pub fn with_library(&self) {
+        self.shared.has_library.store(true, Ordering::SeqCst);
+    }
+
+    /// Lists these tools from now on.
+    pub fn set_tools(&self, tools: &[Value]) {
+        *lock(&self.shared.tools) = tools.to_vec();
+    }
+
+    /// Returns the params of the calls whose caller closed the stream before the answer.
+    pub fn hung_up(&self) -> Vec<Value> {
+        lock(&self.shared.hung_up).clone()
+    }
+
+    /// Returns how many listen for changes.
+    pub fn listeners(&self) -> usize {
+        lock(&self.shared.listeners).len()
+    }
+
+    /// Ends every listening in good order.
+    pub fn end_listeners(&self) {
+        for (_, (listener, stream)) in lock(&self.shared.listeners).drain() {
+            let _ = stream.send(event(&listener.end(), None));
+        }
     }
 
     /// Serves without session ids from now on.
@@ -220,6 +266,7 @@ impl HttpFake {
             accepting.join().expect("the accepting thread ends");
         }
         lock(&self.shared.streams).clear();
+        lock(&self.shared.listeners).clear();
         for (_, connection) in lock(&self.shared.connections).drain() {
             let _ = connection.shutdown(Shutdown::Both);
         }
@@ -237,6 +284,7 @@ impl HttpFake {
         for stream in lock(&self.shared.streams).values() {
             let _ = stream.send(event(&message, None));
         }
+        self.shared.tell_listeners(method, &message["params"]);
     }
 
     /// Ends every open stream in good order; their sessions live on.
@@ -358,6 +406,12 @@ impl Shared {
         match (request.method.as_str(), request.path()) {
             ("POST", "/messages") => self.old_post(request, stream),
             ("GET", "/sse") => self.old_stream(stream),
+            ("POST", "/mcp" | "/moved") if self.is_modern(request) => {
+                self.modern_post(request, stream, trouble)
+            }
+            ("GET" | "DELETE", "/mcp" | "/moved") if self.era == Era::Modern => {
+                write_whole(stream, 405, &[], "text/plain", b"no such method")
+            }
             ("POST", "/mcp" | "/moved") => self.post(request, stream, trouble),
             ("GET", "/mcp" | "/moved") => self.listen(request, stream),
             ("DELETE", "/mcp" | "/moved") => {
@@ -402,7 +456,7 @@ impl Shared {
         match style {
             Style::Json => {
                 let to_stream = |message: &Value| self.push(&session, message);
-                let mut answer = self.run(body, &to_stream);
+                let mut answer = self.run(body, &Line::to(Speech::Legacy, &to_stream));
                 let kind = match trouble {
                     Some(Trouble::WrongType(kind)) => kind,
                     _ => "application/json",
@@ -458,7 +512,7 @@ impl Shared {
                 }
                 // The connection goes; the work goes on.
                 let _ = stream.shutdown(Shutdown::Both);
-                let answer = self.run(body, &|_| {});
+                let answer = self.run(body, &Line::to(Speech::Legacy, &|_| {}));
                 if id {
                     lock(&self.kept).insert(name, answer);
                 }
@@ -469,7 +523,7 @@ impl Shared {
         let to_caller = |message: &Value| {
             let _ = write_chunk(stream, event(message, None).as_bytes());
         };
-        let mut answer = self.run(body, &to_caller);
+        let mut answer = self.run(body, &Line::to(Speech::Legacy, &to_caller));
         if let Some(Trouble::WrongId) = trouble {
             answer["id"] = json!(4711);
         }
@@ -538,7 +592,8 @@ impl Shared {
             // The connection takes the next message while this one is carried out.
             let (shared, body) = (Arc::clone(self), request.body.clone());
             thread::spawn(move || {
-                let answer = shared.run(&body, &|message| shared.push(&session, message));
+                let to_stream = |message: &Value| shared.push(&session, message);
+                let answer = shared.run(&body, &Line::to(Speech::Legacy, &to_stream));
                 shared.push(&session, &answer);
             });
         }

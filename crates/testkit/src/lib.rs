@@ -7,11 +7,15 @@ pub mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod fake;
+pub mod http_client;
 pub mod http_fake;
+pub mod modern;
 pub mod processes;
 pub mod sandbox;
 
 pub use client::{Client, Framing};
+pub use http_client::HttpCaller;
 pub use http_fake::{HttpFake, Style, Trouble};
+pub use modern::Era;
 pub use processes::{alive, processes_with_marker, until};
 pub use sandbox::{Sandbox, bin, fake};

@@ -2,28 +2,40 @@
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
 mod deadlines;
+mod incoming;
+mod kept;
+mod known;
+mod listening;
+mod modern;
 mod question;
+mod rounds;
+mod stale;
 mod table;
+mod tasks;
 mod turns;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
+use arc_swap::ArcSwapOption;
 use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
-use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
-use manifold_protocol::framing::Line;
 use manifold_protocol::{
-    Answer, Call, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, notification,
+    Answer, Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, envelope, notification,
 };
 use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
-use crate::logs::{LogRing, printable};
+use crate::logs::LogRing;
+use kept::Stage;
+pub(crate) use known::Known;
+use modern::Modern;
+pub(crate) use modern::{Post, Poster};
 use question::Questions;
+use stale::Stale;
 use table::{Origin, Pending, Table};
 
 /// What a server may be owed before new calls are refused.
@@ -45,6 +57,13 @@ pub(crate) struct Connection {
     sooner: Notify,
     /// Told when the last call in flight is over.
     emptied: Notify,
+    /// What is different with a server of the newest revision; set by the handshake.
+    modern: OnceLock<Modern>,
+    /// What of its tools matters to their calls, where anything does.
+    known: ArcSwapOption<Known>,
+    learnt: Notify,
+    /// What goes on beside calls: rounds of questions, tasks, listening.
+    work: Mutex<JoinSet<()>>,
     pub(crate) stale: Stale,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
@@ -53,13 +72,6 @@ pub(crate) struct Connection {
     /// Whether its output has ended.
     silence: watch::Sender<bool>,
     limit_bytes: usize,
-}
-
-/// Which lists the server has said are out of date.
-#[derive(Default)]
-pub(crate) struct Stale {
-    kinds: Mutex<Vec<Kind>>,
-    pub(crate) marked: Notify,
 }
 
 impl Connection {
@@ -80,6 +92,10 @@ impl Connection {
             questions: Questions::default(),
             sooner: Notify::new(),
             emptied: Notify::new(),
+            modern: OnceLock::new(),
+            known: ArcSwapOption::empty(),
+            learnt: Notify::new(),
+            work: Mutex::default(),
             stale: Stale::default(),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
@@ -90,6 +106,7 @@ impl Connection {
 
     /// Sends a call, or gives it back unsent when this generation is over.
     pub(crate) fn send(&self, call: Call, exchange: Exchange) -> Result<(), (Call, Exchange)> {
+        let Some((call, exchange)) = self.answer_here(call, exchange) else { return Ok(()) };
         if self.outbox.crowded() {
             let reason = "it does not read its input; restart it if it is stuck".to_owned();
             exchange.fail(Fault::NotRunning { server: self.id().to_owned(), reason });
@@ -118,7 +135,8 @@ impl Connection {
             drop(table);
             return exchange.fail(Fault::Internal("the server is gone".to_owned()));
         }
-        self.write(&mut table, call, exchange, Origin::Ourselves);
+        let origin = if call.method == Method::Listen { Origin::Listening } else { Origin::Ourselves };
+        self.write(&mut table, call, exchange, origin);
     }
 
     /// Sends one of our own requests and waits for its answer.
@@ -128,11 +146,15 @@ impl Connection {
         params: Option<Raw>,
         timeout: Duration,
     ) -> Result<Raw, Failure> {
+        self.request_call(Call::new(method, params), timeout).await
+    }
+
+    async fn request_call(&self, call: Call, timeout: Duration) -> Result<Raw, Failure> {
         let (sender, answer) = oneshot::channel();
         let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
-        self.send_own(Call::new(method, params), exchange);
+        self.send_own(call, exchange);
         let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());
         answer.await.unwrap_or_else(lost).map(Answer::into_body)
     }
@@ -156,9 +178,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether a call of this number is in flight.
+    /// Returns whether the server owes an answer to the call of this number.
     pub(crate) fn awaits(&self, call: u64) -> bool {
-        self.lock().get(call).is_some()
+        self.lock().get(call).is_some_and(Pending::is_written)
     }
 
     pub(crate) fn tool_of(&self, call: u64) -> Option<String> {
@@ -183,105 +205,11 @@ impl Connection {
         }
     }
 
+    /// Tells the server something, if it is of an age to be told: the newest revision knows of nothing to tell.
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
-        self.outbox.push(envelope::notification(method, params));
-    }
-
-    /// Takes a line the server wrote.
-    pub(crate) fn receive(&self, line: Line) {
-        self.receive_within(line, None);
-    }
-
-    /// Takes a line the server wrote where only what belongs to `call` is written.
-    pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
-        match line {
-            Line::Whole(bytes) => self.receive_message(bytes, call),
-            Line::TooLong { head, tail, bytes } => {
-                self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
-                let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
-                if let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) {
-                    let server = Some(self.id().to_owned());
-                    pending.exchange.fail(Fault::TooLarge { server, limit_bytes: self.limit_bytes });
-                }
-            }
+        if self.modern.get().is_none() {
+            self.outbox.push(envelope::notification(method, params));
         }
-    }
-
-    fn receive_message(&self, bytes: Bytes, call: Option<u64>) {
-        match envelope::parse(bytes.clone()) {
-            Ok(Incoming::One(message)) => self.accept(message, call),
-            Ok(Incoming::Batch(messages)) => {
-                messages.into_iter().flatten().for_each(|one| self.accept(one, call))
-            }
-            Err(refusal) => {
-                self.fail_malformed(&bytes, refusal);
-                self.logs.push_noise(&bytes);
-                let start = &bytes[..bytes.len().min(120)];
-                self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
-            }
-        }
-    }
-
-    /// Fails the call whose answer cannot be read, rather than let it wait for its deadline.
-    fn fail_malformed(&self, bytes: &Bytes, refusal: Refusal) {
-        let id = refusal.id.or_else(|| envelope::peek_id(bytes)).or_else(|| envelope::peek_id_at_end(bytes));
-        let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) else { return };
-        let reason = match refusal.kind {
-            RefusalKind::Invalid(reason) => reason.to_owned(),
-            RefusalKind::Unfinished => "it is cut off".to_owned(),
-            RefusalKind::Parse => "it is not valid JSON".to_owned(),
-        };
-        pending.exchange.fail(Fault::Malformed { server: self.id().to_owned(), reason });
-    }
-
-    fn accept(&self, message: Message, call: Option<u64>) {
-        match message {
-            Message::Response { id, outcome } => self.answer(&id, outcome),
-            Message::Request { id, method, params } => {
-                self.question(id, Call::new(method.into(), params), call)
-            }
-            Message::Notification { method, params } => self.notification(method.as_str(), params, call),
-        }
-    }
-
-    fn answer(&self, id: &Id, outcome: Outcome) {
-        let Some(pending) = id.as_u64().and_then(|id| self.take(id)) else {
-            return self.complain("an answer that nobody waits for");
-        };
-        if pending.origin == Origin::Client {
-            self.proven.store(true, Ordering::Relaxed);
-        }
-        pending.exchange.finish(match outcome {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(Failure::Peer(error)),
-        });
-    }
-
-    fn notification(&self, method: &str, params: Option<Raw>, call: Option<u64>) {
-        match method {
-            notification::PROGRESS => self.progress(params),
-            notification::CANCELLED => {
-                if let Some(id) = params.as_ref().and_then(|params| params.get("requestId")) {
-                    self.questions.withdraw(&id, params.and_then(|params| params.get("reason")));
-                }
-            }
-            notification::TOOLS_CHANGED => self.stale.mark(&[Kind::Tools]),
-            notification::PROMPTS_CHANGED => self.stale.mark(&[Kind::Prompts]),
-            notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
-            _ => match call.and_then(|call| self.asker_of(call)) {
-                Some(asker) => asker.notice(method, params),
-                None => self.host.notice(&self.server.key, method, params),
-            },
-        }
-    }
-
-    fn progress(&self, params: Option<Raw>) {
-        let Some(params) = params else { return };
-        let Some(id) = params.get("progressToken").and_then(|token| token.u64()) else { return };
-        let Some((asker, token)) = self.lock().progressed(id) else { return };
-        let Some(mut object) = params.object() else { return };
-        object.set("progressToken", token);
-        asker.progress(object.into_raw());
     }
 
     /// Ends this generation: every call in flight gets one error, those never written are given back.
@@ -290,6 +218,7 @@ impl Connection {
         self.outbox.abandon();
         self.questions.withdraw_all();
         self.sooner.notify_one();
+        self.lock_work().abort_all();
         for pending in pending {
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
@@ -355,18 +284,50 @@ impl Connection {
         if !exchange.hold(me, id) {
             return;
         }
-        let (params, token) = retag(call.params, id);
-        let timeout = exchange.target().map_or(HARD_LIMIT, |target| target.timeout);
-        let is_sooner = table.insert(id, Pending::new(exchange, origin, token, timeout, HARD_LIMIT));
-        self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
-        if is_sooner {
+        let timeout = match origin {
+            Origin::Listening => listening::FOREVER,
+            _ => exchange.target().map_or(HARD_LIMIT, |target| target.timeout),
+        };
+        let mut pending = Pending::new(exchange, origin, timeout, HARD_LIMIT);
+        let call = if origin == Origin::Client { self.keep(call, &mut pending) } else { call };
+        self.write_as(table, id, call, pending);
+    }
+
+    /// Writes a call under its number, in the server's dialect.
+    fn write_as(&self, table: &mut Table, id: u64, call: Call, mut pending: Pending) {
+        let post = match self.modern.get() {
+            None => {
+                let params;
+                (params, pending.token) = retag(call.params, id);
+                self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
+                None
+            }
+            Some(modern) => self.write_modern(modern, id, call, &mut pending),
+        };
+        if table.insert(id, pending) {
             self.sooner.notify_one();
+        }
+        // It looks for the call in the table.
+        if let Some((poster, post)) = post {
+            poster.post(post);
         }
     }
 
     /// Takes a call out of the table and lets the next in the queue in. Its questions end with it.
     fn take(&self, id: u64) -> Option<Pending> {
-        let mut table = self.lock();
+        let table = self.lock();
+        self.take_from(table, id)
+    }
+
+    fn take_unless_kept(&self, id: u64) -> Taken {
+        let table = self.lock();
+        match table.get(id) {
+            Some(pending) if pending.kept.is_some() => Taken::Kept,
+            _ => self.take_from(table, id).map_or(Taken::Nothing, Taken::Pending),
+        }
+    }
+
+    fn take_from(&self, mut table: MutexGuard<'_, Table>, id: u64) -> Option<Pending> {
         let pending = table.remove(id)?;
         self.fill(&mut table);
         if table.in_flight() == 0 {
@@ -399,47 +360,54 @@ impl Connection {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Starts something that ends with this generation at the latest.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.lock_work();
+        while running.try_join_next().is_some() {}
+        running.spawn(work);
+    }
+
+    fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the table had under a number.
+enum Taken {
+    Pending(Pending),
+    /// A call that may go on stays where it is.
+    Kept,
+    Nothing,
 }
 
 impl Cancel for Connection {
     fn cancel(&self, id: u64, reason: Option<Raw>) {
-        if self.take(id).is_some() {
+        if let Some(pending) = self.take(id) {
             debug!(server = self.id(), "call cancelled by the client");
-            self.tell_cancelled(id, reason);
+            self.tell_cancelled(id, &pending, reason);
         }
     }
 }
 
 impl Connection {
-    fn tell_cancelled(&self, id: u64, reason: Option<Raw>) {
+    /// Tells the server that nobody waits for a call any more, in whatever state it is.
+    fn tell_cancelled(&self, id: u64, pending: &Pending, reason: Option<Raw>) {
+        match pending.kept.as_ref().map(|kept| &kept.stage) {
+            Some(Stage::Asking) => return,
+            Some(Stage::Task(task)) => return self.cancel_task(task, pending),
+            Some(Stage::Written) | None => {}
+        }
+        // Over HTTP the newest revision cancels by letting go of the connection, which `pending` does.
+        if self.modern.get().is_some_and(Modern::has_poster) {
+            return;
+        }
         let mut params = RawObject::default();
         params.set("requestId", Raw::number(id));
         if let Some(reason) = reason {
             params.set("reason", reason);
         }
-        self.notify(notification::CANCELLED, Some(&params.into_raw()));
-    }
-}
-
-impl Stale {
-    fn mark(&self, kinds: &[Kind]) {
-        let mut marked = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        for kind in kinds {
-            if !marked.contains(kind) {
-                marked.push(*kind);
-            }
-        }
-        drop(marked);
-        self.marked.notify_one();
-    }
-
-    /// Notes that nothing known of the server is certain any more.
-    pub(crate) fn mark_all(&self) {
-        self.mark(&Kind::ALL);
-    }
-
-    pub(crate) fn take(&self) -> Vec<Kind> {
-        std::mem::take(&mut *self.kinds.lock().unwrap_or_else(PoisonError::into_inner))
+        self.outbox.push(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn receive(connection: &Connection, line: &str) {
 /// What a fake server does with a request.
 pub(crate) enum Does {
     Answer(String),
+    AnswerAfter(Duration, String),
     Refuse(String),
     Nothing,
 }
@@ -63,6 +64,7 @@ pub(crate) fn run(
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
     tasks.spawn(async move {
         let mut batch = Vec::new();
+        let mut late = JoinSet::new();
         while connection.outbox.take(&mut batch).await {
             for message in batch.drain(..) {
                 connection.outbox.written(message.len());
@@ -73,6 +75,14 @@ pub(crate) fn run(
                 match deal(method.as_str(), params.as_ref()) {
                     Does::Answer(result) => {
                         receive(&connection, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+                    }
+                    Does::AnswerAfter(delay, result) => {
+                        let connection = Arc::clone(&connection);
+                        late.spawn(async move {
+                            tokio::time::sleep(delay).await;
+                            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                            receive(&connection, &line);
+                        });
                     }
                     Does::Refuse(error) => {
                         receive(&connection, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
@@ -95,15 +105,21 @@ pub(crate) struct Asked {
 #[derive(Default)]
 struct Heard {
     progress: Vec<String>,
+    notices: Vec<String>,
     questions: Vec<(Call, Exchange)>,
 }
 
 impl Asked {
     /// Opens a call of some client, with this time limit.
     pub(crate) fn open(timeout: Duration) -> (Exchange, Self) {
+        Self::open_as(timeout, false)
+    }
+
+    /// Opens a call whose asker wants the server's log as well, if so.
+    pub(crate) fn open_as(timeout: Duration, wants_logs: bool) -> (Exchange, Self) {
         let (sender, reply) = oneshot::channel();
         let heard = Arc::new(Mutex::new(Heard::default()));
-        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard) };
+        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard), wants_logs };
         let (mut exchange, flight) = Exchange::open(probe);
         exchange.aim(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
         (exchange, Self { reply, flight, heard })
@@ -122,6 +138,10 @@ impl Asked {
         std::mem::take(&mut lock(&self.heard).progress)
     }
 
+    pub(crate) fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.heard).notices)
+    }
+
     pub(crate) fn questions(&self) -> Vec<(Call, Exchange)> {
         std::mem::take(&mut lock(&self.heard).questions)
     }
@@ -138,6 +158,7 @@ pub(crate) fn show(reply: &Reply) -> String {
 struct Probe {
     sender: Mutex<Option<oneshot::Sender<Reply>>>,
     heard: Arc<Mutex<Heard>>,
+    wants_logs: bool,
 }
 
 impl Sink for Probe {
@@ -151,6 +172,15 @@ impl Sink for Probe {
 
     fn ask(&self, call: Call, exchange: Exchange) {
         lock(&self.heard).questions.push((call, exchange));
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        let params = params.map(|params| format!(" {params}")).unwrap_or_default();
+        lock(&self.heard).notices.push(format!("{method}{params}"));
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.wants_logs
     }
 
     fn client(&self) -> Option<ClientId> {

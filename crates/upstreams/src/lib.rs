@@ -3,10 +3,12 @@
 mod broken;
 mod builtin;
 mod connection;
+mod era;
 #[cfg(test)]
 mod fake;
 mod listing;
 mod logs;
+mod memory;
 pub mod process;
 mod remote;
 mod stdio;
@@ -18,6 +20,7 @@ use manifold_config::{Builtin, ProcessDialect, RemoteKind, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
 
 pub use builtin::manager;
+pub use memory::Memory;
 use process::ProcessHost;
 
 /// Makes upstreams for every kind of server we can reach.
@@ -25,16 +28,17 @@ pub struct Upstreams {
     processes: ProcessHost,
     tasks: Tasks,
     trust: remote::Trust,
+    memory: Memory,
     /// The longest message a server may send (`limits.messageBytes`).
     limit_bytes: usize,
 }
 
 impl Upstreams {
     /// Starts what all upstreams share. No process is started before a server needs one.
-    pub fn new(tasks: Tasks, limit_bytes: usize) -> Self {
+    pub fn new(tasks: Tasks, memory: Memory, limit_bytes: usize) -> Self {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
-        Self { processes, tasks, trust: remote::Trust::default(), limit_bytes }
+        Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes }
     }
 }
 
@@ -52,6 +56,7 @@ impl Connector for Upstreams {
                     processes: self.processes.clone(),
                     host,
                     logs: Arc::default(),
+                    memory: self.memory.clone(),
                     limit_bytes: self.limit_bytes,
                 };
                 supervisor::Supervised::new(launch, &self.tasks)
@@ -68,6 +73,7 @@ impl Connector for Upstreams {
                     logs: Arc::default(),
                     tasks: self.tasks.clone(),
                     trust: self.trust.clone(),
+                    memory: self.memory.clone(),
                     limit_bytes: self.limit_bytes,
                 };
                 supervisor::Supervised::new(remote, &self.tasks)

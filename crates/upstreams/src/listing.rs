@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use manifold_engine::{Item, Listing};
 use manifold_protocol::dialect::ServerFacts;
-use manifold_protocol::{Failure, Kind, Raw, RawObject};
+use manifold_protocol::dialect::modern;
+use manifold_protocol::{Failure, Freshness, Kind, Raw, RawObject};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
@@ -63,9 +64,9 @@ async fn read_all(
         match next {
             None => break,
             Some(Err(_)) => {}
-            Some(Ok((kind, Ok(items)))) => {
+            Some(Ok((kind, Ok(list)))) => {
                 tools_known |= kind == Kind::Tools;
-                *listing.items_mut(kind) = items;
+                list.put_into(&mut listing, kind);
             }
             Some(Ok((Kind::Tools, Err(failure)))) => {
                 publish(Err(failure));
@@ -81,9 +82,28 @@ async fn read_all(
     Some(listing)
 }
 
+/// One list as read.
+pub(crate) struct Listed {
+    items: Vec<Item>,
+    freshness: Freshness,
+}
+
+impl Listed {
+    #[cfg(test)]
+    pub(crate) fn labels(&self) -> Vec<&str> {
+        self.items.iter().map(|item| item.label.as_str()).collect()
+    }
+
+    fn put_into(self, listing: &mut Listing, kind: Kind) {
+        listing.freshness[kind as usize] = self.freshness;
+        *listing.items_mut(kind) = self.items;
+    }
+}
+
 /// Reads one list to its end.
-pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Vec<Item>, Failure> {
+pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Listed, Failure> {
     let mut items = Vec::new();
+    let mut freshness: Option<Freshness> = None;
     let mut seen = HashSet::new();
     let mut cursor: Option<Raw> = None;
     let mut paging_ends = None;
@@ -102,6 +122,10 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Vec
             Err(failure) => return Err(failure),
         };
         let found = result.get(kind.member()).and_then(|list| list.elements()).unwrap_or_default();
+        if connection.is_modern() {
+            let page = modern::freshness_of(&result);
+            freshness = Some(freshness.map_or(page, |before| before.and(page)));
+        }
         items.extend(found.iter().filter_map(|raw| item(connection.id(), kind, raw)));
         // An empty string is a cursor like any other; only its absence ends the list.
         let next =
@@ -120,7 +144,10 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Vec
         }
         cursor = Some(next.detached());
     }
-    Ok(items)
+    if kind == Kind::Tools {
+        connection.learn(&mut items);
+    }
+    Ok(Listed { items, freshness: freshness.unwrap_or_default() })
 }
 
 /// Takes one item; a broken one is left out, the others stay.
@@ -166,7 +193,7 @@ pub(crate) async fn follow(
         kinds.sort_unstable();
         for kind in kinds {
             match read(&connection, kind).await {
-                Ok(items) => *next.items_mut(kind) = items,
+                Ok(list) => list.put_into(&mut next, kind),
                 Err(failure) => {
                     warn!(
                         server = connection.id(),

@@ -74,6 +74,21 @@ pub struct ServerProcess {
     pub control: ProcessControl,
 }
 
+/// Looks at a server's input without holding up its end for longer than the look is needed.
+pub(crate) struct InputGauge(std::os::fd::OwnedFd);
+
+impl InputGauge {
+    pub(crate) fn of(stdin: &pipe::Sender) -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        stdin.as_fd().try_clone_to_owned().map(Self)
+    }
+
+    /// Returns how much of what it was sent the server has not read.
+    pub(crate) fn unread_bytes(&self) -> usize {
+        unix::unread_bytes(&self.0)
+    }
+}
+
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatusInfo {

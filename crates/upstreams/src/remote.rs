@@ -2,6 +2,7 @@
 
 mod client;
 mod events;
+mod modern;
 mod old_sse;
 mod streamable;
 
@@ -11,15 +12,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{RemoteKind, RemoteSpec, Server};
 use manifold_engine::{Host, Tasks};
-use manifold_protocol::Fault;
 use manifold_protocol::envelope::{self, Incoming, Message};
+use manifold_protocol::{Era, Fault};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::info;
+use tracing::{debug, info};
 
 use crate::connection::Connection;
+use crate::era::{self, Plan};
 use crate::logs::LogRing;
+use crate::memory::Memory;
 use crate::supervisor::{Ending, Launcher, Life, Running};
 pub(crate) use client::Trust;
 use client::{HttpClient, Unreached};
@@ -37,6 +40,7 @@ pub(crate) struct Remote {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) tasks: Tasks,
     pub(crate) trust: Trust,
+    pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
 }
 
@@ -85,23 +89,65 @@ impl Remote {
         let client = HttpClient::new(&self.spec, &self.trust, self.tasks.clone())
             .map(Arc::new)
             .map_err(|why| self.failed(why))?;
-        match self.spec.kind {
-            RemoteKind::Sse => old_sse::reach(self, client).await,
-            RemoteKind::StreamableHttp => match streamable::reach(self, client).await {
-                Ok(running) => Ok(running),
-                Err(refused) => Err(self.refused(refused)),
+        if self.spec.kind == RemoteKind::Sse {
+            return old_sse::reach(self, client).await;
+        }
+        let plan = Plan::of(&self.server, &self.memory);
+        let (found, running) = match plan {
+            Plan::Only(Era::Modern) => (Era::Modern, self.reach_modern(client).await?),
+            Plan::Only(Era::Legacy) => (Era::Legacy, self.reach_legacy(client).await?),
+            Plan::Remembered(Era::Legacy) => match streamable::reach(self, Arc::clone(&client)).await {
+                Ok(running) => (Era::Legacy, running),
+                Err(why) if why.is_modern() => {
+                    self.memory.forget_era(&self.server);
+                    (Era::Modern, self.reach_modern(client).await?)
+                }
+                Err(why) => (Era::Legacy, self.reach_older(client, why).await?),
             },
-            RemoteKind::Auto | RemoteKind::LiteMcp => {
-                match streamable::reach(self, Arc::clone(&client)).await {
-                    Ok(running) => Ok(running),
-                    // The sign of a server from before Streamable HTTP (transports, "Backwards Compatibility").
-                    Err(Unreached::Status { status: 400 | 404 | 405, .. }) => {
-                        info!(server = %self.server.key.id, "no Streamable HTTP there; trying the old SSE transport");
-                        old_sse::reach(self, client).await
+            Plan::Probe | Plan::Remembered(Era::Modern) => {
+                match modern::reach(self, Arc::clone(&client)).await {
+                    Ok(running) => (Era::Modern, running),
+                    Err(modern::Unmet::Legacy(why)) => {
+                        debug!(server = %self.server.key.id, "it does not speak the newest revision: {why}");
+                        (Era::Legacy, self.reach_legacy(client).await?)
                     }
-                    Err(refused) => Err(self.refused(refused)),
+                    Err(unmet) => return Err(self.unmet(unmet)),
                 }
             }
+        };
+        era::learn(&self.memory, &self.server, plan, found);
+        Ok(running)
+    }
+
+    async fn reach_modern(&self, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
+        modern::reach(self, client).await.map_err(|unmet| self.unmet(unmet))
+    }
+
+    async fn reach_legacy(&self, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
+        match streamable::reach(self, Arc::clone(&client)).await {
+            Ok(running) => Ok(running),
+            Err(why) => self.reach_older(client, why).await,
+        }
+    }
+
+    /// Goes on where Streamable HTTP was refused for this reason.
+    async fn reach_older(&self, client: Arc<HttpClient>, why: Unreached) -> Result<Running<Reached>, Fault> {
+        match why {
+            // The sign of a server from before Streamable HTTP (transports, "Backwards Compatibility").
+            Unreached::Status { status: 400 | 404 | 405, .. }
+                if self.spec.kind != RemoteKind::StreamableHttp && !why.is_modern() =>
+            {
+                info!(server = %self.server.key.id, "no Streamable HTTP there; trying the old SSE transport");
+                old_sse::reach(self, client).await
+            }
+            refused => Err(self.refused(refused)),
+        }
+    }
+
+    fn unmet(&self, unmet: modern::Unmet) -> Fault {
+        match unmet {
+            modern::Unmet::Legacy(why) | modern::Unmet::Failed(why) => self.refused(why),
+            modern::Unmet::Foreign(why) => self.failed(why),
         }
     }
 
@@ -161,7 +207,7 @@ fn fail_call(connection: &Connection, call: u64, why: &Unreached, unauthorized: 
         Unreached::Status { status: 401 | 403, .. } => unauthorized.clone(),
         Unreached::Status { .. } => Fault::Refused { server, tool, reason },
         Unreached::Connect(_) => Fault::NotRunning { server, reason },
-        Unreached::Broken(_) => Fault::Died { server, tool, reason },
+        Unreached::Broken(_) | Unreached::Refused(_) => Fault::Died { server, tool, reason },
         Unreached::TooLarge(limit_bytes) => {
             Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
         }

@@ -1,27 +1,33 @@
 //! A server that is a local process: its pipes, its handshake, its end.
 
+mod handshake;
+
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::dialect::{ServerFacts, legacy};
+use manifold_protocol::Fault;
 use manifold_protocol::framing::{Line, LineDecoder};
-use manifold_protocol::{Failure, Fault, Method, Raw, Revision, notification};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
-use tracing::warn;
+use tracing::{debug, info};
 
 use crate::connection::Connection;
+use crate::era::{self, Plan};
 use crate::logs::LogRing;
+use crate::memory::Memory;
 use crate::process::{
-    Excess, ExitStatusInfo, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand, StopGrace,
+    Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand,
+    StopGrace,
 };
 use crate::supervisor::{Ending, Launcher, Life, Running};
+use handshake::{Handshake, Unmet};
 
 /// Decision 17: stdin closed, half a second, SIGTERM, a second, SIGKILL.
 const GRACE: StopGrace =
@@ -39,8 +45,12 @@ pub(crate) struct Launch {
     pub(crate) processes: ProcessHost,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) logs: Arc<LogRing>,
+    pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
 }
+
+/// Starts within one launch: a server that goes at the wrong greeting is started again for the right one.
+const MAX_STARTS: usize = 3;
 
 /// A running process. Dropping it kills the whole process tree.
 pub(crate) struct Process {
@@ -71,11 +81,34 @@ impl Launcher for Launch {
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
         let deadline = Instant::now() + self.server.start_timeout;
+        let mut plan = Plan::of(&self.server, &self.memory);
+        for _ in 0..MAX_STARTS {
+            match self.start(plan, deadline).await {
+                Ok(running) => return Ok(running),
+                Err(Unmet::Failed(fault)) => return Err(fault),
+                Err(Unmet::Again(next)) => {
+                    debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
+                    if matches!(plan, Plan::Remembered(_)) {
+                        self.memory.forget_era(&self.server);
+                    }
+                    plan = next;
+                }
+            }
+        }
+        Err(self.failed("it understands no greeting, old or new".to_owned()))
+    }
+}
+
+impl Launch {
+    /// Starts the process once and shakes hands by this plan.
+    async fn start(&self, plan: Plan, deadline: Instant) -> Result<Running<Process>, Unmet> {
         self.logs.new_life();
         let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
             Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
-            Err(_) => return Err(self.failed("the system did not start it in time".to_owned())),
+            Ok(Err(error)) => return Err(Unmet::Failed(self.failed(with_causes(&error)))),
+            Err(_) => {
+                return Err(Unmet::Failed(self.failed("the system did not start it in time".to_owned())));
+            }
         };
         let connection = Connection::new(
             Arc::clone(&self.server),
@@ -84,21 +117,46 @@ impl Launcher for Launch {
             self.limit_bytes,
         );
         let ServerProcess { pid, stdin, stdout, stderr, exit, control, .. } = process;
+        let gauge = InputGauge::of(&stdin).ok();
+        let said_hello = Arc::new(AtomicBool::new(false));
         let mut readers = JoinSet::new();
         readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
         readers.spawn(read_log(Arc::clone(&self.logs), stderr));
         let mut others = JoinSet::new();
-        others.spawn(write_messages(Arc::clone(&connection), stdin));
+        others.spawn(write_messages(Arc::clone(&connection), stdin, Arc::clone(&said_hello)));
         others.spawn(Arc::clone(&connection).keep_deadlines());
 
-        let said = tokio::select! {
-            said = self.handshake(&connection) => said,
-            status = exit.wait() => {
-                read_out(&mut readers).await;
-                connection.close("it ended during the handshake");
-                Err(self.failed(format!("it ended during the handshake {}", ending(status, &self.logs))))
+        let handshake = Handshake {
+            server: &self.server,
+            host: &self.host,
+            logs: &self.logs,
+            connection: &connection,
+            deadline,
+        };
+        let met = {
+            let shaking = handshake.shake(plan);
+            tokio::pin!(shaking);
+            tokio::select! {
+                met = &mut shaking => met,
+                status = exit.wait() => {
+                    read_out(&mut readers).await;
+                    // One that never looked at its input did not go for what we said.
+                    let heard_us = said_hello.load(Ordering::Relaxed)
+                        && gauge.as_ref().is_none_or(|gauge| gauge.unread_bytes() == 0);
+                    connection.close("it ended during the handshake");
+                    match shaking.await {
+                        // Its last word, or its end itself, says how it wants to be met.
+                        Err(Unmet::Again(next)) if heard_us => Err(Unmet::Again(next)),
+                        _ => {
+                            let how = ending(status, &self.logs);
+                            Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}"))))
+                        }
+                    }
+                }
             }
         };
+        // It would keep the server's input open.
+        drop(gauge);
         let life = Process {
             connection: Arc::clone(&connection),
             control,
@@ -106,49 +164,17 @@ impl Launcher for Launch {
             _others: others,
             logs: Arc::clone(&self.logs),
         };
-        match said {
-            Ok(said) => Ok(Running { connection, said, pid: Some(pid), life }),
-            Err(fault) => {
+        match met {
+            Ok((era, said)) => {
+                era::learn(&self.memory, &self.server, plan, era);
+                info!(server = %self.server.key.id, revision = %said.revision, "met");
+                Ok(Running { connection, said, pid: Some(pid), life })
+            }
+            Err(unmet) => {
                 life.stop().await;
-                Err(fault)
+                Err(unmet)
             }
         }
-    }
-}
-
-impl Launch {
-    async fn handshake(&self, connection: &Arc<Connection>) -> Result<ServerFacts, Fault> {
-        let facts = self.host.client_facts();
-        let mut capabilities = facts.capabilities.object().unwrap_or_default();
-        if !self.server.roots.is_empty() {
-            capabilities.set("roots", Raw::from_static("{}"));
-        }
-        let params = legacy::initialize_params(facts.revision, &capabilities.into_raw(), &facts.info);
-        let patience = self.server.start_timeout;
-        let result = match connection.request(Method::Initialize, Some(params), patience).await {
-            Ok(result) => result,
-            Err(Failure::Peer(error)) => {
-                return Err(self.failed(format!("it refused the handshake: {}", error.as_str())));
-            }
-            Err(Failure::Fault(Fault::TimedOut { .. })) => {
-                let log = self.logs.tail().map(|tail| format!("; its log: {tail}")).unwrap_or_default();
-                let waited = patience.as_millis();
-                return Err(self.failed(format!("no answer to the handshake within {waited} ms{log}")));
-            }
-            Err(Failure::Fault(Fault::Malformed { reason, .. })) => {
-                return Err(self.failed(format!("its answer to the handshake cannot be read: {reason}")));
-            }
-            Err(Failure::Fault(fault)) => return Err(self.failed(fault.message())),
-        };
-        let Some(said) = legacy::read_initialize_result(&result) else {
-            return Err(self.failed("its answer to the handshake has no protocolVersion".to_owned()));
-        };
-        if Revision::parse(&said.revision).is_none() {
-            warn!(server = %self.server.key.id, revision = %said.revision, "the server speaks a revision we do not know");
-        }
-        connection.notify(notification::INITIALIZED, None);
-        connection.repeat_standing(&said.capabilities);
-        Ok(said)
     }
 
     /// Puts command line and environment together (decision 30).
@@ -263,7 +289,7 @@ async fn read_lines(mut pipe: pipe::Receiver, limit_bytes: usize, mut take: impl
     }
 }
 
-async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
+async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {
     let mut batch: Vec<Bytes> = Vec::new();
     while connection.outbox.take(&mut batch).await {
         for message in batch.drain(..) {
@@ -273,7 +299,10 @@ async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender) {
                 stdin.write_all(b"\n").await
             };
             match timeout_at(deadline, whole).await {
-                Ok(Ok(())) => connection.outbox.written(message.len()),
+                Ok(Ok(())) => {
+                    said_hello.store(true, Ordering::Relaxed);
+                    connection.outbox.written(message.len());
+                }
                 Ok(Err(_)) | Err(_) => {
                     connection.outbox.abandon();
                     return connection.fall_silent();

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
-use manifold_engine::{ClientFacts, Front, Gateway, Opening};
+use manifold_engine::{Front, Gateway, Opening};
+use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Door, Plan, Rooms, Site, TlsAcceptor, is_loopback, tls_acceptor};
-use manifold_protocol::{Raw, Revision};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -172,7 +172,8 @@ fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>)
         known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
             let selection = if namespace.is_some() { "flag" } else { "all" };
             let gateway = plant.open(Opening { namespace, selection, front: Front::Http, eager });
-            gateway.introduce(shared_facts());
+            // No single client to speak for: servers are told what some client may be able to do (decision 29).
+            gateway.introduce(facts_of_anyone(None));
             gateway
         })
     };
@@ -190,17 +191,4 @@ fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>)
         namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
     Plan { namespaces, default, config }
-}
-
-/// No single client to speak for: servers are told what some client may be able to do (decision 29).
-fn shared_facts() -> ClientFacts {
-    ClientFacts {
-        capabilities: Raw::from_static(r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}"#),
-        info: Raw::from_static(concat!(
-            r#"{"name":"manifold","version":""#,
-            env!("CARGO_PKG_VERSION"),
-            r#""}"#
-        )),
-        revision: Revision::LATEST,
-    }
 }

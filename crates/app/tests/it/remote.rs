@@ -80,7 +80,8 @@ fn every_request_bears_session_version_and_what_it_accepts() {
     let mut client = studio(&sandbox, &json!({"mcpServers": {"far": entry}}));
     client.call("far.echo", json!({}));
     assert!(until(SOON, || server.record().iter().any(|request| request.method == "GET")));
-    let record = server.record();
+    let mut record = server.record();
+    assert_eq!(record.remove(0).body["method"], "server/discover", "asked once, for the era");
     assert_eq!(record[0].body["method"], "initialize");
     assert_eq!(record[0].header("mcp-session-id"), None);
     assert_eq!(record[1].body["method"], "notifications/initialized", "nothing overtakes it");

@@ -285,6 +285,12 @@ pub(crate) static HTTP: Section = Section {
         key("allowedHosts", Texts, "none", "Host names accepted beside the loopback ones."),
         key("cors", section(&CORS), "off", "Web pages that may use the gateway."),
         key("tls", section(&TLS), "off", "Certificate and key."),
+        key(
+            "lenientHeaders",
+            Flag,
+            "false",
+            "Whether an `MCP-Protocol-Version` header that differs from its request is let pass.",
+        ),
     ],
 };
 

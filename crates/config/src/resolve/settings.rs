@@ -113,6 +113,7 @@ fn http(top: Fields<'_>, environment: &Environment, problems: &mut Problems) -> 
         allowed_hosts: Vec::new(),
         cors: None,
         tls: None,
+        lenient_headers: false,
     };
     let Some(server) = top.section("server", &HTTP) else { return Some(settings) };
     if let Some(host) = server.string("host").filter(|host| !host.is_empty()) {
@@ -122,6 +123,7 @@ fn http(top: Fields<'_>, environment: &Environment, problems: &mut Problems) -> 
         settings.port = port;
     }
     settings.allowed_hosts = server.strings("allowedHosts").unwrap_or_default();
+    settings.lenient_headers = server.flag("lenientHeaders").unwrap_or(false);
     settings.cors = server.section("cors", &CORS).and_then(|section| cors(section, problems));
     // Both are judged before giving up, so that every problem is told at once.
     let (token, tls) = (token(server, problems), tls(server, environment, problems));

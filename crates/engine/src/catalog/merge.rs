@@ -101,6 +101,7 @@ impl Merge<'_> {
             original: Raw::string(&item.label),
             target: Arc::new(Target { tool: Some(item.label.clone()), ..(*member.target).clone() }),
             arguments: Arguments::of(self.view.validate, &item.raw),
+            input_schema: item.raw.get("inputSchema"),
             is_loose: legacy::is_loose_tool(&item.raw),
         };
         self.catalog

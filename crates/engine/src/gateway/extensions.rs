@@ -29,6 +29,11 @@ impl Gateway {
 
     /// Sends a request about a task to the server it runs on.
     pub(super) fn task(&self, mut call: Call, mut exchange: Exchange) {
+        // Who never heard of tasks cannot have been given one.
+        if !may_be_task(&call) {
+            let required = Raw::from_static(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+            return exchange.fail(Fault::MissingCapability { required });
+        }
         let Some(id) = call.text_param("taskId") else {
             return exchange.fail(Fault::InvalidParams("`taskId` must be the id of a task".to_owned()));
         };

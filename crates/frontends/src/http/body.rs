@@ -13,6 +13,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::{Busy, REQUEST_PATIENCE};
+use super::modern::LaneBody;
 use super::stream::EventBody;
 
 /// The slowest a long body may come.
@@ -28,6 +29,7 @@ pub(super) struct Body {
 enum Content {
     Whole(Option<Bytes>),
     Events(EventBody),
+    Lane(LaneBody),
 }
 
 impl Body {
@@ -42,6 +44,10 @@ impl Body {
 
     pub(super) fn events(events: EventBody) -> Self {
         Self { content: Content::Events(events), _busy: None }
+    }
+
+    pub(super) fn lane(lane: LaneBody) -> Self {
+        Self { content: Content::Lane(lane), _busy: None }
     }
 
     pub(super) fn held(self, busy: Busy) -> Self {
@@ -62,6 +68,9 @@ impl HttpBody for Body {
             Content::Events(events) => {
                 events.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Content::Lane(lane) => {
+                lane.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -72,7 +81,7 @@ impl HttpBody for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Content::Events(_) => SizeHint::default(),
+            Content::Events(_) | Content::Lane(_) => SizeHint::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The standard MCP endpoint: Streamable HTTP for the revisions with sessions.
+//! The standard MCP endpoint: Streamable HTTP for the revisions with sessions; what has none goes its own way.
 
 mod lane;
 
@@ -15,14 +15,14 @@ use manifold_protocol::{Fault, Revision};
 use super::body::{self, Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
 use super::stream::{EventBody, parse_event_id, priming};
-use super::{Shared, route};
+use super::{Shared, modern, route};
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// An answer that takes longer is announced by the head of a stream: nobody in between counts silence as death.
-const PLAIN_PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const PLAIN_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Answers at `/mcp` or `/mcp/{namespace}`.
 pub(super) async fn answer(
@@ -40,6 +40,12 @@ pub(super) async fn answer(
         return route::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
     };
     match *request.method() {
+        HttpMethod::GET | HttpMethod::DELETE
+            if modern::is_named(request.headers())
+                && known_session(request.headers(), namespace, shared).is_none() =>
+        {
+            modern::only_post()
+        }
         HttpMethod::POST => post(request, &gateway, namespace, shared).await,
         HttpMethod::GET => get(request.headers(), namespace, shared),
         HttpMethod::DELETE => delete(request.headers(), namespace, shared),
@@ -65,13 +71,20 @@ async fn post(
     };
     let incoming = match envelope::parse(body) {
         Ok(incoming) => incoming,
+        Err(refusal) if modern::is_named(&head.headers) => return modern::refuse(&refusal),
         Err(refusal) => {
             let error = refusal_fault(&refusal).to_error(shared.site.codes);
             return json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error));
         }
     };
+    let known = known_session(&head.headers, namespace, shared);
+    let served = modern::post(&head.headers, incoming, gateway, namespace, known.is_some(), shared).await;
+    let incoming = match served {
+        Ok(response) => return response,
+        Err(incoming) => incoming,
+    };
     let session = match head.headers.get(SESSION_ID) {
-        Some(_) => match known_session(&head.headers, namespace, shared) {
+        Some(_) => match known {
             Some(session) => session,
             None => {
                 return no_session(
@@ -203,9 +216,13 @@ fn with_session(mut response: Response<Body>, session: &HttpSession) -> Response
     response
 }
 
-/// Makes a response that is a stream, and stays one through every proxy.
 pub(super) fn events(body: EventBody) -> Response<Body> {
-    let mut response = Response::new(Body::events(body));
+    streaming(Body::events(body))
+}
+
+/// Makes a response that is a stream, and stays one through every proxy.
+pub(super) fn streaming(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
@@ -227,14 +244,14 @@ fn expects_answer(incoming: &Incoming) -> bool {
 
 /// What kinds of answer a client takes, and which it would rather have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Accepts {
+pub(super) enum Accepts {
     JsonOnly,
     JsonFirst,
     EventsFirst,
 }
 
 impl Accepts {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let kinds = || {
             let lines = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
             lines.flat_map(|line| line.split(','))

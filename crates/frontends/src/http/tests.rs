@@ -36,7 +36,8 @@ fn house_with(door: Door) -> House {
     let (close, closing) = watch::channel(false);
     // Dropping it would close every stream.
     std::mem::forget(close);
-    let shared = Arc::new(Shared { site, sessions: Sessions::default(), closing });
+    let shared =
+        Arc::new(Shared { site, sessions: Sessions::default(), desk: Desk::new(&world.tasks), closing });
     House { shared, fake: world.fake, tasks: world.tasks }
 }
 

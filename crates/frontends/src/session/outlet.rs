@@ -14,6 +14,11 @@ pub trait Outlet: Send + Sync {
     /// Takes a message that may be lost where the client is behind.
     fn tell(&self, message: Bytes);
 
+    /// Returns whether a question to the client would find its way.
+    fn can_ask(&self) -> bool {
+        true
+    }
+
     /// The answer is a while off; a client that can come back for it may be let go (SEP-1699).
     fn rest(&self) {}
 

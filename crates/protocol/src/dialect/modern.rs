@@ -68,8 +68,18 @@ pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
 
 /// Puts the marks on the parameters of a request to a server.
 pub fn seal(params: Option<Raw>, caller: &Caller) -> Raw {
+    seal_numbered(params, caller, None).0
+}
+
+/// Puts the marks on likewise, and a number of ours in the place of the caller's progress token, which is returned.
+pub fn seal_numbered(params: Option<Raw>, caller: &Caller, number: Option<u64>) -> (Raw, Option<Raw>) {
     let mut object = params.and_then(|params| params.object()).unwrap_or_default();
     let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
+    let token = number.and_then(|number| {
+        let token = meta.get("progressToken")?;
+        meta.set("progressToken", Raw::number(number));
+        Some(token)
+    });
     meta.set(VERSION, Raw::from_static(concat!("\"", "2026-07-28", "\"")));
     meta.set(CAPABILITIES, caller.capabilities.clone());
     if let Some(info) = &caller.info {
@@ -79,7 +89,34 @@ pub fn seal(params: Option<Raw>, caller: &Caller) -> Raw {
         meta.set(LOG_LEVEL, level.clone());
     }
     object.set("_meta", meta.into_raw());
+    (object.into_raw(), token)
+}
+
+/// Returns whether a ClientCapabilities object declares the extension for tasks.
+pub fn declares_tasks(capabilities: &Raw) -> bool {
+    capabilities.path(&["extensions", TASKS]).is_some()
+}
+
+/// Returns the capabilities with the extension for tasks declared.
+pub fn with_tasks(capabilities: &Raw) -> Raw {
+    let mut object = capabilities.object().unwrap_or_default();
+    let mut extensions = object.get("extensions").and_then(|one| one.object()).unwrap_or_default();
+    extensions.set(TASKS, Raw::from_static("{}"));
+    object.set("extensions", extensions.into_raw());
     object.into_raw()
+}
+
+/// Returns whether an error says that only the extension for tasks was not declared.
+pub fn wants_only_tasks(error: &Raw) -> bool {
+    let only = |object: &Raw, key: &str| {
+        object.object().is_some_and(|object| object.len() == 1 && object.contains(key))
+    };
+    let required = error.path(&["data", "requiredCapabilities"]);
+    error.get("code").is_some_and(|code| code.as_str() == "-32021")
+        && required.is_some_and(|required| {
+            only(&required, "extensions")
+                && required.get("extensions").is_some_and(|extensions| only(&extensions, TASKS))
+        })
 }
 
 /// Returns whether a method exists in this revision; the others are removed or were never there.

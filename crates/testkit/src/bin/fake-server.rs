@@ -1,4 +1,4 @@
-//! A legacy MCP server on stdio that misbehaves as told; see `manifold_testkit::fake` for what it can be told.
+//! An MCP server on stdio, of either era, that misbehaves as told; see `manifold_testkit::fake` for what it can be told.
 
 use std::process::ExitCode;
 

@@ -5,12 +5,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::modern::Era;
+
 /// What the fake server is told, as one JSON object. A misspelt knob is an error, so no test passes by accident.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Knobs {
     /// `serverInfo.name`.
     pub name: String,
+    /// What it speaks.
+    pub era: Era,
     /// Listed as written; only a missing `inputSchema` is filled in.
     pub tools: Vec<Box<RawValue>>,
     pub resources: Vec<Box<RawValue>>,
@@ -57,6 +61,8 @@ pub struct Knobs {
     pub pid: Option<PathBuf>,
     /// Where each message received is appended as a JSON line.
     pub log: Option<PathBuf>,
+    /// Where each run of a tool is appended as a line: `TOOL run`, or `TOOL retry` for a later round of the same call.
+    pub runs: Option<PathBuf>,
 
     /// Cuts each list in this many pages.
     pub pages: usize,
@@ -96,6 +102,7 @@ impl Default for Knobs {
         let echo = r#"{"name":"echo","description":"Says it back"}"#.to_owned();
         Self {
             name: "fake".to_owned(),
+            era: Era::Legacy,
             tools: vec![RawValue::from_string(echo).expect("a JSON literal")],
             resources: Vec::new(),
             resource_templates: Vec::new(),
@@ -122,6 +129,7 @@ impl Default for Knobs {
             pid_file: None,
             pid: None,
             log: None,
+            runs: None,
             pages: 1,
             empty_cursor: false,
             cyclic_cursor: false,

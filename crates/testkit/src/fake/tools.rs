@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::wire::{Cancel, Incoming, Reply};
 use super::{Server, lists, lock, wire};
+use crate::modern::{self, Round, Speech};
 
 #[derive(Deserialize)]
 struct Call {
@@ -25,11 +26,35 @@ pub(super) fn blocks(method: &str, message: &Incoming) -> bool {
 
 impl Server {
     /// Calls a built-in tool by its name; `None` means that nothing more is to be sent.
-    pub(super) fn call_tool(&self, id: &str, message: &Incoming, cancel: &Arc<Cancel>) -> Option<Reply> {
+    pub(super) fn call_tool(
+        &self,
+        id: &str,
+        message: &Incoming,
+        cancel: &Arc<Cancel>,
+        speech: Speech,
+    ) -> Option<Reply> {
+        let reply = self.run_tool(id, message, cancel, speech)?;
+        let is_finished = match &reply {
+            Reply::Result(result) => !result.contains(r#""resultType""#),
+            Reply::Error(_) => true,
+        };
+        match speech {
+            Speech::Modern if is_finished => Some(reply.completed("tools/call", &self.knobs.name)),
+            _ => Some(reply),
+        }
+    }
+
+    fn run_tool(&self, id: &str, message: &Incoming, cancel: &Arc<Cancel>, speech: Speech) -> Option<Reply> {
         let call = message.params.as_ref().and_then(|params| serde_json::from_str::<Call>(params.get()).ok());
         let Some(call) = call else { return Some(Reply::error(-32602, "Invalid params")) };
         if !lock(&self.tools).iter().any(|tool| tool_name(tool) == call.name) {
             return Some(Reply::error(-32602, &format!("Tool {} not found", call.name)));
+        }
+        let params = message.params_value();
+        if let Some(path) = &self.knobs.runs {
+            let is_back = !params["requestState"].is_null() || !params["inputResponses"].is_null();
+            let kind = if is_back { "retry" } else { "run" };
+            wire::append(path, &format!("{} {kind}\n", call.name));
         }
         let raw = call.arguments.as_ref().map_or("{}", |arguments| arguments.get());
         let args: Value = serde_json::from_str(raw).unwrap_or_default();
@@ -41,10 +66,21 @@ impl Server {
                 Reply::text("slept")
             }
             "progress" => return self.progress(&call, &args, cancel),
-            "ask" => return self.ask(&call, &args, cancel),
+            "ask" => match (speech, &message.params) {
+                (Speech::Modern, Some(params)) => match modern::ask(params) {
+                    Round::Asks(round) => Reply::Result(round.to_string()),
+                    Round::Answered(answer) => Reply::text(&answer),
+                    Round::Refused(error) => Reply::Error(error.to_string()),
+                },
+                _ => return self.ask(&call, &args, cancel),
+            },
             "log" => {
+                let level = text("level").unwrap_or_else(|| "info".to_owned());
+                if speech == Speech::Modern && !modern::wants_log(&params, &level) {
+                    return Some(Reply::text("not logged"));
+                }
                 let data = json!({
-                    "level": text("level").unwrap_or_else(|| "info".to_owned()),
+                    "level": level,
                     "logger": self.knobs.name,
                     "data": args["data"],
                 });
@@ -71,17 +107,23 @@ impl Server {
             "addtool" => {
                 let tool = if args["tool"].is_object() { args["tool"].to_string() } else { raw.to_owned() };
                 lock(&self.tools).push(lists::listed_tool(&tool));
-                self.wire.notify("notifications/tools/list_changed", "{}");
+                self.tell("notifications/tools/list_changed", &json!({}));
                 Reply::text("added")
             }
             "droptool" => {
                 lock(&self.tools).retain(|tool| args["name"] != tool_name(tool));
-                self.wire.notify("notifications/tools/list_changed", "{}");
+                self.tell("notifications/tools/list_changed", &json!({}));
                 Reply::text("dropped")
             }
             "update" => {
-                self.wire.notify("notifications/resources/updated", &json!({"uri": args["uri"]}).to_string());
+                self.tell("notifications/resources/updated", &json!({"uri": args["uri"]}));
                 Reply::text("updated")
+            }
+            "endlisten" => {
+                for listener in lock(&self.listeners).drain(..) {
+                    self.wire.send(&listener.end().to_string());
+                }
+                Reply::text("ended")
             }
             "flood" => {
                 let method = text("method").unwrap_or_else(|| "notifications/message".to_owned());

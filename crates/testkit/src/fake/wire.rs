@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::lock;
+use crate::modern;
 
 /// One message as received; payloads keep their bytes.
 #[derive(Deserialize)]
@@ -39,6 +40,14 @@ pub(super) enum Reply {
 }
 
 impl Reply {
+    /// Puts the marks of 2026-07-28 on a result, and its number on an error that has another there.
+    pub(super) fn completed(self, method: &str, server: &str) -> Self {
+        match self {
+            Self::Result(result) => Self::Result(modern::complete(method, &result, server)),
+            Self::Error(error) => Self::Error(error.replace("-32002", "-32602")),
+        }
+    }
+
     pub(super) fn error(code: i64, message: &str) -> Self {
         Self::Error(json!({"code": code, "message": message}).to_string())
     }

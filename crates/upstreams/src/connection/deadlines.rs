@@ -37,7 +37,7 @@ impl Connection {
             due
         };
         for (id, pending) in due {
-            self.tell_cancelled(id, Some(Raw::from_static(r#""timed out""#)));
+            self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
             pending.exchange.fail(Fault::TimedOut { server, tool, after: pending.timeout });

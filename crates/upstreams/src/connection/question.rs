@@ -75,7 +75,7 @@ impl Connection {
             return;
         };
         let in_call = asked.as_ref().map(|(call, _)| *call);
-        let resume = in_call.map(|call| Resume { connection: self.me.clone(), call });
+        let resume = in_call.map(|call| Resume::new(self.me.clone(), call));
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
         let (exchange, flight) = Exchange::open(answer);
         self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
@@ -117,9 +117,15 @@ impl Sink for Answer {
 }
 
 /// Lets the clock of the call run again when the question is gone, answered or not.
-struct Resume {
+pub(super) struct Resume {
     connection: Weak<Connection>,
     call: u64,
+}
+
+impl Resume {
+    pub(super) fn new(connection: Weak<Connection>, call: u64) -> Self {
+        Self { connection, call }
+    }
 }
 
 impl Drop for Resume {

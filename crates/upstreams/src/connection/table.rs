@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use manifold_engine::{Exchange, Flight, Sink};
 use manifold_protocol::{Call, Raw};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::kept::{Kept, Stage};
 use super::turns::Turns;
 
 /// The low bits of a number are its place, the high bits count the calls, so that a late answer to an earlier
@@ -41,39 +43,57 @@ pub(super) struct Ambiguous;
 pub(super) enum Origin {
     Client,
     Ourselves,
+    /// Ours as well, open for as long as the server lives; it keeps nobody busy.
+    Listening,
 }
 
 pub(super) struct Pending {
     pub(super) exchange: Exchange,
     pub(super) origin: Origin,
-    token: Option<Raw>,
+    pub(super) token: Option<Raw>,
     pub(super) timeout: Duration,
     pub(super) deadline: Instant,
     hard_deadline: Instant,
     /// While a question to its asker is open, its clock stands.
     open_questions: usize,
     paused_at: Option<Instant>,
+    /// What goes on after its first answer, where something may.
+    pub(super) kept: Option<Box<Kept>>,
+    /// Dropped when the call leaves the server: whoever carries it there lets go.
+    pub(super) leave: Option<oneshot::Sender<()>>,
 }
 
 impl Pending {
-    pub(super) fn new(
-        exchange: Exchange,
-        origin: Origin,
-        token: Option<Raw>,
-        timeout: Duration,
-        hard: Duration,
-    ) -> Self {
+    pub(super) fn new(exchange: Exchange, origin: Origin, timeout: Duration, hard: Duration) -> Self {
         let now = Instant::now();
         Self {
             exchange,
             origin,
-            token,
+            token: None,
             timeout,
             deadline: now + timeout,
             hard_deadline: now + hard.max(timeout),
             open_questions: 0,
             paused_at: None,
+            kept: None,
+            leave: None,
         }
+    }
+
+    /// Returns whether the server owes an answer to the call itself.
+    pub(super) fn is_written(&self) -> bool {
+        self.kept.as_ref().is_none_or(|kept| kept.stage == Stage::Written)
+    }
+
+    /// Starts the clock afresh, within the hard limit.
+    pub(super) fn refresh(&mut self) {
+        // A clock that stands shows when it was stopped, or `resume` would count the pause twice.
+        let now = self.paused_at.unwrap_or_else(Instant::now);
+        self.deadline = (now + self.timeout).min(self.hard_deadline);
+    }
+
+    fn counts(&self) -> usize {
+        usize::from(self.origin != Origin::Listening)
     }
 
     /// Returns when patience is over: with the server, or with the client while it is being asked.
@@ -139,8 +159,8 @@ impl Table {
     pub(super) fn insert(&mut self, id: u64, pending: Pending) -> bool {
         let deadline = pending.deadline;
         self.free.pop();
+        self.in_flight += pending.counts();
         self.places[place(id)] = Some((id, pending));
-        self.in_flight += 1;
         let is_sooner = self.next_deadline.is_none_or(|next| deadline < next);
         if is_sooner {
             self.next_deadline = Some(deadline);
@@ -153,7 +173,7 @@ impl Table {
         (*number == id).then_some(pending)
     }
 
-    fn get_mut(&mut self, id: u64) -> Option<&mut Pending> {
+    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Pending> {
         let (number, pending) = self.places.get_mut(place(id))?.as_mut()?;
         (*number == id).then_some(pending)
     }
@@ -165,7 +185,7 @@ impl Table {
         }
         let (_, pending) = slot.take()?;
         self.free.push(place(id));
-        self.in_flight -= 1;
+        self.in_flight -= pending.counts();
         if self.in_flight == 0 {
             self.idle_since = Instant::now();
         }
@@ -176,9 +196,7 @@ impl Table {
     pub(super) fn progressed(&mut self, id: u64) -> Option<(Arc<Flight<dyn Sink>>, Raw)> {
         let pending = self.get_mut(id)?;
         let token = pending.token.clone()?;
-        // A clock that stands shows when it was stopped, or `resume` would count the pause twice.
-        let now = pending.paused_at.unwrap_or_else(Instant::now);
-        pending.deadline = (now + pending.timeout).min(pending.hard_deadline);
+        pending.refresh();
         Some((pending.exchange.asker(), token))
     }
 
@@ -224,6 +242,16 @@ impl Table {
         }
         let deadline = pending.deadline;
         self.next_deadline = Some(self.next_deadline.map_or(deadline, |next| next.min(deadline)));
+    }
+
+    /// Returns the one call whose asker wants to hear the server's log, if there is exactly one.
+    pub(super) fn only_curious(&self) -> Option<Arc<Flight<dyn Sink>>> {
+        let live = self.places.iter().flatten().map(|(_, pending)| pending);
+        let mut curious = live.filter(|one| one.origin == Origin::Client && one.exchange.wants_logs());
+        match (curious.next(), curious.next()) {
+            (Some(only), None) => Some(only.exchange.asker()),
+            _ => None,
+        }
     }
 
     /// Takes out what is due and finds the next deadline.

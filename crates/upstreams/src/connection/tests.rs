@@ -1,6 +1,8 @@
 use std::collections::HashMap;
 
 use expect_test::expect;
+use manifold_protocol::Kind;
+use manifold_protocol::framing::Line;
 use proptest::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

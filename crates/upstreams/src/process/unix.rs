@@ -1,7 +1,7 @@
 //! The few calls to the kernel that Rust cannot check for us.
 #![expect(
     unsafe_code,
-    reason = "fork, wait, signal dispositions and received descriptors have no safe interface"
+    reason = "fork, wait, ioctl, signal dispositions and received descriptors have no safe interface"
 )]
 
 use std::fs;
@@ -67,6 +67,14 @@ pub(super) fn unblock_signals_and_die_with_parent(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// Returns how much of what was written into a pipe nobody has read; it can be asked at either end.
+pub(super) fn unread_bytes(pipe: impl AsFd) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: `bytes` is a valid place for an int, which is what this request writes.
+    let asked = unsafe { libc::ioctl(pipe.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    if asked == 0 { usize::try_from(bytes).unwrap_or_default() } else { 0 }
 }
 
 /// Closes what an ancestor left open without close-on-exec, lest every server inherit it.

@@ -16,6 +16,8 @@ use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
+use manifold_protocol::Raw;
+use manifold_protocol::dialect::modern;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -76,6 +78,21 @@ pub(crate) enum Unreached {
     TooLarge(usize),
     /// The server said no.
     Status { status: u16, retry_after: Option<Duration>, body: Bytes },
+    /// It refused the handshake by this error.
+    Refused(Raw),
+}
+
+impl Unreached {
+    /// Returns whether it shows that the server speaks the newest revision.
+    pub(crate) fn is_modern(&self) -> bool {
+        match self {
+            Self::Refused(error) => modern::is_modern_error(error),
+            Self::Status { status: 400..=499, body, .. } => {
+                super::modern::error_of(body).is_some_and(|error| modern::is_modern_error(&error))
+            }
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Unreached {
@@ -83,6 +100,7 @@ impl fmt::Display for Unreached {
         match self {
             Self::Connect(why) => write!(f, "no connection: {why}"),
             Self::Broken(why) => write!(f, "the connection broke: {why}"),
+            Self::Refused(error) => write!(f, "it refused the handshake: {error}"),
             Self::TooLarge(limit_bytes) => write!(f, "its answer is larger than {limit_bytes} bytes"),
             Self::Status { status, body, .. } => {
                 let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);

@@ -142,7 +142,7 @@ impl Session {
                 legacy::read_initialize_result(&result).ok_or_else(odd)
             }
             Incoming::One(Message::Response { outcome: Outcome::Error(error), .. }) => {
-                Err(Unreached::Broken(format!("it refused the handshake: {}", error.as_str())))
+                Err(Unreached::Refused(error))
             }
             _ => Err(odd()),
         }
@@ -257,7 +257,7 @@ impl Session {
                 match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
                     Ok(answer) if is_events(&answer.head) => break Events::new(answer, self.limit_bytes),
                     Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,
-                    Err(Unreached::Connect(_) | Unreached::Broken(_) | Unreached::TooLarge(_)) => {}
+                    Err(_) => {}
                 }
             };
         }
@@ -333,7 +333,7 @@ impl Session {
                 }
                 // It has no such stream; that is its right.
                 Ok(_) | Err(Unreached::Status { .. }) => return,
-                Err(Unreached::Connect(_) | Unreached::Broken(_) | Unreached::TooLarge(_)) => {
+                Err(_) => {
                     failures += 1;
                     if failures > self.spec.max_retries {
                         return;

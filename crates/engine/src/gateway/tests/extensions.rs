@@ -46,18 +46,20 @@ async fn a_task_is_found_again_by_the_id_its_client_knows() {
         Some(Ok(raw(&format!(r#"{{"taskId":"t.1","sent":{}}}"#, call.params.clone().unwrap()))))
     });
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let text = answer(&world, call(method, r#"{"taskId":"b.t.1","x":1}"#)).await;
+        let text = answer(&world, call(method, r#"{"taskId":"b.t.1","x":1}"#).by(caller(WITH_TASKS))).await;
         assert_eq!(text, r#"{"taskId":"b.t.1","sent":{"taskId":"t.1","x":1}}"#);
     }
     expect![[r#"
         fault {"code":-32602,"message":"Invalid params: there is no task 'c.t.1'"}
         fault {"code":-32602,"message":"Invalid params: there is no task 't'"}
-        fault {"code":-32602,"message":"Invalid params: `taskId` must be the id of a task"}"#]]
+        fault {"code":-32602,"message":"Invalid params: `taskId` must be the id of a task"}
+        fault {"code":-32600,"message":"Missing required client capability: {\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}","data":{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}"#]]
     .assert_eq(
         &[
-            answer(&world, call("tasks/get", r#"{"taskId":"c.t.1"}"#)).await,
-            answer(&world, call("tasks/get", r#"{"taskId":"t"}"#)).await,
-            answer(&world, call("tasks/get", "{}")).await,
+            answer(&world, call("tasks/get", r#"{"taskId":"c.t.1"}"#).by(caller(WITH_TASKS))).await,
+            answer(&world, call("tasks/get", r#"{"taskId":"t"}"#).by(caller(WITH_TASKS))).await,
+            answer(&world, call("tasks/get", "{}").by(caller(WITH_TASKS))).await,
+            answer(&world, call("tasks/get", r#"{"taskId":"b.t.1"}"#).by(caller("{}"))).await,
         ]
         .join("\n"),
     );
@@ -184,4 +186,13 @@ async fn a_watcher_hears_of_changes_it_never_looked_at() {
     tokio::time::sleep(crate::changes::SETTLE * 2).await;
     assert_eq!(watcher.take(), ["notifications/tools/list_changed"]);
     assert!(other.take().is_empty());
+
+    // A server's own word counts, even if its list reads the same.
+    let fake = world.fake("a");
+    let (key, host) = fake.host();
+    host.notice(key, notification::TOOLS_CHANGED, None);
+    host.notice(key, notification::TOOLS_CHANGED, None);
+    host.notice(key, notification::PROMPTS_CHANGED, None);
+    tokio::time::sleep(crate::changes::SETTLE * 2).await;
+    assert_eq!(watcher.take(), ["notifications/tools/list_changed"]);
 }

@@ -112,6 +112,10 @@ impl Outlet for PostLane {
         self.changed.notify_one();
     }
 
+    fn can_ask(&self) -> bool {
+        self.may_stream || self.session.general.is_attached()
+    }
+
     fn tell(&self, message: Bytes) {
         if !self.may_stream {
             return self.session.general.tell(message);

@@ -208,3 +208,37 @@ fn discovery_is_written_and_read() {
     assert!(read_discover_result(&raw(r#"{"supportedVersions":["2099-01-01"]}"#)).is_none());
     assert!(read_discover_result(&raw("{}")).is_none());
 }
+
+#[test]
+fn a_progress_token_is_replaced_while_sealing() {
+    let (_, caller) = open(Some(raw(&format!(r#"{{"_meta":{{{META}}}}}"#)))).unwrap();
+    let params = raw(r#"{"_meta":{"progressToken":"t","x":1}}"#);
+    let (sealed, token) = seal_numbered(Some(params), &caller, Some(7));
+    assert_eq!(token.unwrap().as_str(), r#""t""#);
+    assert_eq!(sealed.path(&["_meta", "progressToken"]).unwrap().as_str(), "7");
+    assert_eq!(seal_numbered(None, &caller, Some(7)).1, None);
+}
+
+#[test]
+fn only_the_want_of_tasks_can_be_met() {
+    let tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let error = |code: i32, required: &str| {
+        raw(&format!(r#"{{"code":{code},"message":"m","data":{{"requiredCapabilities":{required}}}}}"#))
+    };
+    assert!(wants_only_tasks(&error(-32021, tasks)));
+    assert!(!wants_only_tasks(&error(-32020, tasks)));
+    assert!(!wants_only_tasks(&error(-32021, r#"{"sampling":{}}"#)));
+    assert!(!wants_only_tasks(&error(
+        -32021,
+        r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{}}}"#
+    )));
+    assert!(!wants_only_tasks(&raw(r#"{"code":-32021,"message":"m"}"#)));
+
+    assert_eq!(with_tasks(&raw("{}")).as_str(), tasks);
+    let declared = with_tasks(&raw(r#"{"roots":{},"extensions":{"x/y":{}}}"#));
+    assert_eq!(
+        declared.as_str(),
+        r#"{"roots":{},"extensions":{"x/y":{},"io.modelcontextprotocol/tasks":{}}}"#
+    );
+    assert!(declares_tasks(&declared) && !declares_tasks(&raw("{}")));
+}

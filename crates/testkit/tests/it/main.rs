@@ -1,5 +1,7 @@
 //! The fake server does what its knobs say, seen by the scripted client (S1-64).
 
+mod eras;
+
 use std::time::Duration;
 
 use manifold_testkit::{Client, Framing, Sandbox, alive, bin, until};

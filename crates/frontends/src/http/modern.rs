@@ -1,0 +1,128 @@
+//! The same endpoint for clients without sessions: every POST is whole in itself, and its answer ends it.
+
+mod headers;
+mod lane;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use manifold_engine::Gateway;
+use manifold_protocol::dialect::modern;
+use manifold_protocol::envelope::{Incoming, Message, Refusal};
+use manifold_protocol::{Fault, Id, Method, Raw, Revision};
+
+use super::Shared;
+use super::body::{Body, bare, json};
+use super::streamable::{Accepts, PLAIN_PATIENCE, streaming};
+use crate::modern::{Request, Verdict, refusal};
+use crate::session::refusal_fault;
+pub(super) use lane::LaneBody;
+use lane::{First, Guard, PostLane};
+
+/// Whether anybody knows a method may take asking around; a stream would have to say before that it is known.
+const UNKNOWN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Returns whether a request names a revision in its header that has no sessions, or that nobody knows.
+pub(super) fn is_named(headers: &HeaderMap) -> bool {
+    let version = headers.get(modern::headers::VERSION);
+    version.is_some_and(|version| version.to_str().ok().and_then(Revision::parse).is_none())
+}
+
+/// Answers what is of this era; gives back what belongs to a session.
+pub(super) async fn post(
+    headers: &HeaderMap,
+    incoming: Incoming,
+    gateway: &Arc<Gateway>,
+    namespace: Option<&str>,
+    has_session: bool,
+    shared: &Arc<Shared>,
+) -> Result<Response<Body>, Incoming> {
+    let is_named = is_named(headers) && !has_session;
+    match incoming {
+        // What the body says counts; a header may be anybody's.
+        Incoming::One(Message::Request { id, method, params })
+            if modern::version_of(params.as_ref()).is_some()
+                || (is_named && method.as_str() != "initialize") =>
+        {
+            Ok(request(headers, id, method.into(), params, gateway, namespace, shared).await)
+        }
+        Incoming::One(Message::Notification { .. }) if is_named => Ok(bare(StatusCode::ACCEPTED)),
+        Incoming::One(Message::Response { .. }) if is_named => {
+            Ok(bad_request(None, &Fault::InvalidRequest("nobody was asked anything".to_owned())))
+        }
+        Incoming::Batch(_) if is_named => {
+            Ok(bad_request(None, &Fault::InvalidRequest("a body is one message".to_owned())))
+        }
+        rest => Err(rest),
+    }
+}
+
+async fn request(
+    headers: &HeaderMap,
+    id: Id,
+    method: Method,
+    params: Option<Raw>,
+    gateway: &Arc<Gateway>,
+    namespace: Option<&str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway) {
+        return bad_request(Some(&id), &fault);
+    }
+    let accepts = Accepts::of(headers);
+    let patience = match (&method, accepts) {
+        (Method::Listen, _) => Some(PLAIN_PATIENCE),
+        (_, Accepts::JsonOnly) => None,
+        (Method::Other(_), _) => Some(UNKNOWN_PATIENCE),
+        (_, Accepts::JsonFirst | Accepts::EventsFirst) => Some(PLAIN_PATIENCE),
+    };
+    let lane = PostLane::new(patience.is_some());
+    let principal = principal(headers, namespace);
+    let request = Request { id, method, params, principal, client: gateway.passer_by() };
+    // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
+    let guard = Guard(shared.desk.serve(gateway, request, Arc::clone(&lane) as _));
+    match lane.first(patience).await {
+        // Whoever would rather have a stream gets one, unless the status must say more.
+        First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
+            streaming(Body::whole(lane::encode([answer].into_iter())))
+        }
+        First::Answer(verdict, answer) => json(status(verdict), answer),
+        First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
+    }
+}
+
+/// Answers a text that is no message.
+pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
+    bad_request(refusal.id.as_ref(), &refusal_fault(refusal))
+}
+
+/// Answers methods of HTTP's that only sessions need.
+pub(super) fn only_post() -> Response<Body> {
+    let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+fn bad_request(id: Option<&Id>, fault: &Fault) -> Response<Body> {
+    json(StatusCode::BAD_REQUEST, refusal(id, fault))
+}
+
+fn status(verdict: Verdict) -> StatusCode {
+    match verdict {
+        Verdict::Served => StatusCode::OK,
+        Verdict::BadRequest => StatusCode::BAD_REQUEST,
+        Verdict::UnknownMethod => StatusCode::NOT_FOUND,
+    }
+}
+
+/// Says where a request came in and by which credential.
+fn principal(headers: &HeaderMap, namespace: Option<&str>) -> Vec<u8> {
+    let mut principal = namespace.map_or_else(Vec::new, |namespace| format!("/{namespace}").into_bytes());
+    principal.push(0);
+    if let Some(credential) = headers.get(AUTHORIZATION) {
+        principal.extend_from_slice(credential.as_bytes());
+    }
+    principal
+}

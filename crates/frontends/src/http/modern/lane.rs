@@ -1,0 +1,185 @@
+//! What belongs to one request: a plain answer if that comes first, a stream that ends with it if anything else does.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use manifold_protocol::Raw;
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
+
+use crate::modern::{Lane, Ticket, Verdict};
+
+/// A sign of life for proxies and clients that count silence.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// What a client may leave unread before more of it is dropped.
+const MAX_UNREAD_BYTES: usize = 1 << 20;
+
+pub(super) struct PostLane {
+    may_stream: bool,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    answer: Option<(Verdict, Bytes)>,
+    is_stream: bool,
+    unread: VecDeque<Bytes>,
+    unread_bytes: usize,
+    is_finished: bool,
+    waker: Option<Waker>,
+}
+
+/// What a request is answered with.
+pub(super) enum First {
+    Answer(Verdict, Bytes),
+    Stream,
+}
+
+/// Takes the request back when the client is gone before it was answered.
+pub(super) struct Guard(pub(super) Ticket);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
+    }
+}
+
+impl PostLane {
+    pub(super) fn new(may_stream: bool) -> Arc<Self> {
+        Arc::new(Self { may_stream, state: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// Waits for what comes first. Past `patience` the answer becomes a stream.
+    pub(super) async fn first(&self, patience: Option<Duration>) -> First {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        loop {
+            let changed = self.changed.notified();
+            {
+                let mut state = self.lock();
+                if state.is_stream {
+                    return First::Stream;
+                }
+                if let Some((verdict, answer)) = state.answer.take() {
+                    return First::Answer(verdict, answer);
+                }
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    state.is_stream = true;
+                    return First::Stream;
+                }
+            }
+            match deadline {
+                None => changed.await,
+                Some(deadline) => drop(timeout_at(deadline, changed).await),
+            }
+        }
+    }
+
+    fn push(&self, message: Bytes) {
+        if !self.may_stream {
+            return;
+        }
+        let mut state = self.lock();
+        state.is_stream = true;
+        state.push(message);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn push(&mut self, message: Bytes) {
+        self.unread_bytes += message.len();
+        self.unread.push_back(message);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Lane for PostLane {
+    fn answer(&self, verdict: Verdict, message: Bytes) {
+        let mut state = self.lock();
+        if state.is_stream {
+            state.is_finished = true;
+            state.push(message);
+        } else {
+            state.answer = Some((verdict, message));
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn say(&self, message: Bytes) {
+        // A change said twice is one change; so a client that does not read is owed little.
+        if !self.lock().unread.contains(&message) {
+            self.push(message);
+        }
+    }
+
+    fn tell(&self, message: Bytes) {
+        if self.lock().unread_bytes <= MAX_UNREAD_BYTES {
+            self.push(message);
+        }
+    }
+}
+
+/// The body of a response that is a stream.
+pub(crate) struct LaneBody {
+    lane: Arc<PostLane>,
+    /// Written first, so that the head leaves at once.
+    preamble: Bytes,
+    keep_alive: Pin<Box<Sleep>>,
+    _guard: Guard,
+}
+
+impl LaneBody {
+    pub(super) fn new(lane: Arc<PostLane>, guard: Guard) -> Self {
+        let preamble = Bytes::from_static(b":\n\n");
+        Self { lane, preamble, keep_alive: Box::pin(sleep(KEEP_ALIVE)), _guard: guard }
+    }
+
+    /// Gives the next bytes, all messages that are ready together; `None` ends the body.
+    pub(crate) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if !self.preamble.is_empty() {
+            return Poll::Ready(Some(std::mem::take(&mut self.preamble)));
+        }
+        {
+            let mut state = self.lane.lock();
+            if !state.unread.is_empty() {
+                state.unread_bytes = 0;
+                self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+                return Poll::Ready(Some(encode(state.unread.drain(..))));
+            }
+            if state.is_finished {
+                return Poll::Ready(None);
+            }
+            state.waker = Some(context.waker().clone());
+        }
+        if self.keep_alive.as_mut().poll(context).is_ready() {
+            self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+            return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
+        }
+        Poll::Pending
+    }
+}
+
+/// Events here bear no ids: nobody can come back for what was missed.
+pub(super) fn encode(messages: impl Iterator<Item = Bytes>) -> Bytes {
+    let mut bytes = BytesMut::new();
+    for message in messages {
+        bytes.reserve(message.len() + 32);
+        bytes.put_slice(b"event: message\ndata: ");
+        bytes.put_slice(&message);
+        bytes.put_slice(b"\n\n");
+    }
+    bytes.freeze()
+}

@@ -1,0 +1,369 @@
+//! Clients without sessions (2026-07-28): each request says who asks, and nothing is remembered from one to the next
+//! but calls whose questions wait for answers.
+
+mod listen;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Tasks};
+use manifold_protocol::dialect::modern::rounds::{self, Return};
+use manifold_protocol::dialect::modern::{self, DiscoverReply};
+use manifold_protocol::{
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, envelope,
+};
+use tokio::sync::Notify;
+use tracing::{debug, error};
+
+use crate::parked::{self, Errand, Parked};
+use listen::Listener;
+pub(crate) use run::Run;
+use run::{Asker, Sought, Visit};
+
+/// What servers are told that clients can do, where each request says it anew: all that some client may be able to.
+const CAPABILITIES: &str =
+    r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
+
+/// Returns what servers with sessions are told where no single client speaks for all calls (decision 29).
+pub fn facts_of_anyone(info: Option<Raw>) -> ClientFacts {
+    let ours = concat!(r#"{"name":"manifold","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+    ClientFacts {
+        capabilities: Raw::from_static(CAPABILITIES),
+        info: info.unwrap_or_else(|| Raw::from_static(ours)),
+        revision: Revision::LATEST,
+    }
+}
+
+/// What kind of answer a message is, for transports that say so beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A result, or an error that came of working on the request.
+    Served,
+    /// The request itself is at fault.
+    BadRequest,
+    UnknownMethod,
+}
+
+/// The way back to whoever sent one request. None of these may block.
+pub(crate) trait Lane: Send + Sync {
+    /// Takes the one answer.
+    fn answer(&self, verdict: Verdict, message: Bytes);
+
+    /// Takes a message the client must see.
+    fn say(&self, message: Bytes);
+
+    /// Takes a message that may be lost where the client is behind.
+    fn tell(&self, message: Bytes);
+
+    /// No answer will come: the client took its request back.
+    fn abandon(&self) {}
+}
+
+/// A request as its front end read it.
+pub(crate) struct Request {
+    pub(crate) id: Id,
+    pub(crate) method: Method,
+    pub(crate) params: Option<Raw>,
+    /// Where it came in and by which credential: states given out are good for no other.
+    pub(crate) principal: Vec<u8>,
+    pub(crate) client: ClientId,
+}
+
+/// Where requests of this era are served.
+pub(crate) struct Desk {
+    tasks: Tasks,
+    parked: Parked,
+    /// Requests without an answer yet.
+    open: Mutex<HashMap<u64, Open>>,
+    next_number: AtomicU64,
+    stopping: AtomicBool,
+    /// Told when the last request is answered.
+    idle: Notify,
+}
+
+#[derive(Clone)]
+enum Open {
+    Call(Arc<Run>),
+    Listen(Arc<Listener>),
+}
+
+/// The asker's hold on a request: to take it back by.
+pub(crate) struct Ticket {
+    desk: Arc<Desk>,
+    number: Option<u64>,
+}
+
+impl Ticket {
+    /// Takes the request back, with everything that hangs on it; without effect once it is answered.
+    pub(crate) fn cancel(&self, reason: Option<Raw>) {
+        let Some(number) = self.number else { return };
+        let open = self.desk.lock().remove(&number);
+        match open {
+            Some(Open::Call(run)) => run.leave(number, reason),
+            Some(Open::Listen(listener)) => listener.leave(),
+            None => return,
+        }
+        self.desk.tell_if_idle();
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(tasks: &Tasks) -> Arc<Self> {
+        let desk = Arc::new(Self {
+            tasks: tasks.clone(),
+            parked: Parked::new(),
+            open: Mutex::default(),
+            next_number: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            idle: Notify::new(),
+        });
+        let expiry = Arc::clone(&desk);
+        tasks.spawn_background(async move { expiry.parked.expire().await });
+        desk
+    }
+
+    /// Serves a request; whatever follows from it goes to `lane`, in time.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        gateway: &Arc<Gateway>,
+        request: Request,
+        lane: Arc<dyn Lane>,
+    ) -> Ticket {
+        let Request { id, method, params, principal, client } = request;
+        debug!(method = method.as_str(), "request");
+        let refuse = |fault: Fault, verdict| {
+            refuse(&*lane, Some(&id), &fault, verdict);
+            Ticket { desk: Arc::clone(self), number: None }
+        };
+        let (params, caller) = match modern::open(params) {
+            Ok(opened) => opened,
+            Err(fault) => return refuse(fault, Verdict::BadRequest),
+        };
+        if !modern::knows(&method) {
+            return refuse(Fault::UnknownMethod(method.as_str().to_owned()), Verdict::UnknownMethod);
+        }
+        if self.stopping.load(Ordering::Relaxed) {
+            return refuse(Fault::ShuttingDown, Verdict::BadRequest);
+        }
+        if is_of_tasks(&method) && !declares_tasks(&caller) {
+            let required = Raw::from_static(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+            return refuse(Fault::MissingCapability { required }, Verdict::BadRequest);
+        }
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let ticket = Ticket { desk: Arc::clone(self), number: Some(number) };
+        match method {
+            Method::Discover => {
+                let (verdict, message) = encode(&id, Ok(discovery(gateway)), &method, gateway);
+                lane.answer(verdict, message);
+            }
+            Method::Listen => {
+                gateway.admit(|| facts_of_anyone(caller.info.clone()));
+                let Some(filter) = modern::listen::Filter::read(params.as_ref()) else {
+                    let why = "`notifications` must say what to listen for".to_owned();
+                    return refuse(Fault::InvalidParams(why), Verdict::Served);
+                };
+                let listener = Listener::new(self, gateway, number, id, filter, lane);
+                self.lock().insert(number, Open::Listen(Arc::clone(&listener)));
+                self.tasks.spawn(listener.open());
+            }
+            _ => {
+                gateway.admit(|| facts_of_anyone(caller.info.clone()));
+                let token = params.as_ref().and_then(|params| params.path(&["_meta", "progressToken"]));
+                let level = caller.log_level.as_ref().and_then(|level| Level::parse(&level.to_text()?));
+                let visit = Visit { number, id, lane, token: token.map(|token| token.detached()), level };
+                let sought = Sought { method, params, principal, client };
+                self.call(gateway, sought, caller, visit);
+            }
+        }
+        ticket
+    }
+
+    /// Begins a call, or goes on with the one the client comes back for.
+    fn call(self: &Arc<Self>, gateway: &Arc<Gateway>, sought: Sought, mut caller: Caller, visit: Visit) {
+        let may_return =
+            matches!(sought.method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
+        if !caller.is_back || !may_return {
+            return self.begin(gateway, sought, caller, visit);
+        }
+        let (first, brought) = rounds::take_return(sought.params.clone());
+        let ours = brought.state.as_deref().filter(|state| state.starts_with(parked::PREFIX));
+        let Some(state) = ours else {
+            // The server's own affair.
+            return self.begin(gateway, sought, caller, visit);
+        };
+        match self.parked.seal.open(state, &sought.digest()) {
+            Err(fault) => refuse(&*visit.lane, Some(&visit.id), &fault, Verdict::Served),
+            Ok(Errand::Parked { place, round }) => self.resume(&place, round, brought, caller, visit),
+            Ok(Errand::Again) => {
+                caller.is_back = false;
+                self.begin(gateway, Sought { params: first, ..sought }, caller, visit);
+            }
+            Ok(Errand::Foreign(state)) => {
+                let answers = sought.params.as_ref().and_then(|params| params.get("inputResponses"));
+                let mut params = first.and_then(|params| params.object()).unwrap_or_default();
+                if let Some(answers) = answers {
+                    params.set("inputResponses", answers);
+                }
+                params.set("requestState", Raw::string(&state));
+                self.begin(gateway, Sought { params: Some(params.into_raw()), ..sought }, caller, visit);
+            }
+        }
+    }
+
+    fn begin(self: &Arc<Self>, gateway: &Arc<Gateway>, sought: Sought, caller: Caller, visit: Visit) {
+        let caller = Arc::new(caller);
+        let call = Call::new(sought.method.clone(), sought.params.clone()).by(Arc::clone(&caller));
+        let number = visit.number;
+        let run = Run::new(self, gateway, sought, caller, visit);
+        self.lock().insert(number, Open::Call(Arc::clone(&run)));
+        let (exchange, flight) = Exchange::open(Asker(Arc::clone(&run)));
+        run.takes_off(flight);
+        // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
+        if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
+            error!("a call panicked; it was answered with an internal error");
+        }
+    }
+
+    fn resume(
+        self: &Arc<Self>,
+        place: &parked::PlaceId,
+        round: u32,
+        brought: Return,
+        caller: Caller,
+        visit: Visit,
+    ) {
+        let (number, id, lane) = (visit.number, visit.id.clone(), Arc::clone(&visit.lane));
+        let resumed = self.parked.find(place).and_then(|run| {
+            self.lock().insert(number, Open::Call(Arc::clone(&run)));
+            run.come_back(visit, Arc::new(caller), round, &brought.answers)
+        });
+        if let Err(fault) = resumed {
+            self.answered(number);
+            refuse(&*lane, Some(&id), &fault, Verdict::Served);
+        }
+    }
+
+    /// Notes that a request is about to be answered.
+    fn answered(&self, number: u64) {
+        self.lock().remove(&number);
+        self.tell_if_idle();
+    }
+
+    /// Takes no more requests and ends those that only listen; calls in flight go on.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let open: Vec<Open> = self.lock().values().cloned().collect();
+        for open in open {
+            if let Open::Listen(listener) = open {
+                listener.finish();
+            }
+        }
+    }
+
+    /// Waits until no request is without its answer.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.lock().is_empty() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Takes back all that is left: calls whose clients wait are answered so.
+    pub(crate) fn close(&self) {
+        self.stop();
+        let open: Vec<(u64, Open)> = self.lock().drain().collect();
+        for (number, open) in open {
+            match open {
+                Open::Call(run) => run.shut_down(number),
+                Open::Listen(listener) => listener.finish(),
+            }
+        }
+        self.parked.give_up_all();
+        self.idle.notify_waiters();
+    }
+
+    fn tell_if_idle(&self) {
+        if self.lock().is_empty() {
+            self.idle.notify_waiters();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_of_tasks(method: &Method) -> bool {
+    matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
+}
+
+fn declares_tasks(caller: &Caller) -> bool {
+    caller.capabilities.path(&["extensions", modern::TASKS]).is_some()
+}
+
+/// Answers a request that came to nothing; without an id where none could be read.
+pub(crate) fn refuse(lane: &dyn Lane, id: Option<&Id>, fault: &Fault, verdict: Verdict) {
+    lane.answer(verdict, refusal(id, fault));
+}
+
+pub(crate) fn refusal(id: Option<&Id>, fault: &Fault) -> Bytes {
+    debug!(fault = fault.message(), "answered with an error");
+    let error = fault.to_error(CodeSet::Modern);
+    match id {
+        Some(id) => envelope::error(Some(id), &error),
+        None => envelope::error_without_id(&error),
+    }
+}
+
+/// Says what there is, from what is known: nothing is started to find out.
+fn discovery(gateway: &Arc<Gateway>) -> Answer {
+    let introduction = gateway.introduction();
+    let reply = DiscoverReply {
+        instructions: introduction.instructions.as_deref(),
+        extensions: introduction.extensions.clone(),
+    };
+    reply.encode().into()
+}
+
+fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict, Bytes) {
+    match reply {
+        Ok(answer) => {
+            (Verdict::Served, envelope::result(id, &modern::result(&answer, method, &server_info(gateway))))
+        }
+        Err(Failure::Peer(error)) => {
+            let error = modern::error(&error);
+            (verdict_of(&error), envelope::error(Some(id), &error))
+        }
+        Err(Failure::Fault(fault)) => {
+            let error = fault.to_error(CodeSet::Modern);
+            // Parameters are the handler's to judge: what was wrong with the request itself was said before.
+            (verdict_of(&error), refusal(Some(id), &fault))
+        }
+    }
+}
+
+fn verdict_of(error: &Raw) -> Verdict {
+    match error.get("code").as_ref().map(Raw::as_str) {
+        Some("-32601") => Verdict::UnknownMethod,
+        Some("-32020" | "-32021" | "-32022") => Verdict::BadRequest,
+        _ => Verdict::Served,
+    }
+}
+
+fn server_info(gateway: &Gateway) -> Raw {
+    let config = gateway.config();
+    let version = config.settings.server_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+    let mut info = RawObject::default();
+    info.set("name", Raw::string(&config.settings.server_name));
+    info.set("version", Raw::string(version));
+    info.into_raw()
+}

@@ -1,0 +1,228 @@
+//! `subscriptions/listen`: one long request by which a client hears of changes, until it closes it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use manifold_engine::{Client, ClientId, Exchange, Gateway, Sink};
+use manifold_protocol::dialect::modern::listen::{Filter, tag};
+use manifold_protocol::{Call, Id, Kind, Method, Raw, Reply, envelope, notification};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Desk, Lane, encode};
+
+/// How long servers have to take a subscription; one that takes longer is not promised.
+const SETUP: Duration = Duration::from_secs(5);
+/// News kept while that is being found out.
+const MAX_EARLY: usize = 256;
+
+pub(super) struct Listener {
+    desk: Arc<Desk>,
+    gateway: Arc<Gateway>,
+    number: u64,
+    id: Id,
+    asked: Filter,
+    lane: Arc<dyn Lane>,
+    state: Mutex<State>,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    client: Option<ClientId>,
+    /// What the client was promised; it hears of nothing before.
+    promised: Option<Filter>,
+    early: Vec<(String, Option<Raw>)>,
+    is_over: bool,
+}
+
+impl Listener {
+    pub(super) fn new(
+        desk: &Arc<Desk>,
+        gateway: &Arc<Gateway>,
+        number: u64,
+        id: Id,
+        asked: Filter,
+        lane: Arc<dyn Lane>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            desk: Arc::clone(desk),
+            gateway: Arc::clone(gateway),
+            number,
+            id,
+            asked,
+            lane,
+            state: Mutex::default(),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Takes up the subscriptions and promises those that were.
+    pub(super) async fn open(self: Arc<Self>) {
+        let client = self.gateway.attach(Arc::clone(&self) as Arc<dyn Client>);
+        {
+            let mut state = self.lock();
+            state.client = Some(client);
+            if state.is_over {
+                drop(state);
+                return self.gateway.detach(client);
+            }
+        }
+        self.gateway.watch(client, &kinds(&self.asked));
+        let promised = tokio::select! {
+            promised = self.subscribe(client) => promised,
+            () = self.ended.notified() => return,
+        };
+        let mut state = self.lock();
+        if state.is_over {
+            return;
+        }
+        self.say(notification::ACKNOWLEDGED, Some(promised.encode()));
+        for (method, params) in std::mem::take(&mut state.early) {
+            if wants(&promised, &method, params.as_ref()) {
+                self.say(&method, params);
+            }
+        }
+        state.promised = Some(promised);
+    }
+
+    /// Returns what of the wanted is honoured.
+    async fn subscribe(&self, client: ClientId) -> Filter {
+        let deadline = Instant::now() + SETUP;
+        let begin = |uri: &String| {
+            let (sender, answer) = oneshot::channel();
+            let (exchange, _flight) =
+                Exchange::open(Subscribing { client, answer: Mutex::new(Some(sender)) });
+            let mut call = Call::new(Method::ResourcesSubscribe, None);
+            call.set_param("uri", Raw::string(uri));
+            self.gateway.dispatch(call, exchange);
+            (uri.clone(), answer)
+        };
+        let asked: Vec<_> = self.asked.uris.iter().map(begin).collect();
+        let tasks = self.gateway.watch_tasks(client, self.asked.tasks.clone());
+        let mut uris = Vec::new();
+        for (uri, answer) in asked {
+            if matches!(timeout_at(deadline, answer).await, Ok(Ok(Ok(_)))) {
+                uris.push(uri);
+            }
+        }
+        let tasks = timeout_at(deadline, tasks).await.unwrap_or_default();
+        Filter { uris, tasks, ..self.asked.clone() }
+    }
+
+    /// The client has closed it.
+    pub(super) fn leave(&self) {
+        if self.end() {
+            self.lane.abandon();
+        }
+    }
+
+    /// Ends it from our side.
+    pub(super) fn finish(&self) {
+        if self.end() {
+            let result = tag(None, self.id.to_raw());
+            let (verdict, message) = encode(&self.id, Ok(result.into()), &Method::Listen, &self.gateway);
+            self.desk.answered(self.number);
+            self.lane.answer(verdict, message);
+        }
+    }
+
+    /// Returns whether it was open until now.
+    fn end(&self) -> bool {
+        let client = {
+            let mut state = self.lock();
+            if std::mem::replace(&mut state.is_over, true) {
+                return false;
+            }
+            state.early = Vec::new();
+            state.client
+        };
+        self.ended.notify_one();
+        if let Some(client) = client {
+            self.gateway.detach(client);
+        }
+        true
+    }
+
+    fn say(&self, method: &str, params: Option<Raw>) {
+        let message: Bytes = envelope::notification(method, Some(&tag(params, self.id.to_raw())));
+        match method {
+            // Said once, or once per change, and never again if it is lost.
+            notification::ACKNOWLEDGED
+            | notification::TOOLS_CHANGED
+            | notification::PROMPTS_CHANGED
+            | notification::RESOURCES_CHANGED => self.lane.say(message),
+            _ => self.lane.tell(message),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client for Listener {
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        let mut state = self.lock();
+        if state.is_over || !wants(state.promised.as_ref().unwrap_or(&self.asked), method, params.as_ref()) {
+            return;
+        }
+        if state.promised.is_some() {
+            self.say(method, params);
+        } else if state.early.len() < MAX_EARLY {
+            state.early.push((method.to_owned(), params));
+        }
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        // It only listens.
+        self.gateway.decline(&call, exchange);
+    }
+}
+
+fn kinds(filter: &Filter) -> Vec<Kind> {
+    let wanted = |kind: &Kind| match kind {
+        Kind::Tools => filter.tools,
+        Kind::Prompts => filter.prompts,
+        Kind::Resources | Kind::Templates => filter.resources,
+    };
+    Kind::ALL.into_iter().filter(wanted).collect()
+}
+
+fn wants(filter: &Filter, method: &str, params: Option<&Raw>) -> bool {
+    let names = |key: &str, wanted: &[String]| {
+        let named = params.and_then(|params| params.get(key));
+        let named = named.as_ref().and_then(|named| named.to_text());
+        named.is_some_and(|named| wanted.iter().any(|wanted| *wanted == *named))
+    };
+    match method {
+        notification::TOOLS_CHANGED => filter.tools,
+        notification::PROMPTS_CHANGED => filter.prompts,
+        notification::RESOURCES_CHANGED => filter.resources,
+        notification::RESOURCE_UPDATED => names("uri", &filter.uris),
+        notification::TASKS => names("taskId", &filter.tasks),
+        // Log messages and progress belong to requests of their own.
+        _ => false,
+    }
+}
+
+/// Takes a server's word on one subscription.
+struct Subscribing {
+    client: ClientId,
+    answer: Mutex<Option<oneshot::Sender<Reply>>>,
+}
+
+impl Sink for Subscribing {
+    fn reply(&self, reply: Reply) {
+        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(answer) = answer {
+            // It took too long.
+            let _ = answer.send(reply);
+        }
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        Some(self.client)
+    }
+}

@@ -1,0 +1,448 @@
+//! One call at its server, over as many requests as the client needs to make it: a question sends the client away
+//! with something to answer, and whoever comes back with the answers waits for the rest.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use manifold_engine::{Cancel, ClientId, Exchange, Flight, Gateway, Level, Sink};
+use manifold_protocol::dialect::modern::rounds::InputRequired;
+use manifold_protocol::{
+    Answer, Call, Caller, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, envelope,
+    notification,
+};
+use tokio::time::{Instant, sleep};
+use tracing::debug;
+
+use super::{Desk, Lane, encode};
+use crate::parked::{self, Digest, Errand, PlaceId};
+use crate::questions;
+
+/// Questions asked within this time are put to the client together.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// What a client asked for, as it asked.
+pub(super) struct Sought {
+    pub(super) method: Method,
+    pub(super) params: Option<Raw>,
+    pub(super) principal: Vec<u8>,
+    pub(super) client: ClientId,
+}
+
+impl Sought {
+    /// Returns what a state for this call is bound to.
+    pub(super) fn digest(&self) -> Digest {
+        parked::digest(&self.principal, &self.method, self.params.as_ref())
+    }
+}
+
+/// One request of the client's that waits for its answer.
+pub(super) struct Visit {
+    pub(super) number: u64,
+    pub(super) id: Id,
+    pub(super) lane: Arc<dyn Lane>,
+    pub(super) token: Option<Raw>,
+    /// Log messages from here on are wanted.
+    pub(super) level: Option<Level>,
+}
+
+pub(crate) struct Run {
+    desk: Arc<Desk>,
+    gateway: Arc<Gateway>,
+    sought: Sought,
+    /// Where it waits for its client, once it has had to.
+    place: OnceLock<Option<PlaceId>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    flight: Option<Arc<Flight<dyn Sink>>>,
+    visit: Option<Visit>,
+    /// As the last request said.
+    caller: Arc<Caller>,
+    questions: Vec<Question>,
+    asked: u64,
+    round: u32,
+    /// Whether a round is about to be put to the client.
+    gathers: bool,
+    /// Since when nobody waits for the answer.
+    alone_since: Option<Instant>,
+    /// The end, if it came while nobody waited.
+    reply: Option<Reply>,
+    progress: Progress,
+    /// What the client would have had to declare for a question that was declined.
+    lacking: Option<Raw>,
+    is_over: bool,
+}
+
+struct Question {
+    number: u64,
+    call: Call,
+    exchange: Exchange,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The last value the client was told.
+    told: Option<f64>,
+    /// What came while nobody waited.
+    untold: Option<Raw>,
+}
+
+impl Run {
+    pub(super) fn new(
+        desk: &Arc<Desk>,
+        gateway: &Arc<Gateway>,
+        sought: Sought,
+        caller: Arc<Caller>,
+        visit: Visit,
+    ) -> Arc<Self> {
+        let state = State {
+            flight: None,
+            visit: Some(visit),
+            caller,
+            questions: Vec::new(),
+            asked: 0,
+            round: 0,
+            gathers: false,
+            alone_since: None,
+            reply: None,
+            progress: Progress::default(),
+            lacking: None,
+            is_over: false,
+        };
+        let (desk, gateway) = (Arc::clone(desk), Arc::clone(gateway));
+        Arc::new(Self { desk, gateway, sought, place: OnceLock::new(), state: Mutex::new(state) })
+    }
+
+    pub(super) fn takes_off(&self, flight: Arc<Flight<dyn Sink>>) {
+        self.lock().flight = Some(flight);
+    }
+
+    /// Takes a client that comes back: its answers go to the server, what follows goes to it.
+    pub(super) fn come_back(
+        self: &Arc<Self>,
+        visit: Visit,
+        caller: Arc<Caller>,
+        round: u32,
+        answers: &RawObject,
+    ) -> Result<(), Fault> {
+        let mut answered = Vec::new();
+        let mut state = self.lock();
+        if state.is_over {
+            return Err(parked::refused("the call it belongs to is over; start the call again"));
+        }
+        // A round is answered once: whoever answers it again would hear what belongs to another request.
+        if state.visit.is_some() || state.round != round {
+            return Err(parked::refused("its questions have been answered already; start the call again"));
+        }
+        state.alone_since = None;
+        state.caller = caller;
+        if let (Some(untold), Some(token)) = (state.progress.untold.take(), &visit.token) {
+            let value = value_of(&untold);
+            tell_progress(&visit, untold, token);
+            state.progress.told = value.or(state.progress.told);
+        }
+        if let Some(reply) = state.reply.take() {
+            state.is_over = true;
+            drop(state);
+            self.vacate();
+            self.conclude(visit, reply);
+            return Ok(());
+        }
+        let mut rest = Vec::new();
+        for question in std::mem::take(&mut state.questions) {
+            let answer = answers.get(&key(question.number));
+            match answer.filter(|answer| questions::answers(&question.call, answer)) {
+                Some(answer) => answered.push((question.exchange, answer)),
+                None => rest.push(question),
+            }
+        }
+        state.questions = rest;
+        state.visit = Some(visit);
+        if !state.questions.is_empty() {
+            self.gather(&mut state);
+        }
+        drop(state);
+        for (exchange, answer) in answered {
+            exchange.finish(Ok(answer));
+        }
+        Ok(())
+    }
+
+    /// The client that waits is gone, and the call with it.
+    pub(super) fn leave(&self, number: u64, reason: Option<Raw>) {
+        let mut state = self.lock();
+        if let Some(visit) = state.visit.take_if(|visit| visit.number == number) {
+            self.end(state, reason);
+            visit.lane.abandon();
+        }
+    }
+
+    /// Takes the call back and tells the client that waits.
+    pub(super) fn shut_down(&self, number: u64) {
+        let mut state = self.lock();
+        if let Some(visit) = state.visit.take_if(|visit| visit.number == number) {
+            self.end(state, Some(Raw::from_static(r#""the gateway is shutting down""#)));
+            self.deliver(visit, Err(Fault::ShuttingDown.into()));
+        }
+    }
+
+    /// Takes back a call that nobody waits for.
+    pub(crate) fn give_up(&self, why: &str) {
+        let state = self.lock();
+        if state.visit.is_none() {
+            self.end(state, Some(Raw::string(why)));
+        }
+    }
+
+    pub(crate) fn is_forsaken(&self, patience: Duration) -> bool {
+        self.lock().alone_since.is_some_and(|since| since.elapsed() >= patience)
+    }
+
+    fn end(&self, mut state: MutexGuard<'_, State>, reason: Option<Raw>) {
+        state.is_over = true;
+        state.reply = None;
+        let (flight, questions) = (state.flight.take(), std::mem::take(&mut state.questions));
+        drop(state);
+        self.vacate();
+        if let Some(flight) = flight {
+            flight.cancel(reason);
+        }
+        drop(questions);
+    }
+
+    /// Leaves its place among those that wait.
+    fn vacate(&self) {
+        if let Some(Some(place)) = self.place.get() {
+            self.desk.parked.remove(place);
+        }
+    }
+
+    /// Puts the questions there are to the client, after a moment in which more may come.
+    fn gather(self: &Arc<Self>, state: &mut State) {
+        if !std::mem::replace(&mut state.gathers, true) {
+            let run = Arc::clone(self);
+            self.desk.tasks.spawn(async move {
+                sleep(GATHER).await;
+                run.put_questions();
+            });
+        }
+    }
+
+    fn put_questions(self: &Arc<Self>) {
+        {
+            let mut state = self.lock();
+            state.gathers = false;
+            if state.is_over || state.visit.is_none() || state.questions.is_empty() {
+                return;
+            }
+        }
+        let place = *self.place.get_or_init(|| self.desk.parked.add(self));
+        let mut state = self.lock();
+        if state.is_over {
+            drop(state);
+            return self.vacate();
+        }
+        if state.questions.is_empty() {
+            return;
+        }
+        let Some(visit) = state.visit.take() else { return };
+        state.round += 1;
+        state.alone_since = Some(Instant::now());
+        let open = state.questions.iter();
+        let questions = open.map(|open| (key(open.number), questions::for_retry(&open.call))).collect();
+        let errand = place.map(|place| Errand::Parked { place, round: state.round });
+        match errand.and_then(|errand| self.seal(&errand)) {
+            Some(sealed) => {
+                drop(state);
+                let round = InputRequired { questions, state: Some(sealed) };
+                self.deliver(visit, Ok(Answer::marked(round.encode(), Mark::InputRequired)));
+            }
+            None => {
+                self.end(state, None);
+                let fault = Fault::Internal("the system has no randomness to give".to_owned());
+                self.deliver(visit, Err(fault.into()));
+            }
+        }
+    }
+
+    fn seal(&self, errand: &Errand) -> Option<Raw> {
+        self.desk.parked.seal.close(errand, &self.sought.digest())
+    }
+
+    /// Brings the server's own reply to the client.
+    fn conclude(&self, visit: Visit, reply: Reply) {
+        let reply = match reply {
+            Err(Failure::Peer(error)) => self.soften(error),
+            Ok(answer) if answer.mark() == Mark::InputRequired => Ok(self.reseal(answer)),
+            reply => reply,
+        };
+        self.deliver(visit, reply);
+    }
+
+    fn deliver(&self, visit: Visit, reply: Reply) {
+        let (verdict, message) = encode(&visit.id, reply, &self.sought.method, &self.gateway);
+        // It is free for a new request before the client can know.
+        self.desk.answered(visit.number);
+        visit.lane.answer(verdict, message);
+    }
+
+    /// Writes an error of a server's in words of this era where it has others.
+    fn soften(&self, error: Raw) -> Reply {
+        let (caller, lacking) = {
+            let state = self.lock();
+            (Arc::clone(&state.caller), state.lacking.clone())
+        };
+        if let Some(visits) = questions::urls_to_visit(&error) {
+            let can = caller.capabilities.path(&["elicitation", "url"]).is_some();
+            return match self.seal(&Errand::Again).filter(|_| can) {
+                Some(state) => {
+                    let questions = visits.into_iter().zip(1..).map(|(visit, at)| (key(at), visit)).collect();
+                    let round = InputRequired { questions, state: Some(state) };
+                    Ok(Answer::marked(round.encode(), Mark::InputRequired))
+                }
+                None => Err(Failure::Peer(questions::spell_out_urls(&error, &visits))),
+            };
+        }
+        match lacking {
+            // The server failed for want of an answer that this client could not be asked for.
+            Some(required) => {
+                debug!(%error, "a call failed after a question the client cannot be asked");
+                Err(Fault::MissingCapability { required }.into())
+            }
+            None => Err(Failure::Peer(error)),
+        }
+    }
+
+    /// Wraps a server's own state that would be taken for one of ours, as another gateway's would.
+    fn reseal(&self, answer: Answer) -> Answer {
+        let foreign = |result: &Raw| {
+            let state = result.get("requestState")?;
+            let state = state.to_text().filter(|state| state.starts_with(parked::PREFIX))?.into_owned();
+            let sealed = self.seal(&Errand::Foreign(state))?;
+            let mut object = result.object()?;
+            object.set("requestState", sealed);
+            Some(object.into_raw())
+        };
+        answer.map(|result| foreign(&result).unwrap_or(result))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The asking end of the call.
+pub(super) struct Asker(pub(super) Arc<Run>);
+
+impl Sink for Asker {
+    fn reply(&self, reply: Reply) {
+        let mut state = self.0.lock();
+        state.flight = None;
+        let questions = std::mem::take(&mut state.questions);
+        let visit = state.visit.take();
+        match visit {
+            Some(visit) => {
+                state.is_over = true;
+                drop(state);
+                self.0.vacate();
+                self.0.conclude(visit, reply);
+            }
+            // Kept for whoever comes back.
+            None => state.reply = Some(reply),
+        }
+        drop(questions);
+    }
+
+    fn progress(&self, params: Raw) {
+        let mut state = self.0.lock();
+        let value = value_of(&params);
+        // It must increase, also over several requests.
+        if matches!((value, state.progress.told), (Some(value), Some(told)) if value <= told) {
+            return;
+        }
+        match &state.visit {
+            None => state.progress.untold = Some(params.detached()),
+            Some(visit) => {
+                if let Some(token) = &visit.token {
+                    tell_progress(visit, params, token);
+                    state.progress.told = value.or(state.progress.told);
+                }
+            }
+        }
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        if method != notification::MESSAGE {
+            return;
+        }
+        let state = self.0.lock();
+        let Some((visit, wanted)) = state.visit.as_ref().and_then(|visit| Some((visit, visit.level?))) else {
+            return;
+        };
+        if Level::of_message(params.as_ref()).is_none_or(|level| level >= wanted) {
+            visit.lane.tell(envelope::notification(method, params.as_ref()));
+        }
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        let mut state = self.0.lock();
+        if state.is_over {
+            return;
+        }
+        if let Some(lacking) = questions::lacking(&state.caller.capabilities, &call, Era::Modern) {
+            state.lacking = Some(lacking);
+            drop(state);
+            return self.0.gateway.decline(&call, exchange);
+        }
+        state.asked += 1;
+        let number = state.asked;
+        if !exchange.hold(Arc::clone(&self.0) as Arc<dyn Cancel>, number) {
+            return;
+        }
+        state.questions.push(Question { number, call, exchange });
+        if state.visit.is_some() {
+            self.0.gather(&mut state);
+        }
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        Some(self.0.sought.client)
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.0.lock().caller.log_level.is_some()
+    }
+}
+
+/// The server takes back a question.
+impl Cancel for Run {
+    fn cancel(&self, number: u64, _reason: Option<Raw>) {
+        let withdrawn = {
+            let mut state = self.lock();
+            let at = state.questions.iter().position(|question| question.number == number);
+            at.map(|at| state.questions.remove(at))
+        };
+        drop(withdrawn);
+    }
+}
+
+fn key(number: u64) -> String {
+    format!("q{number}")
+}
+
+fn value_of(progress: &Raw) -> Option<f64> {
+    progress.get("progress")?.as_str().parse().ok()
+}
+
+/// Tells of progress under the token of the request that waits now.
+fn tell_progress(visit: &Visit, params: Raw, token: &Raw) {
+    let params = match params.object() {
+        Some(mut object) if object.get("progressToken").as_ref() != Some(token) => {
+            object.set("progressToken", token.clone());
+            object.into_raw()
+        }
+        _ => params,
+    };
+    visit.lane.tell(envelope::notification(notification::PROGRESS, Some(&params)));
+}

@@ -1,0 +1,228 @@
+//! The state a client brings back: what it belongs to, sealed so that nobody can make one up.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
+use hmac::{Hmac, KeyInit, Mac};
+use manifold_protocol::raw::Kind;
+use manifold_protocol::{Fault, Method, Raw};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::PATIENCE;
+
+/// What every state of ours begins with; any other is a server's own.
+pub(crate) const PREFIX: &str = "mf1.";
+
+/// Who calls what: a state is good for nothing else.
+pub(crate) type Digest = [u8; 32];
+/// Tells parked calls apart; 128 random bits.
+pub(crate) type PlaceId = [u8; 16];
+
+/// Seals states and opens them again, with a key that this process alone has.
+pub(crate) struct Seal {
+    key: Option<[u8; 32]>,
+    made: Instant,
+}
+
+/// What a client comes back for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// A call waits for the answers of this round.
+    Parked { place: PlaceId, round: u32 },
+    /// Nothing waits: the call is to be made anew.
+    Again,
+    /// A server's own state, which only looks like ours.
+    Foreign(String),
+}
+
+impl Seal {
+    pub(crate) fn new() -> Self {
+        Self { key: random(), made: Instant::now() }
+    }
+
+    /// Returns the state for an errand; `None` where the system had no randomness for a key.
+    pub(crate) fn close(&self, errand: &Errand, digest: &Digest) -> Option<Raw> {
+        let expires = self.made.elapsed() + PATIENCE;
+        let mut payload = Vec::with_capacity(64);
+        payload.extend_from_slice(&(expires.as_millis() as u64).to_be_bytes());
+        payload.extend_from_slice(digest);
+        match errand {
+            Errand::Parked { place, round } => {
+                payload.push(b'p');
+                payload.extend_from_slice(place);
+                payload.extend_from_slice(&round.to_be_bytes());
+            }
+            Errand::Again => payload.push(b'a'),
+            Errand::Foreign(state) => {
+                payload.push(b'f');
+                payload.extend_from_slice(state.as_bytes());
+            }
+        }
+        let mac = self.mac(&payload)?.finalize().into_bytes();
+        let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        Some(Raw::string(&format!("{PREFIX}{}.{}", encode(&payload), encode(&mac))))
+    }
+
+    /// Reads a state that begins like ours.
+    pub(crate) fn open(&self, state: &str, digest: &Digest) -> Result<Errand, Fault> {
+        let payload = self.verified(state).ok_or_else(|| {
+            refused(
+                "it is not one of this gateway's, or the gateway was restarted since; start the call again",
+            )
+        })?;
+        let read = || {
+            let (expires, rest) = payload.split_at_checked(8)?;
+            let (meant, rest) = rest.split_at_checked(32)?;
+            let expires = u64::from_be_bytes(expires.try_into().ok()?);
+            let (kind, rest) = rest.split_first()?;
+            let errand = match kind {
+                b'p' => {
+                    let (place, round) = rest.split_at_checked(16)?;
+                    let round = u32::from_be_bytes(round.try_into().ok()?);
+                    Errand::Parked { place: place.try_into().ok()?, round }
+                }
+                b'a' => Errand::Again,
+                _ => Errand::Foreign(String::from_utf8(rest.to_vec()).ok()?),
+            };
+            Some((expires, meant, errand))
+        };
+        let (expires, meant, errand) = read().ok_or_else(|| refused("it cannot be read"))?;
+        if meant != digest {
+            return Err(refused("it belongs to a call of another client, method or other parameters"));
+        }
+        if self.made.elapsed().as_millis() as u64 > expires {
+            return Err(refused("it has expired; start the call again"));
+        }
+        Ok(errand)
+    }
+
+    fn verified(&self, state: &str) -> Option<Vec<u8>> {
+        let (payload, mac) = state.strip_prefix(PREFIX)?.split_once('.')?;
+        let payload = BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?;
+        let mac = BASE64_URL_SAFE_NO_PAD.decode(mac).ok()?;
+        // Compared in constant time.
+        self.mac(&payload)?.verify_slice(&mac).ok()?;
+        Some(payload)
+    }
+
+    fn mac(&self, payload: &[u8]) -> Option<Hmac<Sha256>> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
+        mac.update(payload);
+        Some(mac)
+    }
+}
+
+pub(super) fn random<const N: usize>() -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Says that a state is of no use, and why.
+pub(crate) fn refused(why: &str) -> Fault {
+    Fault::InvalidParams(format!("`requestState`: {why}"))
+}
+
+/// Returns what a state is bound to. Members may come back in another order: the meaning counts, not the bytes.
+pub(crate) fn digest(principal: &[u8], method: &Method, params: Option<&Raw>) -> Digest {
+    let mut hash = Sha256::new();
+    feed_bytes(&mut hash, principal);
+    feed_bytes(&mut hash, method.as_str().as_bytes());
+    if let Some(params) = params {
+        feed(&mut hash, params, &["_meta", "inputResponses", "requestState"]);
+    }
+    hash.finalize().into()
+}
+
+fn feed(hash: &mut Sha256, value: &Raw, except: &[&str]) {
+    match value.kind() {
+        Kind::Object => {
+            let object = value.object().unwrap_or_default();
+            let mut members: Vec<_> = object.iter().filter(|(key, _)| !except.contains(&&**key)).collect();
+            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            hash.update(b"{");
+            for (key, value) in members {
+                feed_bytes(hash, key.as_bytes());
+                feed(hash, &value, &[]);
+            }
+            hash.update(b"}");
+        }
+        Kind::Array => {
+            hash.update(b"[");
+            value.elements().unwrap_or_default().iter().for_each(|one| feed(hash, one, &[]));
+            hash.update(b"]");
+        }
+        Kind::String => {
+            hash.update(b"\"");
+            feed_bytes(hash, value.to_text().unwrap_or_default().as_bytes());
+        }
+        Kind::Null | Kind::Bool | Kind::Number => {
+            hash.update(b"#");
+            feed_bytes(hash, value.as_bytes());
+        }
+    }
+}
+
+/// A length before the bytes keeps two different lists from running into the same text.
+fn feed_bytes(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_be_bytes());
+    hash.update(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &'static str) -> Raw {
+        Raw::from_static(text)
+    }
+
+    fn of(params: &'static str) -> Digest {
+        digest(b"me", &Method::ToolsCall, Some(&raw(params)))
+    }
+
+    fn text(state: &Raw) -> String {
+        state.to_text().unwrap().into_owned()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_is_good_for_its_own_call_and_time_only() {
+        let seal = Seal::new();
+        let mine = of(r#"{"name":"t","arguments":{"a":1,"b":[true]}}"#);
+        for errand in [
+            Errand::Parked { place: [7; 16], round: 3 },
+            Errand::Again,
+            Errand::Foreign("mf1.of.another".to_owned()),
+        ] {
+            let state = text(&seal.close(&errand, &mine).unwrap());
+            assert_eq!(seal.open(&state, &mine), Ok(errand));
+        }
+        let state = text(&seal.close(&Errand::Again, &mine).unwrap());
+        let refusal = |result: Result<Errand, Fault>| result.unwrap_err().message();
+        let other = of(r#"{"name":"t","arguments":{"a":2,"b":[true]}}"#);
+        assert!(refusal(seal.open(&state, &other)).contains("other parameters"));
+        assert!(refusal(Seal::new().open(&state, &mine)).contains("restarted"));
+        assert!(refusal(seal.open(&format!("{state}-TAMPERED"), &mine)).contains("start the call again"));
+        assert!(refusal(seal.open("mf1.", &mine)).contains("not one of"));
+
+        tokio::time::advance(PATIENCE + std::time::Duration::from_millis(2)).await;
+        assert!(refusal(seal.open(&state, &mine)).contains("expired"));
+    }
+
+    #[test]
+    fn the_digest_knows_meaning_not_spelling() {
+        let plain = of(r#"{"name":"t","arguments":{"a":"x","b":1}}"#);
+        let again = r#"{"arguments":{"b":1, "a":"\u0078"},"name":"t","_meta":{"p":1},"requestState":"s","inputResponses":{}}"#;
+        assert_eq!(of(again), plain);
+        for other in [
+            r#"{"name":"t","arguments":{"a":"x","b":2}}"#,
+            r#"{"name":"t","arguments":{"a":"x","b":"1"}}"#,
+            r#"{"name":"t"}"#,
+            r#"{"name":"t","arguments":{"a":"x","b":1,"_meta":{}}}"#,
+        ] {
+            assert_ne!(of(other), plain, "{other}");
+        }
+        let params = raw(r#"{"name":"t","arguments":{"a":"x","b":1}}"#);
+        assert_ne!(digest(b"you", &Method::ToolsCall, Some(&params)), plain);
+        assert_ne!(digest(b"me", &Method::PromptsGet, Some(&params)), plain);
+    }
+}

@@ -1,0 +1,137 @@
+//! Requests of the era without sessions on a pipe that may carry both: told apart one by one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use manifold_engine::{ClientId, Gateway, Outbox, Tasks};
+use manifold_protocol::dialect::modern;
+use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
+use manifold_protocol::{Fault, Id, Method, Raw, notification};
+
+use crate::modern::{Desk, Lane, Request, Ticket, Verdict, refusal};
+use crate::session::Session;
+
+const DOUBLE: &str = "a call with this id is in flight";
+
+/// The side of the pipe that serves single requests.
+pub(super) struct Pipe {
+    pub(super) desk: Arc<Desk>,
+    gateway: Result<Arc<Gateway>, Fault>,
+    outbox: Arc<Outbox>,
+    /// Requests without an answer; ids are shared with those of the session.
+    open: Mutex<HashMap<Id, Option<Ticket>>>,
+    client: OnceLock<ClientId>,
+}
+
+impl Pipe {
+    pub(super) fn new(
+        gateway: Result<Arc<Gateway>, Fault>,
+        outbox: &Arc<Outbox>,
+        tasks: &Tasks,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            desk: Desk::new(tasks),
+            gateway,
+            outbox: Arc::clone(outbox),
+            open: Mutex::default(),
+            client: OnceLock::new(),
+        })
+    }
+
+    /// Takes what is of this era, and gives back what is the session's.
+    pub(super) fn take(self: &Arc<Self>, incoming: Incoming, session: &Session) -> Option<Incoming> {
+        match incoming {
+            Incoming::One(Message::Request { id, method, params })
+                if modern::version_of(params.as_ref()).is_some() =>
+            {
+                if self.is_open(&id) || session.is_in_flight(&id) {
+                    self.refuse(&id, &Fault::InvalidRequest(DOUBLE.to_owned()));
+                } else {
+                    self.serve(id, method.into(), params);
+                }
+                None
+            }
+            // Answering it would answer the first one.
+            Incoming::One(Message::Request { id, .. }) if self.is_open(&id) => {
+                session.reject(Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned()));
+                None
+            }
+            Incoming::One(Message::Notification { method, params })
+                if method.as_str() == notification::CANCELLED && self.cancel(params.as_ref()) =>
+            {
+                None
+            }
+            Incoming::Batch(messages) => {
+                let double = |message: Message| match message {
+                    Message::Request { id, .. } if self.is_open(&id) => {
+                        Err(Refusal { id: Some(id), kind: RefusalKind::Invalid(DOUBLE) })
+                    }
+                    message => Ok(message),
+                };
+                Some(Incoming::Batch(messages.into_iter().map(|one| one.and_then(double)).collect()))
+            }
+            rest => Some(rest),
+        }
+    }
+
+    fn serve(self: &Arc<Self>, id: Id, method: Method, params: Option<Raw>) {
+        let gateway = match &self.gateway {
+            Ok(gateway) => gateway,
+            Err(fault) => return self.refuse(&id, fault),
+        };
+        let client = *self.client.get_or_init(|| gateway.passer_by());
+        self.lock().insert(id.clone(), None);
+        let lane = Arc::new(PipeLane { pipe: Arc::clone(self), id: id.clone() });
+        let request = Request { id: id.clone(), method, params, principal: b"stdio".to_vec(), client };
+        let ticket = self.desk.serve(gateway, request, lane);
+        // It may be answered by now.
+        if let Some(open) = self.lock().get_mut(&id) {
+            *open = Some(ticket);
+        }
+    }
+
+    /// Returns whether the request to be taken back was one of ours.
+    fn cancel(&self, params: Option<&Raw>) -> bool {
+        let id = params.and_then(|params| Id::from_raw(&params.get("requestId")?));
+        let Some(ticket) = id.and_then(|id| self.lock().remove(&id)) else { return false };
+        if let Some(ticket) = ticket {
+            ticket.cancel(params.and_then(|params| params.get("reason")));
+        }
+        true
+    }
+
+    fn refuse(&self, id: &Id, fault: &Fault) {
+        self.outbox.push(refusal(Some(id), fault));
+    }
+
+    fn is_open(&self, id: &Id) -> bool {
+        self.lock().contains_key(id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Option<Ticket>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The way back for one request.
+struct PipeLane {
+    pipe: Arc<Pipe>,
+    id: Id,
+}
+
+impl Lane for PipeLane {
+    fn answer(&self, _verdict: Verdict, message: Bytes) {
+        // The id is free before the client can know.
+        let _answered = self.pipe.lock().remove(&self.id);
+        self.pipe.outbox.push(message);
+    }
+
+    fn say(&self, message: Bytes) {
+        self.pipe.outbox.push(message);
+    }
+
+    fn tell(&self, message: Bytes) {
+        self.pipe.outbox.push_droppable(message);
+    }
+}

@@ -1,0 +1,137 @@
+//! What the server says: answers find their calls, news those it concerns.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
+use manifold_protocol::framing::Line;
+use manifold_protocol::{Call, Failure, Fault, Id, Kind, Raw, notification};
+
+use super::table::Origin;
+use super::{Connection, Taken};
+use crate::logs::printable;
+
+impl Connection {
+    /// Takes a line the server wrote.
+    pub(crate) fn receive(&self, line: Line) {
+        self.receive_within(line, None);
+    }
+
+    /// Takes a line the server wrote where only what belongs to `call` is written.
+    pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
+        match line {
+            Line::Whole(bytes) => self.receive_message(bytes, call),
+            Line::TooLong { head, tail, bytes } => {
+                self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
+                let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
+                if let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) {
+                    let server = Some(self.id().to_owned());
+                    pending.exchange.fail(Fault::TooLarge { server, limit_bytes: self.limit_bytes });
+                }
+            }
+        }
+    }
+
+    /// Takes the server's error to a call, however it came.
+    pub(crate) fn receive_error(&self, call: u64, error: Raw) {
+        self.answer(&Id::number(call), Outcome::Error(error));
+    }
+
+    fn receive_message(&self, bytes: Bytes, call: Option<u64>) {
+        match envelope::parse(bytes.clone()) {
+            Ok(Incoming::One(message)) => self.accept(message, call),
+            Ok(Incoming::Batch(messages)) => {
+                messages.into_iter().flatten().for_each(|one| self.accept(one, call))
+            }
+            Err(refusal) => {
+                self.fail_malformed(&bytes, refusal);
+                self.logs.push_noise(&bytes);
+                let start = &bytes[..bytes.len().min(120)];
+                self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
+            }
+        }
+    }
+
+    /// Fails the call whose answer cannot be read, rather than let it wait for its deadline.
+    fn fail_malformed(&self, bytes: &Bytes, refusal: Refusal) {
+        let id = refusal.id.or_else(|| envelope::peek_id(bytes)).or_else(|| envelope::peek_id_at_end(bytes));
+        let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) else { return };
+        let reason = match refusal.kind {
+            RefusalKind::Invalid(reason) => reason.to_owned(),
+            RefusalKind::Unfinished => "it is cut off".to_owned(),
+            RefusalKind::Parse => "it is not valid JSON".to_owned(),
+        };
+        pending.exchange.fail(Fault::Malformed { server: self.id().to_owned(), reason });
+    }
+
+    fn accept(&self, message: Message, call: Option<u64>) {
+        match message {
+            Message::Response { id, outcome } => self.answer(&id, outcome),
+            Message::Request { .. } if self.modern.get().is_some() => {
+                self.complain("a request, which servers of its revision never send");
+            }
+            Message::Request { id, method, params } => {
+                self.question(id, Call::new(method.into(), params), call)
+            }
+            Message::Notification { method, params } => self.notification(method.as_str(), params, call),
+        }
+    }
+
+    fn answer(&self, id: &Id, outcome: Outcome) {
+        let taken = id.as_u64().map(|id| (id, self.take_unless_kept(id)));
+        let Some((id, taken)) = taken else { return self.complain("an answer that nobody waits for") };
+        let pending = match taken {
+            Taken::Pending(pending) => pending,
+            Taken::Kept => {
+                self.proven.store(true, Ordering::Relaxed);
+                return self.answer_kept(id, outcome);
+            }
+            Taken::Nothing => return self.complain("an answer that nobody waits for"),
+        };
+        if pending.origin == Origin::Client {
+            self.proven.store(true, Ordering::Relaxed);
+        }
+        pending.exchange.finish(match outcome {
+            Outcome::Result(result) if pending.origin == Origin::Client && self.modern.get().is_some() => {
+                self.read_result(result)
+            }
+            Outcome::Result(result) => Ok(result.into()),
+            Outcome::Error(error) => Err(Failure::Peer(error)),
+        });
+    }
+
+    fn notification(&self, method: &str, params: Option<Raw>, call: Option<u64>) {
+        let Some(params) = self.hear_news(method, params, call) else { return };
+        match method {
+            notification::PROGRESS => self.progress(params),
+            notification::CANCELLED => {
+                if let Some(id) = params.as_ref().and_then(|params| params.get("requestId")) {
+                    self.questions.withdraw(&id, params.and_then(|params| params.get("reason")));
+                }
+            }
+            notification::TOOLS_CHANGED => self.stale.mark(&[Kind::Tools]),
+            notification::PROMPTS_CHANGED => self.stale.mark(&[Kind::Prompts]),
+            notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
+            _ => match call.and_then(|call| self.asker_of(call)) {
+                Some(asker) => asker.notice(method, params),
+                None => {
+                    // Nothing tells whose log it is, unless only one asks for it.
+                    let curious = (method == notification::MESSAGE).then(|| self.lock().only_curious());
+                    if let Some(curious) = curious.flatten() {
+                        curious.notice(method, params.clone());
+                    }
+                    self.host.notice(&self.server.key, method, params);
+                }
+            },
+        }
+    }
+
+    fn progress(&self, params: Option<Raw>) {
+        let Some(params) = params else { return };
+        let Some(id) = params.get("progressToken").and_then(|token| token.u64()) else { return };
+        let Some((asker, token)) = self.lock().progressed(id) else { return };
+        let Some(mut object) = params.object() else { return };
+        object.set("progressToken", token);
+        asker.progress(object.into_raw());
+    }
+}

@@ -1,0 +1,233 @@
+//! News of changes from a server of the newest revision: one request that stays open, asked anew whenever what we want
+//! to hear of changes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use manifold_engine::{Exchange, Flight, Sink, Standing};
+use manifold_protocol::dialect::modern::listen::Filter;
+use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply, notification};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use super::Connection;
+
+/// As good as no deadline, and still one that can be reckoned with.
+pub(super) const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// How long a server may take to say what we will hear of.
+const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
+/// What listening takes, on the side of those who want to hear.
+pub(super) struct Listening {
+    /// What the server says it can tell.
+    offered: Offered,
+    waiting: Mutex<Vec<Waiting>>,
+    /// Wakes the listener: what stands may have changed.
+    pub(super) changed: Notify,
+}
+
+struct Offered {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    subscriptions: bool,
+}
+
+/// Someone who wants to know that we hear what stands now, or of this URI.
+struct Waiting {
+    uri: Option<String>,
+    exchange: Exchange,
+}
+
+impl Listening {
+    pub(super) fn new(capabilities: &Raw) -> Self {
+        let says = |path: [&str; 2]| capabilities.path(&path).and_then(|flag| flag.bool()).unwrap_or(false);
+        let offered = Offered {
+            tools: says(["tools", "listChanged"]),
+            prompts: says(["prompts", "listChanged"]),
+            resources: says(["resources", "listChanged"]),
+            subscriptions: says(["resources", "subscribe"]),
+        };
+        Self { offered, waiting: Mutex::default(), changed: Notify::new() }
+    }
+
+    /// Answers once the server has been told what stands now.
+    pub(super) fn wait(&self, uri: Option<String>, exchange: Exchange) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { uri, exchange });
+        self.changed.notify_one();
+    }
+
+    pub(super) fn subscribe(&self, server: &str, uri: String, exchange: Exchange) {
+        if self.offered.subscriptions {
+            return self.wait(Some(uri), exchange);
+        }
+        let reason = "it offers no subscriptions to resources".to_owned();
+        exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
+    }
+
+    fn wanted(&self, standing: Standing) -> Filter {
+        let subscriptions =
+            if self.offered.subscriptions { standing.subscriptions } else { Default::default() };
+        Filter {
+            tools: self.offered.tools,
+            prompts: self.offered.prompts,
+            resources: self.offered.resources,
+            uris: subscriptions.into_iter().collect(),
+            tasks: standing.tasks.into_iter().collect(),
+        }
+    }
+
+    /// Answers all who wait by what the server has taken on.
+    fn settle(&self, server: &str, taken: &Filter) {
+        for Waiting { uri, exchange } in self.all_waiting() {
+            match uri {
+                Some(uri) if !taken.uris.contains(&uri) => {
+                    let reason = format!("it does not take subscriptions to `{uri}`");
+                    exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
+                }
+                _ => exchange.finish(Ok(Raw::from_static("{}"))),
+            }
+        }
+    }
+
+    fn refuse(&self, server: &str, reason: &str) {
+        for waiting in self.all_waiting() {
+            let reason = reason.to_owned();
+            waiting.exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
+        }
+    }
+
+    fn all_waiting(&self) -> Vec<Waiting> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A request to listen that the server has acknowledged. Dropping it takes it back.
+struct Open {
+    flight: Arc<Flight<dyn Sink>>,
+    heard: mpsc::Receiver<Heard>,
+    wanted: Filter,
+    taken: Filter,
+}
+
+enum Heard {
+    Acknowledged(Filter),
+    Ended(Reply),
+}
+
+/// Why the server does not let us listen.
+enum Deaf {
+    /// It has no such request.
+    Unknown,
+    ForNow(String),
+}
+
+impl Connection {
+    /// Listens for as long as the connection lives, or the server lets us.
+    pub(super) async fn keep_listening(self: Arc<Self>) {
+        let Some(modern) = self.modern.get() else { return };
+        let listening = &modern.listening;
+        let mut open: Option<Open> = None;
+        let mut rest = FIRST_REST;
+        loop {
+            let wanted = listening.wanted(self.host.standing(&self.server.key));
+            let present = open.as_ref().map(|open| open.wanted.clone()).unwrap_or_default();
+            if wanted == present {
+                let taken = open.as_ref().map(|open| open.taken.clone()).unwrap_or_default();
+                listening.settle(self.id(), &taken);
+                tokio::select! {
+                    () = listening.changed.notified() => {}
+                    () = ended(&mut open) => {
+                        debug!(server = self.id(), "the server ended the listening");
+                        // The lists may have changed while nobody listened.
+                        open = None;
+                        sleep(rest).await;
+                        rest = (rest * 2).min(LONGEST_REST);
+                        self.stale.mark_all();
+                    }
+                }
+                continue;
+            }
+            if wanted == Filter::default() {
+                open = None;
+                continue;
+            }
+            match self.listen(wanted).await {
+                Ok(new) => {
+                    // The old one is let go only now, so that nothing is missed in between.
+                    open = Some(new);
+                    rest = FIRST_REST;
+                }
+                Err(Deaf::Unknown) => break,
+                Err(Deaf::ForNow(why)) => {
+                    warn!(server = self.id(), "the server does not let us listen for changes: {why}");
+                    listening.refuse(self.id(), &why);
+                    sleep(rest).await;
+                    rest = (rest * 2).min(LONGEST_REST);
+                }
+            }
+        }
+        debug!(server = self.id(), "the server knows no listening");
+        loop {
+            listening.refuse(self.id(), "it tells nobody of changes");
+            listening.changed.notified().await;
+        }
+    }
+
+    async fn listen(&self, wanted: Filter) -> Result<Open, Deaf> {
+        let (sender, heard) = mpsc::channel(8);
+        let (exchange, flight) = Exchange::open(Ear(sender));
+        // It is taken back on every way out but one.
+        let mut open = Open { flight, heard, wanted, taken: Filter::default() };
+        self.send_own(Call::new(Method::Listen, Some(open.wanted.encode())), exchange);
+        match timeout(PATIENCE, open.heard.recv()).await {
+            Ok(Some(Heard::Acknowledged(taken))) => {
+                open.taken = taken;
+                Ok(open)
+            }
+            Ok(Some(Heard::Ended(Err(Failure::Peer(error))))) => {
+                Err(match error.get("code").is_some_and(|code| code.as_str() == "-32601") {
+                    true => Deaf::Unknown,
+                    false => Deaf::ForNow(error.as_str().to_owned()),
+                })
+            }
+            Ok(Some(Heard::Ended(Err(Failure::Fault(fault))))) => Err(Deaf::ForNow(fault.message())),
+            Ok(Some(Heard::Ended(Ok(_))) | None) => {
+                Err(Deaf::ForNow("it ended the request at once".to_owned()))
+            }
+            Err(_) => Err(Deaf::ForNow("it did not acknowledge the request in time".to_owned())),
+        }
+    }
+}
+
+/// Waits for the end of a listening, for ever where there is none.
+async fn ended(open: &mut Option<Open>) {
+    let Some(open) = open else { return std::future::pending().await };
+    while let Some(Heard::Acknowledged(_)) = open.heard.recv().await {}
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.flight.cancel(None);
+    }
+}
+
+/// Hears what the server says to the request itself.
+struct Ear(mpsc::Sender<Heard>);
+
+impl Sink for Ear {
+    fn reply(&self, reply: Reply) {
+        // Whoever listened has gone.
+        let _ = self.0.try_send(Heard::Ended(reply));
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        if method == notification::ACKNOWLEDGED {
+            let taken = Filter::read(params.as_ref()).unwrap_or_default();
+            let _ = self.0.try_send(Heard::Acknowledged(taken));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What is different with a server of the newest revision: each request says who asks, some are answered here because
+//! the server knows of no such thing, and over HTTP each goes its own way.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use manifold_engine::Exchange;
+use manifold_protocol::dialect::modern::{self, listen};
+use manifold_protocol::dialect::{ServerFacts, modern::seal_numbered};
+use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notification};
+use tokio::sync::oneshot;
+
+use super::kept::{Kept, Stage, may_go_on};
+use super::listening::Listening;
+use super::table::{Origin, Pending};
+use super::{Connection, tasks};
+
+pub(super) struct Modern {
+    pub(super) listening: Listening,
+    /// Who carries requests where they do not share a pipe.
+    poster: Option<Arc<dyn Poster>>,
+}
+
+/// Carries requests to the server, each on its own.
+pub(crate) trait Poster: Send + Sync {
+    /// Starts carrying; must not wait, and must not ask the connection before it returns.
+    fn post(&self, post: Post);
+}
+
+/// A request on its own way to the server.
+pub(crate) struct Post {
+    pub(crate) call: u64,
+    pub(crate) method: Method,
+    pub(crate) params: Raw,
+    pub(crate) body: Bytes,
+    /// Resolves once the call is answered or nobody waits for it any more.
+    pub(crate) left: oneshot::Receiver<()>,
+}
+
+impl Modern {
+    pub(super) fn has_poster(&self) -> bool {
+        self.poster.is_some()
+    }
+}
+
+impl Connection {
+    /// Speaks the newest revision from now on, and begins to listen for news.
+    pub(crate) fn speak_modern(&self, said: &ServerFacts, poster: Option<Arc<dyn Poster>>) {
+        let modern = Modern { listening: Listening::new(&said.capabilities), poster };
+        if self.modern.set(modern).is_ok()
+            && let Some(me) = self.me.upgrade()
+        {
+            self.spawn(me.keep_listening());
+        }
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        self.modern.get().is_some()
+    }
+
+    /// Returns whether requests go over HTTP in the newest revision, with what they say in headers too.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.modern.get().is_some_and(Modern::has_poster)
+    }
+
+    /// Answers what the server's revision has no request for; gives back the rest.
+    pub(super) fn answer_here(&self, call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
+        let done = |exchange: Exchange| exchange.finish(Ok(Raw::from_static("{}")));
+        let Some(modern) = self.modern.get() else {
+            if call.caller.as_ref().is_some_and(|caller| caller.is_back) {
+                // Sending it would run the tool anew.
+                let why = "`requestState` is not of this server, which never asks for input that way";
+                exchange.fail(Fault::InvalidParams(why.to_owned()));
+                return None;
+            }
+            if call.method == Method::Listen {
+                exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned()));
+                return None;
+            }
+            return Some((call, exchange));
+        };
+        match call.method {
+            Method::Ping | Method::SetLevel => done(exchange),
+            Method::Listen => modern.listening.wait(None, exchange),
+            Method::ResourcesSubscribe => {
+                let uri = call.text_param("uri").unwrap_or_default();
+                modern.listening.subscribe(self.id(), uri, exchange);
+            }
+            Method::ResourcesUnsubscribe => {
+                modern.listening.changed.notify_one();
+                done(exchange);
+            }
+            _ => return Some((call, exchange)),
+        }
+        None
+    }
+
+    /// Keeps of a call what it takes to go on with it, where it may go on. Returns the call to be written.
+    pub(super) fn keep(&self, mut call: Call, pending: &mut Pending) -> Call {
+        if self.modern.get().is_none() {
+            let known = self.known.load();
+            if !known.as_ref().is_some_and(|known| tasks::must_be_task(known, &call)) {
+                return call;
+            }
+            call.set_param("task", Raw::from_static("{}"));
+        } else {
+            if !may_go_on(&call.method) {
+                return call;
+            }
+            call.caller = Some(self.caller_of(&call));
+        }
+        pending.kept = Some(Box::new(Kept { call: call.clone(), rounds: 0, stage: Stage::Written }));
+        call
+    }
+
+    /// Writes a request of the newest revision: to the pipe, or into the hands of the poster.
+    pub(super) fn write_modern<'m>(
+        &self,
+        modern: &'m Modern,
+        id: u64,
+        call: Call,
+        pending: &mut Pending,
+    ) -> Option<(&'m Arc<dyn Poster>, Post)> {
+        let caller = match pending.kept {
+            Some(_) => call.caller.clone(),
+            None => None,
+        };
+        let caller = caller.unwrap_or_else(|| self.caller_of(&call));
+        let params;
+        (params, pending.token) = seal_numbered(call.params, &caller, Some(id));
+        let body = envelope::request(&Id::number(id), call.method.as_str(), Some(&params));
+        match &modern.poster {
+            None => {
+                self.outbox.push(body);
+                None
+            }
+            Some(poster) => {
+                let (leave, left) = oneshot::channel();
+                pending.leave = Some(leave);
+                Some((poster, Post { call: id, method: call.method, params, body, left }))
+            }
+        }
+    }
+
+    /// Returns who asks, as the server is told: never more than the asker can do, or we can in its place.
+    fn caller_of(&self, call: &Call) -> Arc<Caller> {
+        let caller = match &call.caller {
+            Some(caller) => Arc::clone(caller),
+            None => Arc::new(self.nobody()),
+        };
+        // Roots of its own in the config are answered by us.
+        if self.server.roots.is_empty() || caller.comes_back || caller.capabilities.get("roots").is_some() {
+            return caller;
+        }
+        let mut capabilities = caller.capabilities.object().unwrap_or_default();
+        capabilities.set("roots", Raw::from_static("{}"));
+        Arc::new(Caller { capabilities: capabilities.into_raw(), ..(*caller).clone() })
+    }
+
+    fn nobody(&self) -> Caller {
+        let facts = self.host.client_facts();
+        Caller {
+            capabilities: facts.capabilities.clone(),
+            info: Some(facts.info.clone()),
+            log_level: None,
+            comes_back: false,
+            is_back: false,
+        }
+    }
+
+    /// Takes what a listening request brought and gives back the rest, its tag taken off.
+    pub(super) fn hear_news(
+        &self,
+        method: &str,
+        params: Option<Raw>,
+        call: Option<u64>,
+    ) -> Option<Option<Raw>> {
+        if self.modern.get().is_none() {
+            return Some(params);
+        }
+        match method {
+            notification::ACKNOWLEDGED => {
+                let number = |tag: Raw| tag.u64().or_else(|| tag.to_text()?.parse().ok());
+                let id = listen::tag_of(params.as_ref()).and_then(number).or(call);
+                if let Some(asker) = id.and_then(|id| self.asker_of(id)) {
+                    asker.notice(method, params);
+                }
+                None
+            }
+            notification::RESOURCE_UPDATED | notification::TASKS => {
+                self.host.notice(&self.server.key, method, listen::untag(params));
+                None
+            }
+            notification::CANCELLED => {
+                // Some servers end a listening this way rather than by a result.
+                let id = params.as_ref().and_then(|params| params.get("requestId")?.u64());
+                let listens = |pending: &Pending| pending.origin == Origin::Listening;
+                let id = id.filter(|id| self.lock().get(*id).is_some_and(listens));
+                if let Some(pending) = id.and_then(|id| self.take(id)) {
+                    pending.exchange.finish(Ok(Raw::from_static("{}")));
+                }
+                None
+            }
+            _ => Some(params),
+        }
+    }
+
+    /// Returns the parameters of `server/discover`, the first word to a server that may be of this revision.
+    pub(crate) fn discover_params(facts: &manifold_engine::ClientFacts) -> Raw {
+        let caller = Caller {
+            capabilities: facts.capabilities.clone(),
+            info: Some(facts.info.clone()),
+            log_level: None,
+            comes_back: false,
+            is_back: false,
+        };
+        modern::seal(None, &caller)
+    }
+}
+
+#[cfg(test)]
+mod tests;

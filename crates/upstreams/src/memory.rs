@@ -1,0 +1,163 @@
+//! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
+//! so that a changed definition is a server never met before.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use manifold_config::{InheritEnv, Server, Transport};
+use manifold_protocol::{Era, Raw, RawObject};
+use sha2::{Digest, Sha256};
+use tracing::debug;
+
+/// Servers change: an older verdict is not trusted.
+const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
+/// A file that says another number is not ours to read.
+const FORMAT: u64 = 1;
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A folder of memories, or none.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    folder: Option<PathBuf>,
+}
+
+impl Memory {
+    /// Remembers in this folder; without one, nothing is remembered.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder }
+    }
+
+    /// Returns which era a server was found to speak, if that was found out lately.
+    pub(crate) fn era(&self, server: &Server) -> Option<Era> {
+        let known = read(&self.file(server)?)?;
+        let at = known.get("eraAt")?.u64()?;
+        // A date in the future is no date: the clock was set back.
+        let age = now().checked_sub(at)?;
+        if Duration::from_secs(age) >= TRUSTED_FOR {
+            return None;
+        }
+        match known.get("era")?.to_text()?.as_ref() {
+            "legacy" => Some(Era::Legacy),
+            "modern" => Some(Era::Modern),
+            _ => None,
+        }
+    }
+
+    /// Remembers which era a server was just found to speak.
+    pub(crate) fn note_era(&self, server: &Server, era: Era) {
+        let era = match era {
+            Era::Legacy => Raw::from_static(r#""legacy""#),
+            Era::Modern => Raw::from_static(r#""modern""#),
+        };
+        self.change(server, |known| {
+            known.set("era", era);
+            known.set("eraAt", Raw::number(now()));
+        });
+    }
+
+    /// Forgets which era a server spoke.
+    pub(crate) fn forget_era(&self, server: &Server) {
+        self.change(server, |known| {
+            known.remove("era");
+            known.remove("eraAt");
+        });
+    }
+
+    /// Changes what is known of a server; members of others stay as they are.
+    fn change(&self, server: &Server, change: impl FnOnce(&mut RawObject)) {
+        let Some(file) = self.file(server) else { return };
+        let mut known = read(&file).unwrap_or_else(|| {
+            let mut fresh = RawObject::default();
+            fresh.set("format", Raw::number(FORMAT));
+            fresh
+        });
+        known.set("server", Raw::string(&server.key.id));
+        change(&mut known);
+        // It costs the next start a question, no more.
+        if let Err(error) = write(&file, known.into_raw().as_bytes()) {
+            debug!(server = %server.key.id, %error, "what was learnt of the server cannot be kept");
+        }
+    }
+
+    fn file(&self, server: &Server) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{}.json", fingerprint(server))))
+    }
+}
+
+fn read(file: &Path) -> Option<RawObject> {
+    if fs::metadata(file).ok()?.len() > MAX_BYTES {
+        return None;
+    }
+    let known = Raw::parse(fs::read(file).ok()?).ok()?.object()?;
+    (known.get("format")?.u64() == Some(FORMAT)).then_some(known)
+}
+
+/// Writes a file whole or not at all, for our eyes only.
+fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let draft = file.with_extension(format!("{}-{count}.tmp", std::process::id()));
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut open| open.write_all(text))
+        .and_then(|()| fs::rename(&draft, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Returns a name for a server's definition that gives none of it away.
+fn fingerprint(server: &Server) -> String {
+    let mut hash = Sha256::new();
+    // Each part with its length, so that no two definitions read the same.
+    let mut add = |part: &str| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    match &server.transport {
+        Transport::Builtin(builtin) => add(&format!("builtin {builtin:?}")),
+        Transport::Process(spec) => {
+            add("process");
+            add(&spec.command);
+            add(&spec.args.len().to_string());
+            spec.args.iter().for_each(|arg| add(arg));
+            add(&spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default());
+            for (name, value) in &spec.env {
+                add(name);
+                add(value.expose());
+            }
+            match &spec.inherit_env {
+                InheritEnv::All => add("all"),
+                InheritEnv::None => add("none"),
+                InheritEnv::Only(names) => names.iter().for_each(|name| add(name)),
+            }
+        }
+        Transport::Remote(spec) => {
+            add("remote");
+            add(&format!("{:?}", spec.kind));
+            add(&spec.url);
+            for (name, value) in &spec.headers {
+                add(name);
+                add(value.expose());
+            }
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::fake::server;
+
+fn only_file(folder: &Path) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "no draft is left behind: {files:?}");
+    files[0].clone()
+}
+
+#[test]
+fn a_verdict_is_remembered_until_the_definition_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().join("a/b")));
+    let one = server(r#","args":["x"],"env":{"KEY":"hunter2hunter2"}"#);
+    assert_eq!(memory.era(&one), None);
+    memory.note_era(&one, Era::Modern);
+    assert_eq!(memory.era(&one), Some(Era::Modern));
+    memory.note_era(&one, Era::Legacy);
+    assert_eq!(memory.era(&one), Some(Era::Legacy));
+    for other in [r#","args":["y"],"env":{"KEY":"hunter2hunter2"}"#, r#","args":["x"],"env":{"KEY":"other"}"#]
+    {
+        assert_eq!(memory.era(&server(other)), None);
+    }
+    let file = only_file(&home.path().join("a/b"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        !text.contains("hunter2") && text.starts_with(r#"{"format":1,"server":"s","era":"legacy","eraAt":"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_others_wrote_into_the_file_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    memory.note_era(&one, Era::Modern);
+    let file = only_file(home.path());
+    fs::write(&file, r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1}"#).unwrap();
+    assert_eq!(memory.era(&one), None, "too old");
+    memory.note_era(&one, Era::Modern);
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with(r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1"#)
+    );
+    assert_eq!(memory.era(&one), Some(Era::Modern));
+    memory.forget_era(&one);
+    assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"format":1, "lists":{ "n":1.0 },"server":"s"}"#);
+}
+
+#[test]
+fn strange_content_is_no_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    memory.note_era(&one, Era::Modern);
+    let file = only_file(home.path());
+    let later = now() + 100;
+    for strange in [
+        "".to_owned(),
+        "nonsense".to_owned(),
+        "[1]".to_owned(),
+        format!(r#"{{"format":2,"era":"modern","eraAt":{}}}"#, now()),
+        format!(r#"{{"format":1,"era":"odd","eraAt":{}}}"#, now()),
+        format!(r#"{{"format":1,"era":"modern","eraAt":{later}}}"#),
+        r#"{"format":1,"era":"modern"}"#.to_owned(),
+    ] {
+        fs::write(&file, &strange).unwrap();
+        assert_eq!(memory.era(&one), None, "{strange}");
+    }
+    memory.note_era(&one, Era::Legacy);
+    assert_eq!(memory.era(&one), Some(Era::Legacy));
+}
+
+#[test]
+fn without_a_folder_nothing_is_remembered() {
+    let memory = Memory::default();
+    memory.note_era(&server(""), Era::Modern);
+    assert_eq!(memory.era(&server("")), None);
+    let nowhere = Memory::new(Some("/proc/nowhere/at/all".into()));
+    nowhere.note_era(&server(""), Era::Modern);
+    assert_eq!(nowhere.era(&server("")), None);
+}

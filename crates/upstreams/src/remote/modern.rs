@@ -1,0 +1,331 @@
+//! Streamable HTTP without sessions (2026-07-28): every request is a POST that says in its headers what it is, and the
+//! answer to each comes on its own response. Letting go of that response takes the request back.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method as Verb};
+use manifold_config::RemoteSpec;
+use manifold_engine::Tasks;
+use manifold_protocol::dialect::ServerFacts;
+use manifold_protocol::dialect::modern::{self, headers};
+use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
+use manifold_protocol::framing::{Line, SseItem};
+use manifold_protocol::{Fault, Id, Kind, Method, Raw};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tracing::debug;
+
+use super::client::{Answer, HttpClient, Unreached, is_events};
+use super::events::{self, Events};
+use super::{LONGEST_WAIT, Reached, Remote, fail_call};
+use crate::connection::{Connection, Known, Post, Poster};
+use crate::era::{self, Word};
+use crate::listing;
+use crate::supervisor::Running;
+
+const VERSION: HeaderName = HeaderName::from_static(headers::VERSION);
+const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+const NAME: HeaderName = HeaderName::from_static(headers::NAME);
+const REVISION: HeaderValue = HeaderValue::from_static(modern::REVISION);
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// How long a call waits for the list that says which of its arguments go into headers.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// A stream that ended with the answer ends by itself this soon, and its connection can serve again.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// Why a server was not met in this revision.
+pub(super) enum Unmet {
+    /// It does not speak it; the revisions with sessions may be tried.
+    Legacy(Unreached),
+    Failed(Unreached),
+    /// It speaks others of its kind only.
+    Foreign(String),
+}
+
+/// Asks the server what it is and starts everything that speaks with it.
+pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Unmet> {
+    let said = discover(remote, &client).await?;
+    let connection = remote.connection();
+    let (gone, is_gone) = watch::channel(None);
+    let posts = Arc::new(Posts {
+        client,
+        connection: Arc::downgrade(&connection),
+        spec: remote.spec.clone(),
+        unauthorized: remote.unauthorized(),
+        limit_bytes: remote.limit_bytes,
+        gone,
+    });
+    let carrier = Carrier { posts, tasks: remote.tasks.clone() };
+    connection.speak_modern(&said, Some(Arc::new(carrier)));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Arc::clone(&connection).keep_deadlines());
+    let life = Reached { gone: is_gone, session: None, _tasks: tasks };
+    Ok(Running { connection, said, pid: None, life })
+}
+
+async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFacts, Unmet> {
+    let params = Connection::discover_params(&remote.host.client_facts());
+    let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
+    let headers = headers_of(&Method::Discover, &params, None);
+    let answer = client.send(Verb::POST, client.uri(), &headers, body).await;
+    let refused = |error: &Raw| Unreached::Refused(error.clone());
+    let (word, why) = match answer {
+        Ok(answer) => match read_response(answer, remote.limit_bytes).await.map_err(Unmet::Failed)? {
+            Some(Outcome::Result(result)) => {
+                let why = Unreached::Broken(format!("it does not speak {}", modern::REVISION));
+                (era::read_result(&result), why)
+            }
+            Some(Outcome::Error(error)) => (era::read_error(&error), refused(&error)),
+            None => {
+                (Word::Legacy, Unreached::Broken("its answer to the handshake cannot be read".to_owned()))
+            }
+        },
+        // Neither says anything of the era.
+        Err(why @ Unreached::Status { status: 401 | 403 | 500.., .. }) => return Err(Unmet::Failed(why)),
+        Err(Unreached::Status { status, retry_after, body }) => {
+            let error = error_of(&body);
+            let word = match &error {
+                Some(error) if status == 404 && code_of(error) == "-32601" => Word::Modern(era::unsaid()),
+                Some(error) => era::read_error(error),
+                None => Word::Legacy,
+            };
+            (word, Unreached::Status { status, retry_after, body })
+        }
+        Err(why) => return Err(Unmet::Failed(why)),
+    };
+    match word {
+        Word::Modern(said) => Ok(said),
+        Word::Legacy => Err(Unmet::Legacy(why)),
+        Word::Foreign(why) => Err(Unmet::Foreign(why)),
+    }
+}
+
+/// Reads the one response that a POST is answered with; `None` if there is none to be read.
+async fn read_response(answer: Answer, limit_bytes: usize) -> Result<Option<Outcome>, Unreached> {
+    let outcome = |message: Bytes| match envelope::parse(message) {
+        Ok(Incoming::One(Message::Response { outcome, .. })) => Some(outcome),
+        _ => None,
+    };
+    if !is_events(&answer.head) {
+        return Ok(outcome(answer.read(limit_bytes).await?));
+    }
+    let mut events = Events::new(answer, limit_bytes);
+    while let Some(item) = events.next().await? {
+        if let SseItem::Event(event) = item
+            && let Some(outcome) = outcome(event.data)
+        {
+            return Ok(Some(outcome));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the error in the body of an answer that is no success, whatever id it bears.
+pub(super) fn error_of(body: &Bytes) -> Option<Raw> {
+    let message = Raw::parse(body.clone()).ok()?;
+    message.get("jsonrpc")?;
+    message.get("error").filter(|error| error.object().is_some())
+}
+
+fn code_of(error: &Raw) -> String {
+    error.get("code").map(|code| code.as_str().to_owned()).unwrap_or_default()
+}
+
+/// Starts a task for each request.
+struct Carrier {
+    posts: Arc<Posts>,
+    tasks: Tasks,
+}
+
+impl Poster for Carrier {
+    fn post(&self, post: Post) {
+        let posts = Arc::clone(&self.posts);
+        self.tasks.spawn(async move { posts.carry(post).await });
+    }
+}
+
+/// What all requests to one server share.
+struct Posts {
+    client: Arc<HttpClient>,
+    connection: Weak<Connection>,
+    spec: RemoteSpec,
+    unauthorized: Fault,
+    limit_bytes: usize,
+    gone: watch::Sender<Option<String>>,
+}
+
+impl Posts {
+    /// Brings one request to the server and its answer back. It ends as soon as nobody waits for that, and what it
+    /// holds of the connection with it.
+    async fn carry(&self, post: Post) {
+        let Some(connection) = self.connection.upgrade() else { return };
+        let Post { call, method, params, body, mut left } = post;
+        let sent = tokio::select! {
+            biased;
+            sent = self.deliver(&connection, &method, &params, body) => sent,
+            _ = &mut left => return,
+        };
+        let taken = match sent {
+            Ok(answer) if is_events(&answer.head) => self.take_events(&connection, answer, call, left).await,
+            Ok(answer) => tokio::select! {
+                biased;
+                taken = self.take(&connection, answer, call) => taken,
+                _ = &mut left => Ok(()),
+            },
+            Err(why) => Err(why),
+        };
+        if let Err(why) = taken {
+            self.refuse(&connection, call, why);
+        }
+    }
+
+    /// Posts a request. It is sent again only if it was never written or was refused for now.
+    async fn deliver(
+        &self,
+        connection: &Arc<Connection>,
+        method: &Method,
+        params: &Raw,
+        body: Bytes,
+    ) -> Result<Answer, Unreached> {
+        let known = match method {
+            Method::ToolsCall => timeout(LIST_PATIENCE, connection.known()).await.ok(),
+            _ => None,
+        };
+        let mut headers = headers_of(method, params, known.as_deref());
+        let mut tries = 0;
+        let mut listed_anew = false;
+        loop {
+            match self.client.send(Verb::POST, self.client.uri(), &headers, body.clone()).await {
+                Err(Unreached::Connect(why)) if tries < self.spec.retries => {
+                    debug!(server = connection.id(), "no connection, trying again: {why}");
+                    tries += 1;
+                    sleep(self.spec.retry_delay).await;
+                }
+                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
+                    if tries < self.spec.retries && after <= LONGEST_WAIT =>
+                {
+                    tries += 1;
+                    sleep(after).await;
+                }
+                // The tool has other headers than we knew.
+                Err(Unreached::Status { status: 400, body, .. })
+                    if !listed_anew
+                        && *method == Method::ToolsCall
+                        && error_of(&body).is_some_and(|error| code_of(&error) == "-32020") =>
+                {
+                    debug!(server = connection.id(), "the headers of a call were refused; listing anew");
+                    listed_anew = true;
+                    let _ = listing::read(connection, Kind::Tools).await;
+                    connection.stale.mark(&[Kind::Tools]);
+                    let known = timeout(LIST_PATIENCE, connection.known()).await.ok();
+                    headers = headers_of(method, params, known.as_deref());
+                }
+                sent => return sent,
+            }
+        }
+    }
+
+    /// Takes an answer that is one message.
+    async fn take(&self, connection: &Connection, answer: Answer, call: u64) -> Result<(), Unreached> {
+        let body = answer.read(self.limit_bytes).await?;
+        if body.is_empty() {
+            return Err(Unreached::Broken("it accepted the call but gave no answer".to_owned()));
+        }
+        connection.receive_within(Line::Whole(body), Some(call));
+        // An answer under another id is no answer to this call.
+        match connection.awaits(call) {
+            true => Err(Unreached::Broken("its answer is to something else".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads the stream that answers a call, to the answer. A stream that breaks off before has lost it.
+    async fn take_events(
+        &self,
+        connection: &Connection,
+        answer: Answer,
+        call: u64,
+        mut left: oneshot::Receiver<()>,
+    ) -> Result<(), Unreached> {
+        let mut events = Events::new(answer, self.limit_bytes);
+        let mut dropped = false;
+        loop {
+            let item = tokio::select! {
+                biased;
+                item = events.next() => item?,
+                _ = &mut left => return Ok(()),
+            };
+            match item {
+                Some(SseItem::Event(event)) => events::receive(connection, event, Some(call)),
+                Some(SseItem::TooLong) => {
+                    dropped = true;
+                    events::too_long(connection);
+                }
+                None if dropped => return Err(Unreached::TooLarge(self.limit_bytes)),
+                None => return Err(Unreached::Broken("its stream ended without the answer".to_owned())),
+            }
+            if !connection.awaits(call) {
+                let end = async { while let Ok(Some(_)) = events.next().await {} };
+                if timeout(LAST_WORDS, end).await.is_ok() {
+                    events.give_back();
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Fails a call, and gives the server up where it cannot be reached at all.
+    fn refuse(&self, connection: &Connection, call: u64, why: Unreached) {
+        debug!(server = connection.id(), "{why}");
+        let error = match &why {
+            Unreached::Status { status: 401 | 403, .. } => None,
+            Unreached::Status { body, .. } => error_of(body),
+            _ => None,
+        };
+        match error {
+            // The answer to this call alone: there is one to each POST.
+            Some(error) => connection.receive_error(call, error),
+            None => fail_call(connection, call, &why, &self.unauthorized),
+        }
+        if let Unreached::Connect(_) = why {
+            self.gone.send_replace(Some(why.to_string()));
+        }
+    }
+}
+
+/// Says in headers what a request says in its body.
+fn headers_of(method: &Method, params: &Raw, known: Option<&Known>) -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(6);
+    map.insert(ACCEPT, BOTH);
+    map.insert(CONTENT_TYPE, JSON);
+    map.insert(VERSION, REVISION);
+    let mut say = |name: HeaderName, text: &str| {
+        if let Ok(value) = HeaderValue::from_str(&headers::encode(text)) {
+            map.insert(name, value);
+        }
+    };
+    say(METHOD, method.as_str());
+    let Some(name) = headers::name_of(method, Some(params)) else { return map };
+    say(NAME, &name);
+    let mirrors = known.map(|known| known.mirrors(&name)).unwrap_or_default();
+    if *method == Method::ToolsCall && !mirrors.is_empty() {
+        let arguments = params.get("arguments");
+        for mirror in mirrors {
+            let value = mirror.value(arguments.as_ref());
+            if let (Some(value), Ok(name)) = (value, HeaderName::from_bytes(mirror.header_name().as_bytes()))
+            {
+                say(name, &value);
+            }
+        }
+    }
+    map
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+// The client scenarios of the conformance suite: the suite is the server, the gateway is its client.
+
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+import { table, total } from "./compare.mjs";
+import { binary, clientScenarios, runClientScenario } from "./processes.mjs";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+
+const help = `usage: interop/conformance/client [OPTIONS] [SCENARIO...]
+
+Runs every client scenario that a revision requires, or that the suite reports without scoring it. Fails if a check
+fails. What needs authorization (auth/*) is left out.
+
+  --requirements REVISION  2025-11-25 or 2026-07-28; may be repeated (both)
+  --caller ERA             what the program in front of the gateway speaks: same, legacy or modern (same)
+  --jobs N                 how many scenarios at once (3)
+  -o, --output DIR         where results and logs go (target/conformance)
+
+MANIFOLD_BIN names the binary, else target/release/manifold.`;
+
+const { values: options, positionals: wanted } = parseArgs({
+  allowPositionals: true,
+  options: {
+    requirements: { type: "string", multiple: true, default: ["2025-11-25", "2026-07-28"] },
+    caller: { type: "string", default: "same" },
+    jobs: { type: "string", default: "3" },
+    output: { type: "string", short: "o", default: join(root, "target/conformance") },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+
+if (options.help) {
+  console.log(help);
+  process.exit(0);
+}
+
+const manifold = binary("MANIFOLD_BIN", "target/release/manifold");
+const driver = join(root, "interop/conformance/driver.mjs");
+let passed = 0;
+let failed = 0;
+for (const revision of options.requirements) {
+  const result = await run(revision);
+  const sum = total(result);
+  passed += sum.passed;
+  failed += sum.failed;
+  console.log(`\n=== ${revision}, the gateway as a client, its caller: ${options.caller}\n`);
+  console.log(table(result, null, "checks"));
+  report(result);
+}
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+async function run(revision) {
+  const place = join(resolve(options.output), `${revision}-client-${options.caller}`);
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  const all = (await clientScenarios(revision)).filter((name) => !name.startsWith("auth/"));
+  const scenarios = all.filter((name) => wanted.length === 0 || wanted.includes(name));
+  const results = new Map();
+  const env = { ...process.env, MANIFOLD_BIN: manifold, MANIFOLD_CALLER: options.caller };
+  const queue = [...scenarios];
+  const work = async () => {
+    for (let name = queue.shift(); name; name = queue.shift()) {
+      results.set(name, await runClientScenario(`${process.execPath} ${driver}`, name, revision, place, env));
+    }
+  };
+  await Promise.all(Array.from({ length: Number(options.jobs) }, work));
+  return scenarios.map((scenario) => ({ scenario, checks: results.get(scenario) }));
+}
+
+function report(result) {
+  const failures = result.flatMap(({ scenario, checks }) =>
+    checks.filter(({ status }) => status === "FAILURE").map((check) => ({ scenario, ...check })),
+  );
+  if (failures.length > 0) console.log("\nfailed:");
+  for (const { scenario, id, name, errorMessage } of failures) {
+    const why = errorMessage ? `: ${errorMessage.trim().split("\n").slice(-12).join("\n    ").slice(0, 1200)}` : "";
+    console.log(`  ${scenario}: ${id}${name && name !== id ? ` (${name})` : ""}${why}`);
+  }
+}

@@ -36,8 +36,7 @@ impl Plant {
         serving: Serving,
     ) -> Self {
         let tasks = Tasks::new();
-        let memory = Memory::new(options.environment.cache_home().map(|home| home.join("manifold")));
-        let upstreams = Upstreams::new(tasks.clone(), memory, config.settings.limits.message_bytes);
+        let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes);
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
@@ -79,6 +78,11 @@ impl Plant {
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
     }
+}
+
+/// Returns what is remembered from earlier runs.
+pub(crate) fn memory(options: &LoadOptions) -> Memory {
+    Memory::new(options.environment.cache_home().map(|home| home.join("manifold")))
 }
 
 /// Turns a selection into what is opened, or into the fault a client hears (decision 5).

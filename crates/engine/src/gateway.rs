@@ -378,7 +378,8 @@ impl Gateway {
         exchange: Exchange,
         answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
     ) {
-        let unknown = self.undiscovered(|_| true);
+        self.refresh_stale();
+        let unknown = self.undiscovered();
         if unknown.is_empty() {
             self.catch_up(&self.catalog.load());
             return answer(self, exchange);
@@ -407,22 +408,44 @@ impl Gateway {
         if !self.introduced.load(Ordering::Relaxed) {
             return;
         }
-        let eager = self.undiscovered(|server| self.opening.eager || server.start == ServerStart::Eager);
+        let is_eager = |member: &Member| {
+            let listing = member.upstream.listing();
+            let start = member.server.as_ref().map(|server| server.start);
+            may_start(member)
+                && (self.opening.eager || start == Some(ServerStart::Eager))
+                && listing.is_none_or(|listing| listing.is_saved())
+        };
+        let eager = self.members(is_eager);
         if !eager.is_empty() {
             info!(servers = eager.len(), "starting eager servers");
-            let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
-            self.fleet.tasks().spawn(async move { discovery.discover(eager, &tasks).await });
+            self.discover_behind(eager);
         }
     }
 
+    /// Asks servers again whose lists are known from long ago; nobody waits, and what is new is announced.
+    fn refresh_stale(&self) {
+        let is_stale = |member: &Member| {
+            may_start(member) && member.upstream.listing().is_some_and(|listing| listing.is_stale())
+        };
+        let stale = self.members(is_stale);
+        if !stale.is_empty() {
+            self.discover_behind(stale);
+        }
+    }
+
+    fn discover_behind(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>) {
+        let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
+        self.fleet.tasks().spawn(async move { discovery.discover(servers, &tasks).await });
+    }
+
     /// Returns the servers of which nothing is known and that may be started to learn it.
-    fn undiscovered(&self, wanted: impl Fn(&Server) -> bool) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
+    fn undiscovered(&self) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
+        self.members(may_discover)
+    }
+
+    fn members(&self, wanted: impl Fn(&Member) -> bool) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
         let catalog = self.catalog.load();
-        let members = catalog
-            .view
-            .members
-            .iter()
-            .filter(|member| may_discover(member) && member.server.as_deref().is_some_and(&wanted));
+        let members = catalog.view.members.iter().filter(|member| wanted(member));
         members.map(|member| (member.key.clone(), Arc::clone(&member.upstream))).collect()
     }
 }
@@ -578,11 +601,14 @@ fn answer_from_config(config: Option<&Config>, server: Option<&ServerKey>, call:
 
 /// Returns whether a list may start this server to learn what it offers.
 fn may_discover(member: &Member) -> bool {
+    may_start(member) && member.upstream.listing().is_none()
+}
+
+fn may_start(member: &Member) -> bool {
     let Some(server) = &member.server else { return false };
     server.enabled
         && server.fault.is_none()
         && server.start != ServerStart::Manual
-        && member.upstream.listing().is_none()
         && member.upstream.status().phase != Phase::Stopped
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use manifold_config::{Server, ServerKey};
 use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
@@ -68,6 +68,9 @@ pub enum Phase {
     Stopped,
 }
 
+/// What a server offered longer ago than this is asked for again.
+const STALE_AFTER: Duration = Duration::from_secs(24 * 3600);
+
 /// What a server offers. Every item keeps its bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
@@ -80,6 +83,8 @@ pub struct Listing {
     pub capabilities: Option<Raw>,
     /// For how long the server says each list holds.
     pub freshness: [Freshness; 4],
+    /// When it was read, if not in this run: the server has not been asked yet.
+    pub saved_at: Option<SystemTime>,
 }
 
 /// One tool, resource, template or prompt under its own name or URI.
@@ -106,6 +111,17 @@ impl Listing {
             Kind::Templates => &mut self.templates,
             Kind::Prompts => &mut self.prompts,
         }
+    }
+
+    /// Returns whether it comes from an earlier run.
+    pub fn is_saved(&self) -> bool {
+        self.saved_at.is_some()
+    }
+
+    /// Returns whether it comes from a run so long ago that the server should be asked when its lists are.
+    pub fn is_stale(&self) -> bool {
+        let age = self.saved_at.and_then(|at| SystemTime::now().duration_since(at).ok());
+        age.is_some_and(|age| age > STALE_AFTER)
     }
 
     pub fn declares(&self, capability: &str) -> bool {

@@ -22,9 +22,14 @@ pub use knobs::{Grandchildren, Knobs};
 use crate::modern::{self, Era, Listener, Speech};
 use wire::{Cancel, Incoming, Reply, Wire};
 
-/// Runs the fake server with the knobs in `argv[1]`, or else in the variable `FAKE_SERVER`.
+/// Runs the fake server with the knobs in `argv[1]` (or in the file it names after an `@`), or else in the variable
+/// `FAKE_SERVER`.
 pub fn main() -> ExitCode {
     let text = std::env::args().nth(1).or_else(|| std::env::var("FAKE_SERVER").ok());
+    let text = text.map(|text| match text.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).expect("the file of knobs can be read"),
+        None => text,
+    });
     match serde_json::from_str::<Knobs>(text.as_deref().unwrap_or("{}")) {
         Ok(knobs) => Server::start(knobs).serve(),
         Err(error) => {

@@ -20,7 +20,7 @@ use manifold_config::{Builtin, ProcessDialect, RemoteKind, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
 
 pub use builtin::manager;
-pub use memory::Memory;
+pub use memory::{Memory, Saved};
 use process::ProcessHost;
 
 /// Makes upstreams for every kind of server we can reach.

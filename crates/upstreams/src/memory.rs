@@ -1,6 +1,8 @@
 //! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
 //! so that a changed definition is a server never met before.
 
+mod lists;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,6 +14,8 @@ use manifold_config::{InheritEnv, Server, Transport};
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
+
+pub use lists::Saved;
 
 /// Servers change: an older verdict is not trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);

@@ -67,6 +67,10 @@ impl Launcher for Remote {
         &self.logs
     }
 
+    fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// A try costs one connection: a server that is back is found well within a second (F14).
     fn longest_rest(&self) -> Duration {
         Duration::from_millis(500)

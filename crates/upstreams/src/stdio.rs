@@ -78,6 +78,10 @@ impl Launcher for Launch {
         &self.logs
     }
 
+    fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
         let deadline = Instant::now() + self.server.start_timeout;

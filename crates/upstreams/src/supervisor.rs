@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 use crate::connection::Connection;
 use crate::listing;
 use crate::logs::LogRing;
+use crate::memory::Memory;
 
 /// Calls that may wait for a server to start.
 const MAILBOX: usize = 4096;
@@ -35,6 +36,8 @@ pub(crate) trait Launcher: Send + Sync + 'static {
     fn host(&self) -> &Arc<dyn Host>;
 
     fn logs(&self) -> &Arc<LogRing>;
+
+    fn memory(&self) -> &Memory;
 
     /// Returns how long the server rests at most between starts that fail.
     fn longest_rest(&self) -> Duration {
@@ -100,7 +103,7 @@ impl Supervised {
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
-            listing: ArcSwapOption::empty(),
+            listing: ArcSwapOption::new(remembered(&launcher)),
             status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
             logs: Arc::clone(launcher.logs()),
         });
@@ -519,10 +522,12 @@ impl<L: Launcher> Supervisor<L> {
     ) -> impl Future<Output = ()> + Send + 'static + use<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
+        let (memory, server) = (self.launcher.memory().clone(), Arc::clone(self.launcher.server()));
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
+                    memory.note_listing(&server, &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
                 }
@@ -556,6 +561,13 @@ impl<L: Launcher> Supervisor<L> {
             let _ = done.send(());
         }
     }
+}
+
+/// Returns what the server offered when it last ran. One that only an operator may start offers nothing before.
+fn remembered(launcher: &impl Launcher) -> Option<Arc<Listing>> {
+    let server = launcher.server();
+    let listing = (server.start != ServerStart::Manual).then(|| launcher.memory().listing(server));
+    listing.flatten().map(Arc::new)
 }
 
 /// Waits until the server has not been used for so long; for ever where no time is set.

@@ -7,10 +7,13 @@ use manifold_config::{
     Builtin, Config, Format, LoadOptions, Problem, RemoteKind, Server, ServerFault, ServerStart, Transport,
     load,
 };
+use manifold_protocol::Era;
+use manifold_upstreams::Memory;
 use serde::Serialize;
 
 use super::{fail, print};
 use crate::cli::USAGE;
+use crate::wiring::memory;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,8 +41,22 @@ struct Row {
     /// The command line or the address.
     target: String,
     start: &'static str,
+    /// What is known of it from earlier runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved: Option<SavedRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    era: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_seconds: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -56,7 +73,7 @@ pub(super) fn run(options: &LoadOptions, json: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(&error.to_string(), USAGE),
     };
-    let report = report(config);
+    let report = report(config, &memory(options));
     if json {
         print(&serde_json::to_string_pretty(&report).unwrap_or_default())
     } else {
@@ -64,7 +81,7 @@ pub(super) fn run(options: &LoadOptions, json: bool) -> ExitCode {
     }
 }
 
-fn report(config: Config) -> Report {
+fn report(config: Config, memory: &Memory) -> Report {
     Report {
         version: env!("CARGO_PKG_VERSION"),
         profile: config.profile.name(),
@@ -75,7 +92,7 @@ fn report(config: Config) -> Report {
             Format::Servers => "servers",
             Format::McpServers => "mcpServers",
         },
-        servers: config.servers.iter().map(row).collect(),
+        servers: config.servers.iter().map(|server| row(server, memory)).collect(),
         namespaces: config
             .namespaces
             .iter()
@@ -91,7 +108,7 @@ fn report(config: Config) -> Report {
     }
 }
 
-fn row(server: &Server) -> Row {
+fn row(server: &Server, memory: &Memory) -> Row {
     let (transport, target) = match &server.transport {
         Transport::Builtin(Builtin::Time) => ("builtin", "time".to_owned()),
         // Arguments may hold secrets; their number tells enough.
@@ -122,11 +139,39 @@ fn row(server: &Server) -> Row {
             ServerStart::Lazy => "lazy",
             ServerStart::Manual => "manual",
         },
+        saved: memory.saved(server).map(|saved| SavedRow {
+            era: saved.era.map(|era| match era {
+                Era::Legacy => "legacy",
+                Era::Modern => "modern",
+            }),
+            tools: saved.age.map(|_| saved.tools),
+            age_seconds: saved.age.map(|age| age.as_secs()),
+        }),
         problem: server.fault.as_ref().map(|fault| match fault {
             ServerFault::MissingVariable { variable, .. } => format!("the variable {variable} is not set"),
             ServerFault::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
             ServerFault::BadEntry { why } => why.clone(),
         }),
+    }
+}
+
+/// Says what is known of a server that need not run.
+fn known(saved: Option<&SavedRow>) -> String {
+    match saved.and_then(|saved| Some((saved.tools?, saved.age_seconds?))) {
+        Some((tools, age)) => {
+            let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") };
+            format!("; {tools} known, read {} ago", span(age))
+        }
+        None => String::new(),
+    }
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -144,7 +189,7 @@ fn text(report: &Report) -> String {
         let state = match (&row.problem, row.enabled) {
             (_, false) => "disabled".to_owned(),
             (Some(problem), _) => format!("cannot work: {problem}"),
-            (None, true) => row.start.to_owned(),
+            (None, true) => format!("{}{}", row.start, known(row.saved.as_ref())),
         };
         let _ = writeln!(text, "  {:width$}  {:8}{}  [{state}]", name(row), row.transport, row.target);
     }

@@ -27,6 +27,7 @@ mod s1_naming;
 mod s1_protocol;
 mod s2;
 mod s3;
+mod saved;
 mod shutdown;
 mod soak;
 mod status;

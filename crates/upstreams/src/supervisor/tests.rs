@@ -39,6 +39,7 @@ struct FakeLauncher {
     server: Arc<Server>,
     host: Arc<dyn Host>,
     logs: Arc<LogRing>,
+    memory: Memory,
     record: Arc<Mutex<Record>>,
 }
 
@@ -62,6 +63,10 @@ impl Launcher for FakeLauncher {
 
     fn logs(&self) -> &Arc<LogRing> {
         &self.logs
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     async fn launch(&self) -> Result<Running<FakeLife>, Fault> {
@@ -133,12 +138,17 @@ struct Stage {
 }
 
 fn stage(keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
+    stage_with(Memory::default(), keys, script)
+}
+
+fn stage_with(memory: Memory, keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
     let record = Arc::new(Mutex::new(Record { script: script.into_iter().collect(), ..Record::default() }));
     let host = Arc::new(FakeHost::default());
     let launcher = FakeLauncher {
         server: server(keys),
         host: Arc::clone(&host) as Arc<dyn Host>,
         logs: Arc::default(),
+        memory,
         record: Arc::clone(&record),
     };
     Stage { upstream: Supervised::new(launcher, &Tasks::new()), record, host, began: Instant::now() }
@@ -570,4 +580,31 @@ async fn the_list_stays_while_a_crashed_server_is_brought_back() {
     stage.host.notices();
     tokio::time::sleep(6 * SECOND).await;
     assert_eq!(stage.host.notices(), ["listing"], "and is read anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_offered_is_known_to_the_next_run() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let first = stage_with(memory.clone(), "", [RUNS]);
+    assert!(first.upstream.listing().is_none());
+    first.upstream.discover().await;
+    assert!(!first.upstream.listing().unwrap().is_saved());
+
+    let second = stage_with(memory.clone(), "", [RUNS]);
+    let listing = second.upstream.listing().unwrap();
+    assert!(listing.is_saved() && !listing.is_stale());
+    assert_eq!(listing.tools[0].raw.as_str(), r#"{"name":"x"}"#);
+    assert_eq!(listing.capabilities.as_ref().unwrap().as_str(), r#"{"tools":{}}"#);
+    assert!(second.starts().is_empty(), "nothing was started for it");
+    second.upstream.discover().await;
+    assert!(!second.upstream.listing().unwrap().is_saved(), "once it runs, it is asked");
+
+    let failing = stage_with(memory.clone(), "", []);
+    assert!(failing.upstream.listing().is_some());
+    assert_eq!(failing.call().await, FAILED);
+    assert!(failing.upstream.listing().is_none(), "what cannot start offers nothing");
+
+    let manual = stage_with(memory, r#","eager":false,"lazy":false"#, [RUNS]);
+    assert!(manual.upstream.listing().is_none(), "what may not start offers nothing");
 }

@@ -1,0 +1,155 @@
+//! What servers offer is kept from one run to the next (F3, F11): lists are answered at once and nothing is started.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::disallowed_types, reason = "how fast a list comes is measured in real time")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use manifold_testkit::{Client, Sandbox, fake, until};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn open(sandbox: &Sandbox, config: &Value) -> Client {
+    let mut client = sandbox.serve(config, &[]);
+    client.initialize("2025-11-25", json!({}));
+    client
+}
+
+fn config(sandbox: &Sandbox, tools: &[&str], more: Value) -> Value {
+    let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
+    let knobs = json!({"tools": tools, "pid": sandbox.path("a.pid"), "instructions": "Be kind.",
+        "prompts": [{"name": "p"}], "resources": [{"uri": "a://1", "name": "one"}]});
+    // What it is told to offer comes by a file, so that its definition stays the same.
+    let knobs = sandbox.write("knobs.json", &knobs.to_string());
+    let mut server = fake(json!({}));
+    server["args"] = json!([format!("@{}", knobs.display())]);
+    server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"mcpServers": {"a": server}, "managerTools": false})
+}
+
+fn starts(sandbox: &Sandbox) -> usize {
+    fs::read_to_string(sandbox.path("a.pid")).unwrap_or_default().lines().count()
+}
+
+fn saved_files(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
+    let folder = fs::read_dir(sandbox.path(".cache/manifold")).unwrap();
+    folder.map(|entry| entry.unwrap().path()).collect()
+}
+
+// F11, issue 5
+#[test]
+fn the_next_run_knows_everything_and_starts_nothing() {
+    let sandbox = Sandbox::new();
+    let config = config(&sandbox, &["echo", "pid"], json!({"env": {"TOKEN": "hunter2hunter2"}}));
+    let mut client = open(&sandbox, &config);
+    let names = client.tool_names();
+    drop(client);
+    assert_eq!(starts(&sandbox), 1);
+
+    let began = Instant::now();
+    let mut client = sandbox.serve(&config, &[]);
+    let said = client.initialize("2025-11-25", json!({}));
+    assert!(said["result"]["instructions"].as_str().unwrap().contains("Be kind."), "{said}");
+    let asked = Instant::now();
+    assert_eq!(client.tool_names(), names);
+    println!(
+        "F11: tools/list from the saved catalog in {:?}, {:?} after the start",
+        asked.elapsed(),
+        began.elapsed()
+    );
+    assert_eq!(client.ask("prompts/list", json!({}))["result"]["prompts"][0]["name"], "a__p");
+    assert_eq!(client.ask("resources/list", json!({}))["result"]["resources"][0]["uri"], "a://1");
+    assert_eq!(starts(&sandbox), 1, "nothing was started for that");
+    assert_eq!(client.call("a__echo", json!({"text": "hi"}))["result"]["content"][0]["text"], "hi");
+    assert_eq!(starts(&sandbox), 2);
+
+    for file in saved_files(&sandbox) {
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!fs::read_to_string(file).unwrap().contains("hunter2"), "no secret is kept");
+    }
+    let file = sandbox.path(".config/manifold/config.json");
+    let status = sandbox.manifold().args(["status", "--config"]).arg(file).output().unwrap();
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains("[lazy; 2 tools known, read "), "{text}");
+}
+
+// Issue 5: differences are announced when a call starts the server
+#[test]
+fn a_server_that_changed_meanwhile_is_announced_when_it_runs() {
+    let sandbox = Sandbox::new();
+    let first = config(&sandbox, &["echo"], json!({}));
+    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    let second = config(&sandbox, &["echo", "new"], json!({}));
+    let mut client = open(&sandbox, &second);
+    assert_eq!(client.tool_names(), ["a__echo"], "as it was");
+    client.call("a__echo", json!({"text": "hi"}));
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert_eq!(client.tool_names(), ["a__echo", "a__new"]);
+}
+
+// Issue 5: eager servers are refreshed at once
+#[test]
+fn an_eager_server_is_started_and_asked_at_once() {
+    let sandbox = Sandbox::new();
+    let first = config(&sandbox, &["echo"], json!({"eager": true}));
+    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    let second = config(&sandbox, &["echo", "new"], json!({"eager": true}));
+    let mut client = open(&sandbox, &second);
+    assert!(until(SOON, || starts(&sandbox) == 2));
+    assert!(until(SOON, || client.tool_names() == ["a__echo", "a__new"]));
+}
+
+// Issue 5: what is older than a day is asked for again, behind the answer
+#[test]
+fn what_was_saved_long_ago_is_refreshed_when_it_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let first = config(&sandbox, &["echo"], json!({}));
+    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    for file in saved_files(&sandbox) {
+        let mut known: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let at = known["listing"]["at"].as_u64().unwrap();
+        known["listing"]["at"] = json!(at - 25 * 3600);
+        fs::write(&file, known.to_string()).unwrap();
+    }
+    let second = config(&sandbox, &["echo", "new"], json!({}));
+    let mut client = open(&sandbox, &second);
+    assert_eq!(client.tool_names(), ["a__echo"], "answered at once, from what is known");
+    client.wait_for_notification("notifications/tools/list_changed", SOON);
+    assert_eq!(client.tool_names(), ["a__echo", "a__new"]);
+}
+
+// S1-32: an error never becomes an empty success, and a failed start takes the list away
+#[test]
+fn a_server_that_no_longer_starts_leaves_the_list_and_says_why() {
+    let sandbox = Sandbox::new();
+    let good = config(&sandbox, &["echo"], json!({}));
+    assert_eq!(open(&sandbox, &good).tool_names(), ["a__echo"]);
+    sandbox.write("knobs.json", &json!({"crashOn": "initialize"}).to_string());
+    let mut client = open(&sandbox, &good);
+    assert_eq!(client.tool_names(), ["a__echo"]);
+    let answer = client.call("a__echo", json!({}));
+    assert_eq!(answer["error"]["code"], -32001, "{answer}");
+    assert!(until(SOON, || client.tool_names().is_empty()));
+    let answer = client.call("a__echo", json!({}));
+    assert_eq!(answer["error"]["code"], -32001, "{answer}");
+}
+
+// Whatever lies in the cache, the gateway works
+#[test]
+fn a_spoilt_memory_is_no_memory() {
+    for spoilt in ["", "{", "[]", "null", r#"{"format":1,"listing":{"at":1}}"#, r#"{"format":9}"#] {
+        let sandbox = Sandbox::new();
+        let config = config(&sandbox, &["echo"], json!({}));
+        assert_eq!(open(&sandbox, &config).tool_names(), ["a__echo"]);
+        for file in saved_files(&sandbox) {
+            fs::write(file, spoilt).unwrap();
+        }
+        assert_eq!(open(&sandbox, &config).tool_names(), ["a__echo"], "{spoilt}");
+    }
+    let sandbox = Sandbox::new();
+    fs::remove_dir(sandbox.path(".cache")).unwrap();
+    sandbox.write(".cache", "a file where the folder should be");
+    assert_eq!(open(&sandbox, &config(&sandbox, &["echo"], json!({}))).tool_names(), ["a__echo"]);
+}

@@ -260,9 +260,11 @@ impl Answer {
         String::from_utf8(self.body.clone()).expect("the body is UTF-8")
     }
 
+    /// Returns the message it holds: an answer that took its time is the last event of a stream.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.text())
-            .unwrap_or_else(|_| panic!("no JSON: {} {}", self.status, self.text()))
+        let text = self.text();
+        let message = text.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&text);
+        serde_json::from_str(message).unwrap_or_else(|_| panic!("no JSON: {} {text}", self.status))
     }
 }
 

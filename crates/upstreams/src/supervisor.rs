@@ -441,6 +441,7 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
     async fn end(&mut self, connection: &Connection, life: L::Life, turn: &Turn) {
+        connection.stop_listening().await;
         self.waiting.extend(connection.close("it was stopped"));
         life.stop().await;
         if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(..) | Rest::Failed(..))) {

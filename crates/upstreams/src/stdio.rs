@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::Fault;
 use manifold_protocol::framing::{Line, LineDecoder};
+use manifold_protocol::{Era, Fault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
@@ -87,8 +87,10 @@ impl Launcher for Launch {
                 Err(Unmet::Failed(fault)) => return Err(fault),
                 Err(Unmet::Again(next)) => {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
-                    if matches!(plan, Plan::Remembered(_)) {
-                        self.memory.forget_era(&self.server);
+                    match next {
+                        // Its own word: true however this start ends.
+                        Plan::Only(Era::Modern) => era::learn(&self.memory, &self.server, next, Era::Modern),
+                        _ => self.memory.forget_era(&self.server),
                     }
                     plan = next;
                 }

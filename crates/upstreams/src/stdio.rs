@@ -147,7 +147,9 @@ impl Launch {
                     connection.close("it ended during the handshake");
                     match shaking.await {
                         // Its last word, or its end itself, says how it wants to be met.
-                        Err(Unmet::Again(next)) if heard_us => Err(Unmet::Again(next)),
+                        Err(Unmet::Again(next)) if heard_us || next == Plan::Only(Era::Modern) => {
+                            Err(Unmet::Again(next))
+                        }
                         _ => {
                             let how = ending(status, &self.logs);
                             Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}"))))

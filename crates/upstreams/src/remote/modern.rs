@@ -70,7 +70,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFacts, Unmet> {
-    let params = Connection::discover_params(&remote.host.client_facts());
+    let params = era::discover_params(&remote.host.client_facts());
     let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
     let headers = headers_of(&Method::Discover, &params, None);
     let answer = client.send(Verb::POST, client.uri(), &headers, body).await;

@@ -57,7 +57,11 @@ impl Handshake<'_> {
             Plan::Remembered(Era::Legacy) => self.old_greeting(&facts).await,
             Plan::Only(Era::Modern) => {
                 let reply = self.discover(&facts).await;
-                match self.word(&reply)? {
+                let word = self.word(&reply).map_err(|unmet| match unmet {
+                    Unmet::Again(_) => self.failed("it ended at the first question"),
+                    failed => failed,
+                });
+                match word? {
                     Word::Modern(said) => Ok(self.meet_modern(said)),
                     Word::Foreign(why) => Err(self.failed(&why)),
                     Word::Legacy => Err(match reply {
@@ -126,7 +130,7 @@ impl Handshake<'_> {
     }
 
     async fn discover(&self, facts: &ClientFacts) -> Reply {
-        let params = Connection::discover_params(facts);
+        let params = era::discover_params(facts);
         self.connection.request(Method::Discover, Some(params), self.patience()).await
     }
 

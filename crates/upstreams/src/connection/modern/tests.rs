@@ -6,7 +6,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::*;
-use crate::era;
 use crate::fake::{Asked, FakeHost, connection, id_of, lock, raw, receive, written};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -189,6 +189,13 @@ async fn what_is_known_is_not_asked() {
         expect![[r#"Server 's' failed to start: it refused the handshake: {"code":-32601,"message":"m"} after 0 ms; server/discover@0"#]],
     )
     .await;
+    check(
+        Plan::Only(Era::Modern),
+        To::Exits,
+        To::Says(INITIALIZED),
+        expect!["Server 's' failed to start: it ended at the first question after 0 ms; server/discover@0"],
+    )
+    .await;
     // It was modern a while ago, and is no more.
     check(
         Plan::Remembered(Era::Modern),

@@ -4,6 +4,7 @@ mod client;
 mod events;
 mod modern;
 mod old_sse;
+mod prompt;
 mod streamable;
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
-use tracing::{debug, info};
+use tracing::debug;
 
 use crate::connection::Connection;
 use crate::era::{self, Plan};
@@ -170,7 +170,6 @@ impl Launch {
         match met {
             Ok((era, said)) => {
                 era::learn(&self.memory, &self.server, plan, era);
-                info!(server = %self.server.key.id, revision = %said.revision, "met");
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
             Err(unmet) => {

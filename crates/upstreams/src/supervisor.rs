@@ -342,7 +342,8 @@ impl<L: Launcher> Supervisor<L> {
                 started = &mut attempt => match started {
                     Ok(running) => {
                         let took_ms = began.elapsed().as_millis() as u64;
-                        info!(server = %self.shared.id, pid = running.pid, took_ms, "ready");
+                        let revision = &running.said.revision;
+                        info!(server = %self.shared.id, pid = running.pid, took_ms, %revision, "ready");
                         return Ok(running);
                     }
                     Err(fault) => {

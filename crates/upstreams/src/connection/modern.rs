@@ -10,7 +10,7 @@ use manifold_protocol::dialect::modern::{listen, seal_numbered};
 use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
-use super::kept::{Kept, Stage, may_go_on};
+use super::kept::{Kept, may_go_on};
 use super::listening::Listening;
 use super::table::{Origin, Pending};
 use super::{Connection, tasks};
@@ -110,7 +110,7 @@ impl Connection {
             }
             call.caller = Some(self.caller_of(&call));
         }
-        pending.kept = Some(Box::new(Kept { call: call.clone(), rounds: 0, stage: Stage::Written }));
+        pending.kept = Some(Box::new(Kept::new(call.clone())));
         call
     }
 

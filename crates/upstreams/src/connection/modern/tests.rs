@@ -298,8 +298,12 @@ async fn roots_of_its_own_are_not_asked_of_the_client() {
 }
 
 async fn check_task(first: &str, states: &[&str], expected: Expect) {
+    check_task_of(legacy(), first, states, expected).await;
+}
+
+async fn check_task_of(asker: Arc<Caller>, first: &str, states: &[&str], expected: Expect) {
     let wire = wire();
-    let asked = wire.tool(legacy());
+    let asked = wire.tool(asker);
     let (id, _) = wire.next();
     wire.refuse(
         &id,
@@ -375,6 +379,19 @@ async fn a_task_is_followed_for_those_who_know_none() {
             150 tasks/get {"taskId":"7"}
             250 tasks/get {"taskId":"7"}
             {"content":[],"isError":false}"#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_declared_in_its_asker_s_place_stays_hidden_from_it() {
+    check_task_of(
+        caller(r#"{"elicitation":{}}"#, true),
+        TASK,
+        &[r#"{"taskId":"7","status":"completed","result":{"content":[]}}"#],
+        expect![[r#"
+            100 tasks/get {"taskId":"7"}
+            {"content":[]}"#]],
     )
     .await;
 }

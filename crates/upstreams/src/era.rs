@@ -1,8 +1,9 @@
 //! Which era a server speaks: said by the config, remembered, or found out by its first answer.
 
 use manifold_config::{EraSetting, Server};
+use manifold_engine::ClientFacts;
 use manifold_protocol::dialect::{ServerFacts, modern};
-use manifold_protocol::{Era, Raw, Revision};
+use manifold_protocol::{Caller, Era, Raw, Revision};
 
 use crate::memory::Memory;
 
@@ -34,6 +35,22 @@ pub(crate) fn learn(memory: &Memory, server: &Server, plan: Plan, found: Era) {
     if is_news {
         memory.note_era(server, found);
     }
+}
+
+/// Returns who asks where nobody in particular does.
+pub(crate) fn caller(facts: &ClientFacts) -> Caller {
+    Caller {
+        capabilities: facts.capabilities.clone(),
+        info: Some(facts.info.clone()),
+        log_level: None,
+        comes_back: false,
+        is_back: false,
+    }
+}
+
+/// Returns the parameters of `server/discover`, the first word to a server that may be modern.
+pub(crate) fn discover_params(facts: &ClientFacts) -> Raw {
+    modern::seal(None, &caller(facts))
 }
 
 /// What an answer to `server/discover` says of the server.

@@ -47,6 +47,10 @@ async fn read_all(
     }
     let mut slow_at = Some(Instant::now() + SLOW);
     let mut tools_known = !silent && !listing.declares("tools");
+    if tools_known {
+        // Nobody is to wait for what there is to learn of its tools.
+        connection.learn(&mut Vec::new());
+    }
     loop {
         let next = match slow_at {
             None => reads.join_next().await,

@@ -65,6 +65,9 @@ impl Memory {
 
     /// Forgets which era a server spoke.
     pub(crate) fn forget_era(&self, server: &Server) {
+        if self.era(server).is_none() {
+            return;
+        }
         self.change(server, |known| {
             known.remove("era");
             known.remove("eraAt");

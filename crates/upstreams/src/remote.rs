@@ -4,6 +4,7 @@ mod client;
 mod events;
 mod modern;
 mod old_sse;
+mod prompt;
 mod streamable;
 
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{RemoteKind, RemoteSpec, Server};
 use manifold_engine::{Host, Tasks};
-use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::{Era, Fault};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -219,12 +219,13 @@ fn fail_call(connection: &Connection, call: u64, why: &Unreached, unauthorized: 
     connection.fail(call, fault);
 }
 
-/// Returns the number of a message of ours that is a request.
+/// Returns the number of a message of ours that is a request, known by how `envelope::request` writes it.
 fn request_id(message: &Bytes) -> Option<u64> {
-    match envelope::parse(message.clone()) {
-        Ok(Incoming::One(Message::Request { id, .. })) => id.as_u64(),
-        _ => None,
-    }
+    let rest = message.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = rest.split_at_checked(digits)?;
+    // An answer to a question of the server's begins likewise.
+    rest.starts_with(br#","method":"#).then(|| std::str::from_utf8(number).ok()?.parse().ok()).flatten()
 }
 
 /// Works on a message for as long as somebody waits for its answer: a peer that took it and says nothing would hold
@@ -252,5 +253,24 @@ impl Life for Reached {
         if let Some(session) = &self.session {
             let _ = timeout(Duration::from_millis(500), session.end()).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifold_protocol::{Id, Raw, envelope};
+
+    use super::*;
+
+    #[test]
+    fn our_requests_are_told_from_our_answers() {
+        let params = Raw::from_static(r#"{"id":3}"#);
+        for number in [0, 7, u64::MAX] {
+            let request = envelope::request(&Id::number(number), "tools/call", Some(&params));
+            assert_eq!(request_id(&request), Some(number));
+        }
+        assert_eq!(request_id(&envelope::result(&Id::number(7), &params)), None);
+        assert_eq!(request_id(&envelope::error(Some(&Id::number(7)), &params)), None);
+        assert_eq!(request_id(&envelope::notification("x", Some(&params))), None);
     }
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::Fault;
 use manifold_protocol::framing::{Line, LineDecoder};
+use manifold_protocol::{Era, Fault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
-use tracing::{debug, info};
+use tracing::debug;
 
 use crate::connection::Connection;
 use crate::era::{self, Plan};
@@ -92,8 +92,10 @@ impl Launcher for Launch {
                 Err(Unmet::Failed(fault)) => return Err(fault),
                 Err(Unmet::Again(next)) => {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
-                    if matches!(plan, Plan::Remembered(_)) {
-                        self.memory.forget_era(&self.server);
+                    match next {
+                        // Its own word: true however this start ends.
+                        Plan::Only(Era::Modern) => era::learn(&self.memory, &self.server, next, Era::Modern),
+                        _ => self.memory.forget_era(&self.server),
                     }
                     plan = next;
                 }
@@ -150,7 +152,9 @@ impl Launch {
                     connection.close("it ended during the handshake");
                     match shaking.await {
                         // Its last word, or its end itself, says how it wants to be met.
-                        Err(Unmet::Again(next)) if heard_us => Err(Unmet::Again(next)),
+                        Err(Unmet::Again(next)) if heard_us || next == Plan::Only(Era::Modern) => {
+                            Err(Unmet::Again(next))
+                        }
                         _ => {
                             let how = ending(status, &self.logs);
                             Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}"))))
@@ -171,7 +175,6 @@ impl Launch {
         match met {
             Ok((era, said)) => {
                 era::learn(&self.memory, &self.server, plan, era);
-                info!(server = %self.server.key.id, revision = %said.revision, "met");
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
             Err(unmet) => {

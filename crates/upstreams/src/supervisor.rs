@@ -350,7 +350,8 @@ impl<L: Launcher> Supervisor<L> {
                 started = &mut attempt => match started {
                     Ok(running) => {
                         let took_ms = began.elapsed().as_millis() as u64;
-                        info!(server = %self.shared.id, pid = running.pid, took_ms, "ready");
+                        let revision = &running.said.revision;
+                        info!(server = %self.shared.id, pid = running.pid, took_ms, %revision, "ready");
                         return Ok(running);
                     }
                     Err(fault) => {
@@ -463,6 +464,7 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
     async fn end(&mut self, connection: &Connection, life: L::Life, turn: &Turn) {
+        connection.stop_listening().await;
         self.waiting.extend(connection.close("it was stopped"));
         life.stop().await;
         if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(..) | Rest::Failed(..))) {

@@ -16,6 +16,16 @@ pub(super) struct Kept {
     pub(super) call: Call,
     pub(super) rounds: u32,
     pub(super) stage: Stage,
+    pub(super) tasks: Tasks,
+}
+
+/// Whether the server may make a task of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tasks {
+    /// As far as the asker says so, to whom a task then belongs.
+    AsAsked,
+    /// We have said so in the asker's place, who must not hear of it.
+    Hidden,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,14 +47,8 @@ enum Step {
 }
 
 impl Kept {
-    fn comes_back(&self) -> bool {
-        self.call.caller.as_ref().is_some_and(|caller| caller.comes_back)
-    }
-
-    /// Returns whether a task is the asker's own affair.
-    fn knows_tasks(&self) -> bool {
-        let caller = self.call.caller.as_ref();
-        caller.is_some_and(|caller| caller.comes_back && modern::declares_tasks(&caller.capabilities))
+    pub(super) fn new(call: Call) -> Self {
+        Self { call, rounds: 0, stage: Stage::Written, tasks: Tasks::AsAsked }
     }
 }
 
@@ -69,6 +73,7 @@ impl Connection {
                 let caller = kept.call.caller.as_ref()?;
                 let capabilities = modern::with_tasks(&caller.capabilities);
                 kept.call.caller = Some(Arc::new(Caller { capabilities, ..(**caller).clone() }));
+                kept.tasks = Tasks::Hidden;
                 Some(kept.call.clone())
             }),
         }
@@ -77,12 +82,16 @@ impl Connection {
     fn step(&self, id: u64, outcome: Outcome) -> Option<Step> {
         let table = self.lock();
         let kept = table.get(id)?.kept.as_ref().filter(|kept| kept.stage == Stage::Written)?;
-        let (comes_back, knows_tasks) = (kept.comes_back(), kept.knows_tasks());
-        let declared = kept.call.caller.as_ref().is_some_and(|one| modern::declares_tasks(&one.capabilities));
+        let (caller, tasks) = (kept.call.caller.clone(), kept.tasks);
         drop(table);
         let is_modern = self.modern.get().is_some();
+        let comes_back = caller.as_ref().is_some_and(|caller| caller.comes_back);
+        let declares_tasks =
+            || caller.as_ref().is_some_and(|caller| modern::declares_tasks(&caller.capabilities));
+        // A task is the affair of an asker who knows what that is.
+        let takes_tasks = || comes_back && tasks == Tasks::AsAsked && declares_tasks();
         Some(match outcome {
-            Outcome::Error(error) if is_modern && !declared && modern::wants_only_tasks(&error) => {
+            Outcome::Error(error) if is_modern && modern::wants_only_tasks(&error) && !declares_tasks() => {
                 Step::DeclareTasks
             }
             Outcome::Error(error) => Step::Finish(Err(Failure::Peer(error))),
@@ -98,7 +107,7 @@ impl Connection {
                         None => Step::Finish(Err(self.malformed("it asks for input, but for none").into())),
                     }
                 }
-                Ok(answer) if answer.mark() == Mark::Extension && !knows_tasks => {
+                Ok(answer) if answer.mark() == Mark::Extension && !takes_tasks() => {
                     Step::Follow(answer.into_body().detached())
                 }
                 reply => Step::Finish(reply),

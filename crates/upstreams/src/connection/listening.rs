@@ -17,6 +17,8 @@ use super::Connection;
 pub(super) const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// How long a server may take to say what we will hear of.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a server that is stopped may take over being told so.
+const LAST_WORD: Duration = Duration::from_millis(50);
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
@@ -118,6 +120,13 @@ enum Heard {
     Ended(Reply),
 }
 
+/// What has happened while nobody listened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missed {
+    Nothing,
+    Perhaps,
+}
+
 /// Why the server does not let us listen.
 enum Deaf {
     /// It has no such request.
@@ -131,6 +140,7 @@ impl Connection {
         let Some(modern) = self.modern.get() else { return };
         let listening = &modern.listening;
         let mut open: Option<Open> = None;
+        let mut missed = Missed::Nothing;
         let mut rest = FIRST_REST;
         loop {
             let wanted = listening.wanted(self.host.standing(&self.server.key));
@@ -142,11 +152,10 @@ impl Connection {
                     () = listening.changed.notified() => {}
                     () = ended(&mut open) => {
                         debug!(server = self.id(), "the server ended the listening");
-                        // The lists may have changed while nobody listened.
                         open = None;
+                        missed = Missed::Perhaps;
                         sleep(rest).await;
                         rest = (rest * 2).min(LONGEST_REST);
-                        self.stale.mark_all();
                     }
                 }
                 continue;
@@ -160,10 +169,20 @@ impl Connection {
                     // The old one is let go only now, so that nothing is missed in between.
                     open = Some(new);
                     rest = FIRST_REST;
+                    if missed == Missed::Perhaps {
+                        missed = Missed::Nothing;
+                        self.stale.mark_all();
+                    }
                 }
                 Err(Deaf::Unknown) => break,
                 Err(Deaf::ForNow(why)) => {
-                    warn!(server = self.id(), "the server does not let us listen for changes: {why}");
+                    match missed {
+                        Missed::Nothing => {
+                            warn!(server = self.id(), "the server does not let us listen for changes: {why}");
+                        }
+                        Missed::Perhaps => debug!(server = self.id(), "still not listening: {why}"),
+                    }
+                    missed = Missed::Perhaps;
                     listening.refuse(self.id(), &why);
                     sleep(rest).await;
                     rest = (rest * 2).min(LONGEST_REST);
@@ -174,6 +193,19 @@ impl Connection {
         loop {
             listening.refuse(self.id(), "it tells nobody of changes");
             listening.changed.notified().await;
+        }
+    }
+
+    /// Takes the listening back and waits until that is said: some servers do not go while it is open.
+    pub(crate) async fn stop_listening(&self) {
+        let open = self.lock().listening();
+        for id in &open {
+            if let Some(pending) = self.take(*id) {
+                self.tell_cancelled(*id, &pending, None);
+            }
+        }
+        if !open.is_empty() {
+            let _ = timeout(LAST_WORD, self.outbox.flushed()).await;
         }
     }
 

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use manifold_engine::Exchange;
-use manifold_protocol::dialect::modern::{self, listen};
-use manifold_protocol::dialect::{ServerFacts, modern::seal_numbered};
+use manifold_protocol::dialect::ServerFacts;
+use manifold_protocol::dialect::modern::{listen, seal_numbered};
 use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
-use super::kept::{Kept, Stage, may_go_on};
+use super::kept::{Kept, may_go_on};
 use super::listening::Listening;
 use super::table::{Origin, Pending};
 use super::{Connection, tasks};
+use crate::era;
 
 pub(super) struct Modern {
     pub(super) listening: Listening,
@@ -109,7 +110,7 @@ impl Connection {
             }
             call.caller = Some(self.caller_of(&call));
         }
-        pending.kept = Some(Box::new(Kept { call: call.clone(), rounds: 0, stage: Stage::Written }));
+        pending.kept = Some(Box::new(Kept::new(call.clone())));
         call
     }
 
@@ -146,7 +147,7 @@ impl Connection {
     fn caller_of(&self, call: &Call) -> Arc<Caller> {
         let caller = match &call.caller {
             Some(caller) => Arc::clone(caller),
-            None => Arc::new(self.nobody()),
+            None => Arc::new(era::caller(&self.host.client_facts())),
         };
         // Roots of its own in the config are answered by us.
         if self.server.roots.is_empty() || caller.comes_back || caller.capabilities.get("roots").is_some() {
@@ -155,17 +156,6 @@ impl Connection {
         let mut capabilities = caller.capabilities.object().unwrap_or_default();
         capabilities.set("roots", Raw::from_static("{}"));
         Arc::new(Caller { capabilities: capabilities.into_raw(), ..(*caller).clone() })
-    }
-
-    fn nobody(&self) -> Caller {
-        let facts = self.host.client_facts();
-        Caller {
-            capabilities: facts.capabilities.clone(),
-            info: Some(facts.info.clone()),
-            log_level: None,
-            comes_back: false,
-            is_back: false,
-        }
     }
 
     /// Takes what a listening request brought and gives back the rest, its tag taken off.
@@ -203,18 +193,6 @@ impl Connection {
             }
             _ => Some(params),
         }
-    }
-
-    /// Returns the parameters of `server/discover`, the first word to a server that may be of this revision.
-    pub(crate) fn discover_params(facts: &manifold_engine::ClientFacts) -> Raw {
-        let caller = Caller {
-            capabilities: facts.capabilities.clone(),
-            info: Some(facts.info.clone()),
-            log_level: None,
-            comes_back: false,
-            is_back: false,
-        };
-        modern::seal(None, &caller)
     }
 }
 

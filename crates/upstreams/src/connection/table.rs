@@ -254,6 +254,12 @@ impl Table {
         }
     }
 
+    /// Returns the numbers of requests that listen.
+    pub(super) fn listening(&self) -> Vec<u64> {
+        let live = self.places.iter().flatten();
+        live.filter(|(_, pending)| pending.origin == Origin::Listening).map(|(id, _)| *id).collect()
+    }
+
     /// Takes out what is due and finds the next deadline.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(u64, Pending)> {
         let live = self.places.iter().flatten();

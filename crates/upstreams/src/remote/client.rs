@@ -24,6 +24,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
+use super::prompt::Prompt;
+
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Connections kept for reuse; more come and go with the load.
 const MAX_IDLE: usize = 256;
@@ -263,13 +265,13 @@ impl HttpClient {
         stream.set_nodelay(true)?;
         notice_dead_peers(&stream);
         match &self.tls {
-            None => self.shake_hands(stream).await,
+            None => self.shake_hands(Prompt::new(stream)).await,
             Some(connector) => {
                 if let Some(proxy) = &self.proxy {
                     proxy.tunnel(&mut stream, host, port).await?;
                 }
                 let name = ServerName::try_from(host.to_owned())?;
-                self.shake_hands(connector.connect(name, stream).await?).await
+                self.shake_hands(connector.connect(name, Prompt::new(stream)).await?).await
             }
         }
     }

@@ -70,7 +70,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFacts, Unmet> {
-    let params = Connection::discover_params(&remote.host.client_facts());
+    let params = era::discover_params(&remote.host.client_facts());
     let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
     let headers = headers_of(&Method::Discover, &params, None);
     let answer = client.send(Verb::POST, client.uri(), &headers, body).await;
@@ -181,6 +181,10 @@ impl Posts {
             Err(why) => Err(why),
         };
         if let Err(why) = taken {
+            // Who only listens tries again; a call shows that the server is gone.
+            if let (Unreached::Connect(_), true) = (&why, method != Method::Listen) {
+                self.gone.send_replace(Some(why.to_string()));
+            }
             self.refuse(&connection, call, why);
         }
     }
@@ -280,7 +284,7 @@ impl Posts {
         }
     }
 
-    /// Fails a call, and gives the server up where it cannot be reached at all.
+    /// Fails a call, by the server's own word where it gave one.
     fn refuse(&self, connection: &Connection, call: u64, why: Unreached) {
         debug!(server = connection.id(), "{why}");
         let error = match &why {
@@ -292,9 +296,6 @@ impl Posts {
             // The answer to this call alone: there is one to each POST.
             Some(error) => connection.receive_error(call, error),
             None => fail_call(connection, call, &why, &self.unauthorized),
-        }
-        if let Unreached::Connect(_) = why {
-            self.gone.send_replace(Some(why.to_string()));
         }
     }
 }

@@ -7,7 +7,7 @@ use manifold_config::Server;
 use manifold_engine::{ClientFacts, Host};
 use manifold_protocol::dialect::{ServerFacts, legacy, modern};
 use manifold_protocol::{Era, Failure, Fault, Method, Raw, Revision, notification};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::connection::Connection;
@@ -18,6 +18,11 @@ use crate::logs::LogRing;
 const SILENCE: Duration = Duration::from_secs(2);
 /// A server that was modern is given more time: the old greeting may end it.
 const LONG_SILENCE: Duration = Duration::from_secs(10);
+
+/// How long a server that has answered the new way may take over the old greeting as well.
+const SECOND_WORD: Duration = Duration::from_millis(500);
+/// How soon a server goes that goes for it.
+const LAST_BREATH: Duration = Duration::from_millis(100);
 
 /// What it takes to shake hands.
 pub(super) struct Handshake<'l> {
@@ -52,7 +57,11 @@ impl Handshake<'_> {
             Plan::Remembered(Era::Legacy) => self.old_greeting(&facts).await,
             Plan::Only(Era::Modern) => {
                 let reply = self.discover(&facts).await;
-                match self.word(&reply)? {
+                let word = self.word(&reply).map_err(|unmet| match unmet {
+                    Unmet::Again(_) => self.failed("it ended at the first question"),
+                    failed => failed,
+                });
+                match word? {
                     Word::Modern(said) => Ok(self.meet_modern(said)),
                     Word::Foreign(why) => Err(self.failed(&why)),
                     Word::Legacy => Err(match reply {
@@ -88,32 +97,40 @@ impl Handshake<'_> {
         let greeting = self.old_greeting(facts);
         tokio::pin!(greeting);
         // Whichever it understands decides, in whatever order it answers.
-        tokio::select! {
+        let said = tokio::select! {
             biased;
             greeted = &mut greeting => match greeted {
                 // It will still answer what it was asked first, or go.
                 Err(Unmet::Again(plan)) => match self.word(&discovery.await) {
-                    Ok(Word::Modern(said)) => Ok(self.meet_modern(said)),
-                    Ok(Word::Foreign(why)) => Err(self.failed(&why)),
-                    Ok(Word::Legacy) | Err(_) => Err(Unmet::Again(plan)),
+                    Ok(Word::Modern(said)) => said,
+                    Ok(Word::Foreign(why)) => return Err(self.failed(&why)),
+                    Ok(Word::Legacy) | Err(_) => return Err(Unmet::Again(plan)),
                 },
-                greeted => greeted,
+                greeted => return greeted,
             },
             reply = &mut discovery => match self.word(&reply) {
-                Ok(Word::Modern(said)) => Ok(self.meet_modern(said)),
-                Ok(Word::Foreign(why)) => Err(self.failed(&why)),
-                Ok(Word::Legacy) => greeting.await,
+                Ok(Word::Modern(said)) => {
+                    let _ = timeout(SECOND_WORD, greeting).await;
+                    said
+                }
+                Ok(Word::Foreign(why)) => return Err(self.failed(&why)),
+                Ok(Word::Legacy) => return greeting.await,
                 // Both were on their way when it went: what it said to the second tells more.
-                Err(unmet) => match greeting.await {
+                Err(unmet) => return match greeting.await {
                     Err(Unmet::Again(plan)) => Err(Unmet::Again(plan)),
                     _ => Err(unmet),
                 },
             },
+        };
+        // The old greeting is on its way, and not every modern server survives it.
+        match timeout(LAST_BREATH, self.connection.silent()).await {
+            Ok(()) => Err(Unmet::Again(Plan::Only(Era::Modern))),
+            Err(_) => Ok(self.meet_modern(said)),
         }
     }
 
     async fn discover(&self, facts: &ClientFacts) -> Reply {
-        let params = Connection::discover_params(facts);
+        let params = era::discover_params(facts);
         self.connection.request(Method::Discover, Some(params), self.patience()).await
     }
 

@@ -3,9 +3,9 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use manifold_protocol::Mark;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::*;
-use crate::era;
 use crate::fake::{Asked, FakeHost, connection, id_of, lock, raw, receive, written};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -58,7 +58,8 @@ impl Wire {
         let mut lines = written(&self.connection);
         assert_eq!(lines.len(), 1, "{lines:?}");
         let line = lines.remove(0);
-        (id_of(&line).to_string(), plain(&line))
+        let id = raw(&line).get("id").map(|id| id.to_string()).unwrap_or_default();
+        (id, plain(&line))
     }
 
     fn answer(&self, id: &str, result: &str) {
@@ -297,8 +298,12 @@ async fn roots_of_its_own_are_not_asked_of_the_client() {
 }
 
 async fn check_task(first: &str, states: &[&str], expected: Expect) {
+    check_task_of(legacy(), first, states, expected).await;
+}
+
+async fn check_task_of(asker: Arc<Caller>, first: &str, states: &[&str], expected: Expect) {
     let wire = wire();
-    let asked = wire.tool(legacy());
+    let asked = wire.tool(asker);
     let (id, _) = wire.next();
     wire.refuse(
         &id,
@@ -374,6 +379,19 @@ async fn a_task_is_followed_for_those_who_know_none() {
             150 tasks/get {"taskId":"7"}
             250 tasks/get {"taskId":"7"}
             {"content":[],"isError":false}"#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_declared_in_its_asker_s_place_stays_hidden_from_it() {
+    check_task_of(
+        caller(r#"{"elicitation":{}}"#, true),
+        TASK,
+        &[r#"{"taskId":"7","status":"completed","result":{"content":[]}}"#],
+        expect![[r#"
+            100 tasks/get {"taskId":"7"}
+            {"content":[]}"#]],
     )
     .await;
 }
@@ -500,9 +518,9 @@ async fn an_ended_listening_is_taken_up_again() {
     wire.answer(&first, r#"{"resultType":"complete"}"#);
     tokio::time::sleep(2 * SECOND).await;
     let (second, _) = wire.next();
-    assert!(!wire.connection.stale.take().is_empty(), "what happened in between is not known");
     wire.acknowledge(&second, "{}");
     settle().await;
+    assert_eq!(wire.connection.stale.take().len(), 4, "what happened in between is not known");
     wire.tell("notifications/cancelled", &format!(r#"{{"requestId":{second}}}"#));
     tokio::time::sleep(2 * SECOND).await;
     // Refusals are borne with, ever more slowly.
@@ -515,6 +533,20 @@ async fn an_ended_listening_is_taken_up_again() {
     assert_eq!(written(&wire.connection), [""; 0], "one who does not know the word is not asked again");
     let refused = wire.subscribe("x://1").answered().await;
     assert!(refused.contains("it tells nobody of changes"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_stopped_is_told_first_that_nobody_listens() {
+    let wire = wire_of("", NEWS);
+    settle().await;
+    let (id, _) = wire.next();
+    wire.acknowledge(&id, "{}");
+    settle().await;
+    let stopping = wire.connection.stop_listening();
+    tokio::pin!(stopping);
+    assert!(timeout(Duration::from_millis(10), &mut stopping).await.is_err(), "it waits for the writer");
+    assert_eq!(wire.next().1, format!(r#"notifications/cancelled {{"requestId":{id}}}"#));
+    stopping.await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use expect_test::{Expect, expect};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::*;
@@ -15,6 +16,7 @@ enum To {
     Says(&'static str),
     Refuses(i32),
     Late(&'static str),
+    LateAndGoes(&'static str),
     Ignores,
     Exits,
 }
@@ -26,12 +28,21 @@ async fn check(plan: Plan, discover: To, initialize: To, expected: Expect) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let began = Instant::now();
     let (seen, peer) = (Arc::clone(&heard), Arc::clone(&one));
+    let end = Mutex::new(JoinSet::new());
     let _server = run(Arc::clone(&one), move |method, _| {
         lock(&seen).push(format!("{method}@{}", began.elapsed().as_millis()));
         match if method == "server/discover" { discover } else { initialize } {
             To::Says(result) => Does::Answer(result.to_owned()),
             To::Refuses(code) => Does::Refuse(format!(r#"{{"code":{code},"message":"m"}}"#)),
             To::Late(result) => Does::AnswerAfter(Duration::from_secs(3), result.to_owned()),
+            To::LateAndGoes(result) => {
+                let peer = Arc::clone(&peer);
+                end.lock().unwrap().spawn(async move {
+                    sleep(Duration::from_millis(3050)).await;
+                    peer.fall_silent();
+                });
+                Does::AnswerAfter(Duration::from_secs(3), result.to_owned())
+            }
             To::Ignores => Does::Nothing,
             To::Exits => {
                 peer.close("it ended");
@@ -100,14 +111,22 @@ async fn silence_is_no_verdict() {
         Plan::Probe,
         To::Late(DISCOVERED),
         To::Ignores,
-        expect!["Modern 2026-07-28 after 3000 ms; server/discover@0 initialize@2000"],
+        expect!["Modern 2026-07-28 after 3600 ms; server/discover@0 initialize@2000"],
     )
     .await;
     check(
         Plan::Probe,
         To::Late(DISCOVERED),
         To::Refuses(-32022),
-        expect!["Modern 2026-07-28 after 3000 ms; server/discover@0 initialize@2000"],
+        expect!["Modern 2026-07-28 after 3100 ms; server/discover@0 initialize@2000"],
+    )
+    .await;
+    // It answered the first and went for the second.
+    check(
+        Plan::Probe,
+        To::LateAndGoes(DISCOVERED),
+        To::Refuses(-32022),
+        expect!["again Only(Modern) after 3050 ms; server/discover@0 initialize@2000"],
     )
     .await;
     check(
@@ -168,6 +187,13 @@ async fn what_is_known_is_not_asked() {
         To::Refuses(-32601),
         To::Says(INITIALIZED),
         expect![[r#"Server 's' failed to start: it refused the handshake: {"code":-32601,"message":"m"} after 0 ms; server/discover@0"#]],
+    )
+    .await;
+    check(
+        Plan::Only(Era::Modern),
+        To::Exits,
+        To::Says(INITIALIZED),
+        expect!["Server 's' failed to start: it ended at the first question after 0 ms; server/discover@0"],
     )
     .await;
     // It was modern a while ago, and is no more.

@@ -1,0 +1,109 @@
+//! A TCP stream that says at once what it has received. Many servers write an answer in two pieces without
+//! `TCP_NODELAY`; their kernel keeps the second until ours acknowledges the first, which it is in no hurry to do (40 ms).
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+pub(super) struct Prompt {
+    stream: TcpStream,
+    /// Whether something came that has perhaps not been acknowledged.
+    owes: bool,
+}
+
+impl Prompt {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self { stream, owes: false }
+    }
+
+    fn acknowledge(&mut self) {
+        self.owes = false;
+        // The kernel forgets it again soon, and it is only about speed.
+        #[cfg(target_os = "linux")]
+        let _ = self.stream.set_quickack(true);
+    }
+}
+
+impl AsyncRead for Prompt {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        match &read {
+            Poll::Ready(_) => self.owes = true,
+            // More is waited for: it may be waiting for us.
+            Poll::Pending if self.owes => self.acknowledge(),
+            Poll::Pending => {}
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Prompt {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Answers each byte in two small pieces, as servers do that leave the kernel to collect them.
+    async fn hesitant(listener: TcpListener) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        while stream.read_u8().await.is_ok() {
+            stream.write_all(b"head").await.unwrap();
+            stream.write_all(b"body").await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_two_pieces_is_not_held_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = tokio::task::JoinSet::new();
+        server.spawn(hesitant(listener));
+        let mut stream = Prompt::new(TcpStream::connect(address).await.unwrap());
+        let began = Instant::now();
+        for _ in 0..50 {
+            stream.write_all(b"?").await.unwrap();
+            stream.read_exact(&mut [0; 8]).await.unwrap();
+        }
+        // Held up, this takes two seconds.
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+}

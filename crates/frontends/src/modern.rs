@@ -358,7 +358,7 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
 fn verdict_of(code: i32) -> Verdict {
     match code {
         -32601 => Verdict::UnknownMethod,
-        -32020 | -32021 | -32022 => Verdict::BadRequest,
+        -32022..=-32020 => Verdict::BadRequest,
         _ => Verdict::Served,
     }
 }

@@ -1,3 +1,5 @@
+mod modern;
+
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};

@@ -63,11 +63,13 @@ async function main() {
   let passed = 0;
   let failed = 0;
   for (const revision of options.requirements) {
-    const directly = await direct(revision);
-    const runs = options.direct ? [{ kind: null, ...directly }] : [];
-    for (const kind of options.direct ? [] : options.upstream) {
-      runs.push({ kind, ...(await through(revision, kind)) });
-    }
+    // Each has its own server, port and folder, so they run side by side.
+    const kinds = options.direct ? [] : options.upstream;
+    const [directly, ...behind] = await Promise.all([
+      direct(revision),
+      ...kinds.map(async (kind) => ({ kind, ...(await through(revision, kind)) })),
+    ]);
+    const runs = options.direct ? [{ kind: null, ...directly }] : behind;
     for (const { kind, result, log } of runs) {
       const sum = total(result);
       passed += sum.passed;

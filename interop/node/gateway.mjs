@@ -44,8 +44,11 @@ export function folder(test) {
 export function serve(path, mcpServers) {
   const config = join(path, "config.json");
   writeFileSync(config, JSON.stringify({ mcpServers }));
-  return { command: manifold, args: ["serve", "--stdio", "--config", config], stderr: "ignore" };
+  return { command: manifold, args: ["serve", "--stdio", "--config", config], env: surroundings(path), stderr: "ignore" };
 }
+
+/** What a gateway learns about its servers stays in the test's folder. */
+export const surroundings = (path) => ({ ...process.env, XDG_CACHE_HOME: join(path, "cache") });
 
 /** Makes a git repository with one commit and returns its path. */
 export function repository(path) {
@@ -57,6 +60,12 @@ export function repository(path) {
     execFileSync("git", args, { cwd: place });
   }
   return place;
+}
+
+/** The tools that a fake server began to run, in order; later rounds of the same call are left out. */
+export function ran(runs) {
+  const lines = existsSync(runs) ? readFileSync(runs, "utf8").split("\n") : [];
+  return lines.filter((line) => line.endsWith(" run")).map((line) => line.split(" ")[0]);
 }
 
 /** The messages of one method that a fake server wrote into its log. */

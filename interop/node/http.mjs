@@ -7,14 +7,14 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { everything, manifold } from "./gateway.mjs";
+import { everything, manifold, surroundings } from "./gateway.mjs";
 
 /** Runs `manifold http` with these servers until the test is over and returns its address. */
 export async function http(test, path, mcpServers) {
   const config = join(path, "config.json");
   writeFileSync(config, JSON.stringify({ mcpServers }));
   const port = await freePort();
-  await run(test, manifold, ["http", "--config", config, "--port", `${port}`], port);
+  await run(test, manifold, ["http", "--config", config, "--port", `${port}`], port, surroundings(path));
   return `http://127.0.0.1:${port}/mcp`;
 }
 

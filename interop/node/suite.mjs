@@ -96,9 +96,15 @@ export function suite(name, { connect, call }) {
       assert.match(text(await call(client, "everything__get-roots-list", {})), /file:\/\/\/one/);
     });
 
-    test("a tool that needs what the client lacks is not offered (decision 29)", async (t) => {
+    test("a tool that needs what the client lacks is not offered, or says so (decision 29)", async (t) => {
       const client = await through(t, { everything });
-      assert.ok(!(await list(client, "everything__echo")).has("everything__trigger-sampling-request"));
+      const tool = "everything__trigger-sampling-request";
+      const tools = await list(client, "everything__echo");
+      if (client.getNegotiatedProtocolVersion?.() !== "2026-07-28") return assert.ok(!tools.has(tool));
+      // There, a list is the same for all clients, so what one lacks shows in the call.
+      const refused = await call(client, tool, { prompt: "hi" });
+      assert.ok(refused.isError);
+      assert.match(refused.content[0].text, /does not support .*sampling/);
     });
 
     test("progress reaches the client, in order and before the result", async (t) => {

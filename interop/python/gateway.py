@@ -25,7 +25,13 @@ def node_server(name, *args):
 
 EVERYTHING = node_server("everything", "stdio")
 TIME = {"command": str(VENV / "mcp-server-time"), "args": ["--local-timezone", "UTC"]}
+FAKE = os.environ.get("FAKE_SERVER_BIN") or str(ROOT / "target/debug/fake-server")
 GIT = {"command": str(VENV / "mcp-server-git"), "args": []}
+
+
+def fake(knobs):
+    """The fake server of crates/testkit, for what no real server does on demand."""
+    return {"command": FAKE, "args": [json.dumps(knobs)]}
 
 
 def command_line(server):
@@ -36,7 +42,12 @@ def serve(folder, servers):
     """Writes a config into the folder and returns the command line of a gateway with these servers."""
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
-    return [MANIFOLD, "serve", "--stdio", "--config", str(config)]
+    return [*surroundings(folder), MANIFOLD, "serve", "--stdio", "--config", str(config)]
+
+
+def surroundings(folder):
+    """Returns the start of a command line that keeps what a gateway learns about its servers in the folder."""
+    return ["/usr/bin/env", f"XDG_CACHE_HOME={Path(folder) / 'cache'}"]
 
 
 @contextlib.contextmanager
@@ -75,7 +86,8 @@ def http(folder, servers):
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
     port = free_port()
-    with running([MANIFOLD, "http", "--config", str(config), "--port", str(port)], port):
+    command = [*surroundings(folder), MANIFOLD, "http", "--config", str(config), "--port", str(port)]
+    with running(command, port):
         yield f"http://127.0.0.1:{port}/mcp"
 
 

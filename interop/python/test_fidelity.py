@@ -47,6 +47,7 @@ def peers(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fidelity")
     # The server shows its environment in `get-env`, so both get the same one.
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
+    env["XDG_CACHE_HOME"] = str(folder / "cache")
     direct = gateway.command_line(gateway.EVERYTHING)
     with contextlib.ExitStack() as stack:
         entry = gateway.EVERYTHING

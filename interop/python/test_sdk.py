@@ -47,16 +47,19 @@ def text(result):
 both_modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
-@both_modes
-def test_the_handshake_falls_back_to_initialize(tmp_path, mode):
-    """S1-38, S1-39. `auto` asks `server/discover` first; until Manifold speaks modern, it says -32601."""
+def test_the_handshake_is_modern_unless_told_otherwise(tmp_path):
+    """S1-38, S1-39. `auto` asks `server/discover` first and is answered; `legacy` begins with `initialize`."""
 
-    async def test(client):
-        assert client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
-        assert client.server_info.name == "manifold"
-        assert client.server_capabilities.tools.list_changed
+    def test(versions):
+        async def test(client):
+            assert client.protocol_version in versions
+            assert client.server_info.name == "manifold"
+            assert client.server_capabilities.tools.list_changed
 
-    with_gateway(tmp_path, test, mode=mode)
+        return test
+
+    with_gateway(tmp_path, test(["2026-07-28"]), mode="auto")
+    with_gateway(tmp_path, test(HANDSHAKE_PROTOCOL_VERSIONS), mode="legacy")
 
 
 @both_modes

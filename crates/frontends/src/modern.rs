@@ -341,20 +341,24 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
         }
         Err(Failure::Peer(error)) => {
             let error = modern::error(&error);
-            (verdict_of(&error), envelope::error(Some(id), &error))
+            let code = error.get("code").and_then(|code| code.as_str().parse().ok());
+            (verdict_of(code.unwrap_or_default()), envelope::error(Some(id), &error))
         }
         Err(Failure::Fault(fault)) => {
-            let error = fault.to_error(CodeSet::Modern);
             // Parameters are the handler's to judge: what was wrong with the request itself was said before.
-            (verdict_of(&error), refusal(Some(id), &fault))
+            let verdict = match fault.code(CodeSet::Modern) {
+                -32600 => Verdict::BadRequest,
+                code => verdict_of(code),
+            };
+            (verdict, refusal(Some(id), &fault))
         }
     }
 }
 
-fn verdict_of(error: &Raw) -> Verdict {
-    match error.get("code").as_ref().map(Raw::as_str) {
-        Some("-32601") => Verdict::UnknownMethod,
-        Some("-32020" | "-32021" | "-32022") => Verdict::BadRequest,
+fn verdict_of(code: i32) -> Verdict {
+    match code {
+        -32601 => Verdict::UnknownMethod,
+        -32022..=-32020 => Verdict::BadRequest,
         _ => Verdict::Served,
     }
 }

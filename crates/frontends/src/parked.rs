@@ -55,6 +55,14 @@ impl Parked {
         Some(place)
     }
 
+    /// Sees to it that a call still has its place: it may have been given up for a moment's want of room.
+    pub(crate) fn keep(&self, place: PlaceId, run: &Arc<Run>) {
+        let mut places = self.lock();
+        places.count += 1;
+        let count = places.count;
+        places.runs.entry(place).or_insert_with(|| (count, Arc::clone(run)));
+    }
+
     /// Finds the call a client comes back for.
     pub(crate) fn find(&self, place: &PlaceId) -> Result<Arc<Run>, Fault> {
         let found = self.lock().runs.get(place).map(|(_, run)| Arc::clone(run));
@@ -95,7 +103,8 @@ impl Parked {
 
 impl Places {
     fn take_oldest(&mut self) -> Option<Arc<Run>> {
-        let oldest = self.runs.iter().min_by_key(|(_, (count, _))| *count).map(|(place, _)| *place)?;
+        let alone = self.runs.iter().filter(|(_, (_, run))| run.is_forsaken(Duration::ZERO));
+        let oldest = alone.min_by_key(|(_, (count, _))| *count).map(|(place, _)| *place)?;
         self.runs.remove(&oldest).map(|(_, run)| run)
     }
 }

@@ -1,6 +1,7 @@
 //! A legacy client's session: its handshake, its calls in flight, the questions it has been asked. It knows
 //! messages, not streams: whoever owns those feeds `receive` and empties the outbox.
 
+mod asking;
 mod batch;
 mod calls;
 mod outlet;
@@ -13,15 +14,12 @@ use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Front, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
-use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Outcome, Refusal, RefusalKind};
+use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, Revision,
-    notification,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Raw, Reply, Revision, notification,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
-
-use crate::questions;
 
 use batch::Batch;
 use calls::CallSink;
@@ -424,72 +422,6 @@ impl Session {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Questions for the client.
-impl Session {
-    fn ask(self: &Arc<Self>, call: Call, exchange: Exchange, outlet: &Arc<dyn Outlet>) {
-        let mut state = self.lock();
-        let lacking = match &state.caller {
-            Some(caller) => questions::lacking(&caller.capabilities, &call, Era::Legacy).is_some(),
-            None => true,
-        };
-        if lacking || state.phase == Phase::New {
-            drop(state);
-            return match &self.doorway.gateway {
-                Ok(gateway) => gateway.decline(&call, exchange),
-                Err(fault) => exchange.fail(fault.clone()),
-            };
-        }
-        if questions::is_by_url(&call) && state.revision < Some(Revision::V2025_11_25) {
-            drop(state);
-            let what = "`elicitation/create` by URL in its revision of the protocol".to_owned();
-            return exchange.fail(Fault::ClientCannot { what });
-        }
-        if !outlet.can_ask() {
-            drop(state);
-            let what = format!("`{}` without a stream to be asked on", call.method);
-            return exchange.fail(Fault::ClientCannot { what });
-        }
-        let call = questions::for_session(call);
-        state.next_question += 1;
-        let number = state.next_question;
-        if !exchange.hold(Arc::new(Handle(self.me.clone())), number) {
-            return;
-        }
-        state.questions.insert(number, exchange);
-        drop(state);
-        outlet.ask(envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref()));
-    }
-
-    fn answered(&self, id: &Id, outcome: Outcome) {
-        let exchange = id.as_u64().and_then(|number| self.lock().questions.remove(&number));
-        let Some(exchange) = exchange else { return debug!("an answer to no question of ours") };
-        exchange.finish(match outcome {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(Failure::Peer(error)),
-        });
-    }
-
-    /// Returns where something goes that most likely belongs to a call in flight.
-    fn lane_in_use(&self) -> Arc<dyn Outlet> {
-        let state = self.lock();
-        let lane = state.flights.values().next().map(|in_flight| Arc::clone(&in_flight.lane.outlet));
-        lane.unwrap_or_else(|| Arc::clone(&self.outlet))
-    }
-
-    fn withdraw(&self, number: u64, reason: Option<Raw>) {
-        let withdrawn = self.lock().questions.remove(&number);
-        if withdrawn.is_none() {
-            return;
-        }
-        let mut params = RawObject::default();
-        params.set("requestId", Raw::number(number));
-        if let Some(reason) = reason {
-            params.set("reason", reason);
-        }
-        self.outlet.ask(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
     }
 }
 

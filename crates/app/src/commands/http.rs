@@ -81,6 +81,8 @@ fn apply_flags(config: &mut Config, flags: &Flags, environment: &Environment) ->
                 "Authorization",
                 "Mcp-Session-Id",
                 "MCP-Protocol-Version",
+                "Mcp-Method",
+                "Mcp-Name",
                 "Last-Event-ID",
             ]
             .map(str::to_owned)

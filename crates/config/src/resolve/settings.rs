@@ -187,6 +187,8 @@ fn cors(section: Fields<'_>, problems: &mut Problems) -> Option<Cors> {
                 "Authorization",
                 "Mcp-Session-Id",
                 "MCP-Protocol-Version",
+                "Mcp-Method",
+                "Mcp-Name",
                 "Last-Event-ID",
             ],
         ),

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+mod modern;
 
 use expect_test::{Expect, expect};
 use manifold_config::Profile;

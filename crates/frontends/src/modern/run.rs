@@ -238,6 +238,9 @@ impl Run {
             }
         }
         let place = *self.place.get_or_init(|| self.desk.parked.add(self));
+        if let Some(place) = place {
+            self.desk.parked.keep(place, self);
+        }
         let mut state = self.lock();
         if state.is_over {
             drop(state);

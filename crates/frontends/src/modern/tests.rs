@@ -479,3 +479,35 @@ async fn closing_answers_who_waits_and_gives_up_the_rest() {
     assert!(first.is_cancelled() && second.is_cancelled());
     office.desk.settled().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn past_the_limit_the_call_that_waited_longest_is_given_up() {
+    let office = office();
+    let mut waiting = Vec::new();
+    for _ in 0..=4096 {
+        let (heard, _ticket, exchange) = office.hold("");
+        let answer = ask(&exchange, Method::Elicit, FORM);
+        waiting.push((heard, exchange, answer));
+    }
+    for (heard, _, _) in &waiting {
+        state_of(&heard.answer().await);
+    }
+    let given_up = waiting.iter().filter(|(_, exchange, _)| exchange.is_cancelled()).count();
+    assert_eq!(given_up, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_withdrawn_is_not_asked_again() {
+    let office = office();
+    let (first, _ticket, exchange) = office.hold("");
+    let (question, _answer) = Exchange::answered();
+    let withdrawn = question.asker();
+    exchange.asker().ask(Call::new(Method::Elicit, Some(Raw::from_static(FORM))), question);
+    let (state, _) = state_of(&first.answer().await);
+    withdrawn.cancel(None);
+    let (second, _ticket) = office.back("{}", &state);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(second.all().is_empty(), "there is nothing to ask");
+    exchange.finish(Ok(Raw::from_static("{}")));
+    assert!(second.answer().await.contains("complete"));
+}

@@ -1,3 +1,5 @@
+mod asking;
+
 use std::pin::pin;
 use std::task::{Context, Waker};
 

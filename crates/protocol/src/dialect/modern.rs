@@ -29,6 +29,8 @@ pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Returns the revision that a request says it is of; one that says so is a modern one, whatever it says.
 pub fn version_of(params: Option<&Raw>) -> Option<Raw> {
+    // Requests of sessions are many, and most of their parameters need not be read here.
+    memchr::memmem::find(params?.as_bytes(), b"modelcontextprotocol")?;
     params?.get("_meta")?.get(VERSION)
 }
 

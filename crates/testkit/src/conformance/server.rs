@@ -85,10 +85,14 @@ impl Server {
 pub(super) struct Listeners {
     sinks: Arc<Mutex<HashMap<u64, SubscriptionSink>>>,
     next: Arc<AtomicU64>,
+    /// How often each list changed; it shows in the list, since news of no change are no news.
+    tool_changes: Arc<AtomicU64>,
+    prompt_changes: Arc<AtomicU64>,
 }
 
 impl Listeners {
     pub(super) async fn tools_changed(&self, context: &Context) {
+        self.tool_changes.fetch_add(1, Ordering::SeqCst);
         for sink in self.all() {
             let _ = sink.notify_tool_list_changed().await;
         }
@@ -98,6 +102,7 @@ impl Listeners {
     }
 
     pub(super) async fn prompts_changed(&self, context: &Context) {
+        self.prompt_changes.fetch_add(1, Ordering::SeqCst);
         for sink in self.all() {
             let _ = sink.notify_prompt_list_changed().await;
         }
@@ -109,6 +114,10 @@ impl Listeners {
     fn all(&self) -> Vec<SubscriptionSink> {
         self.sinks.lock().expect("nobody panics with the listeners").values().cloned().collect()
     }
+}
+
+fn changed(times: &AtomicU64) -> String {
+    format!("Changed {} times", times.load(Ordering::SeqCst))
 }
 
 impl ServerHandler for Server {
@@ -145,7 +154,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        let list = ListToolsResult { tools: catalog::tools(), ..Default::default() };
+        let mut tools = catalog::tools();
+        if let Some(tool) = tools.last_mut() {
+            tool.title = Some(changed(&self.listeners.tool_changes));
+        }
+        let list = ListToolsResult { tools, ..Default::default() };
         Ok(list.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
@@ -204,7 +217,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let list = ListPromptsResult { prompts: catalog::prompts(), ..Default::default() };
+        let mut prompts = catalog::prompts();
+        if let Some(prompt) = prompts.last_mut() {
+            prompt.title = Some(changed(&self.listeners.prompt_changes));
+        }
+        let list = ListPromptsResult { prompts, ..Default::default() };
         Ok(list.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Public))
     }
 

@@ -1,6 +1,5 @@
 //! The real binary, driven as its clients drive it.
 
-mod chaos;
 mod churn;
 mod cli;
 mod config_command;
@@ -29,6 +28,5 @@ mod s2;
 mod s3;
 mod saved;
 mod shutdown;
-mod soak;
 mod status;
 mod surface;

@@ -7,9 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use manifold_testkit::client::PATIENCE;
+pub(crate) use manifold_testkit::http::{end_quietly, port_of};
 use manifold_testkit::{Client, Sandbox, bin, fake, until};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cli::{PING, Ran, logged_at_start, named, run, run_with};
@@ -66,19 +65,6 @@ fn text(response: &Value) -> &str {
     response["result"]["content"][0]["text"].as_str().unwrap_or_default()
 }
 
-/// Waits for the address in the log, as a port of 0 means any that is free.
-pub(crate) fn port_of(client: &Client) -> u16 {
-    const SIGN: &str = "listening on http://127.0.0.1:";
-    let mut port = None;
-    until(PATIENCE, || {
-        let stderr = client.stderr();
-        let rest = stderr.split_once(SIGN).and_then(|(_, rest)| rest.split_once('\n'));
-        port = rest.and_then(|(port, _)| port.trim().parse().ok());
-        port.is_some()
-    });
-    port.unwrap_or_else(|| panic!("it does not listen: {}", client.stderr()))
-}
-
 /// Sends one HTTP/1.1 request and returns the status and the JSON of the answer.
 pub(crate) fn http(port: u16, method: &str, path: &str, body: &str) -> (u16, Value) {
     let exchange = || {
@@ -106,14 +92,6 @@ pub(crate) fn post(port: u16, schema: &str, method: &str, params: Value) -> Valu
     assert_eq!(status, 200, "{body}");
     assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &json!(1)), "{body}");
     body
-}
-
-/// Ends the process the way a service manager does, and checks that nothing was ever said on stdout.
-pub(crate) fn end_quietly(mut client: Client) {
-    kill(Pid::from_raw(client.pid() as i32), Signal::SIGTERM).unwrap_or_else(|error| panic!("{error}"));
-    let status = client.wait_exit(PATIENCE);
-    assert_eq!(status.code(), Some(0), "{}", client.stderr());
-    assert_eq!(client.recv_raw(PATIENCE), None, "stdout is the protocol's, and HTTP has none on it");
 }
 
 // S0-1

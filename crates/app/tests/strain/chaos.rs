@@ -15,8 +15,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::http_lifecycle::{Conn, Gateway, calling};
-use crate::s0::end_quietly;
+use crate::alone;
+use crate::http::{Conn, Gateway, calling, end_quietly};
 
 const CLIENTS: usize = 64;
 const SERVERS: usize = 8;
@@ -42,6 +42,7 @@ enum Outcome {
 // F2, issue 5
 #[test]
 fn every_call_is_accounted_for_while_servers_are_killed() {
+    let _alone = alone();
     let calls = if std::env::var_os("MANIFOLD_LONG").is_some() { 1_000_000 } else { 50_000 };
     let sandbox = Sandbox::new();
     let server = |at: usize| {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, fake};
 use serde_json::json;
 
+use crate::alone;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 const AT_ONCE: u64 = 50;
 
@@ -42,6 +44,7 @@ fn call(client: &mut Client, count: u64) {
 
 #[test]
 fn many_calls_leave_no_trace() {
+    let _alone = alone();
     let (few, many) =
         if std::env::var_os("MANIFOLD_LONG").is_some() { (10_000, 200_000) } else { (2_000, 6_000) };
     let sandbox = Sandbox::new();

@@ -112,6 +112,10 @@ impl Connection {
             notification::TOOLS_CHANGED => self.stale.mark(&[Kind::Tools]),
             notification::PROMPTS_CHANGED => self.stale.mark(&[Kind::Prompts]),
             notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
+            // Of interest to whoever subscribed, in whatever call the server says it.
+            notification::RESOURCE_UPDATED | notification::TASKS => {
+                self.host.notice(&self.server.key, method, params);
+            }
             _ => match call.and_then(|call| self.asker_of(call)) {
                 Some(asker) => asker.notice(method, params),
                 None => {

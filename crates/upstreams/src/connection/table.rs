@@ -208,7 +208,11 @@ impl Table {
             Some(id) => id,
             None => {
                 let live = self.places.iter().flatten();
-                let clients: Vec<_> = live.filter(|(_, pending)| pending.origin == Origin::Client).collect();
+                // What goes to every server, such as a log level, is aimed at none; nobody is asked in it.
+                let is_client_s = |pending: &Pending| {
+                    pending.origin == Origin::Client && pending.exchange.target().is_some()
+                };
+                let clients: Vec<_> = live.filter(|(_, pending)| is_client_s(pending)).collect();
                 let Some((latest, pending)) = clients.iter().max_by_key(|(id, _)| *id) else {
                     return Ok(None);
                 };

@@ -91,7 +91,9 @@ impl Connection {
         // A task is the affair of an asker who knows what that is.
         let takes_tasks = || comes_back && tasks == Tasks::AsAsked && declares_tasks();
         Some(match outcome {
-            Outcome::Error(error) if is_modern && modern::wants_only_tasks(&error) && !declares_tasks() => {
+            Outcome::Error(error)
+                if is_modern && !comes_back && modern::wants_only_tasks(&error) && !declares_tasks() =>
+            {
                 Step::DeclareTasks
             }
             Outcome::Error(error) => Step::Finish(Err(Failure::Peer(error))),

@@ -488,14 +488,8 @@ impl Gateway {
 
     /// Passes a server's notification on to the clients it concerns.
     pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        match method {
-            notification::TASKS => return self.notice_task(server, params),
-            // The server says so itself, and its lists have been read again: whoever looked at ours is told, even if
-            // we see no difference.
-            notification::TOOLS_CHANGED => return self.clients.bump(Kind::Tools),
-            notification::PROMPTS_CHANGED => return self.clients.bump(Kind::Prompts),
-            notification::RESOURCES_CHANGED => return self.clients.bump(Kind::Resources),
-            _ => {}
+        if method == notification::TASKS {
+            return self.notice_task(server, params);
         }
         if method != notification::RESOURCE_UPDATED {
             let level =

@@ -117,9 +117,13 @@ impl Asked {
 
     /// Opens a call whose asker wants the server's log as well, if so.
     pub(crate) fn open_as(timeout: Duration, wants_logs: bool) -> (Exchange, Self) {
+        Self::open_by(ClientId(1), timeout, wants_logs)
+    }
+
+    pub(crate) fn open_by(client: ClientId, timeout: Duration, wants_logs: bool) -> (Exchange, Self) {
         let (sender, reply) = oneshot::channel();
         let heard = Arc::new(Mutex::new(Heard::default()));
-        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard), wants_logs };
+        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard), client, wants_logs };
         let (mut exchange, flight) = Exchange::open(probe);
         exchange.aim(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
         (exchange, Self { reply, flight, heard })
@@ -158,6 +162,7 @@ pub(crate) fn show(reply: &Reply) -> String {
 struct Probe {
     sender: Mutex<Option<oneshot::Sender<Reply>>>,
     heard: Arc<Mutex<Heard>>,
+    client: ClientId,
     wants_logs: bool,
 }
 
@@ -184,7 +189,7 @@ impl Sink for Probe {
     }
 
     fn client(&self) -> Option<ClientId> {
-        Some(ClientId(1))
+        Some(self.client)
     }
 }
 

@@ -115,7 +115,8 @@ fn every_call_is_accounted_for_while_servers_are_killed() {
             Outcome::Failed(why) => {
                 failed += 1;
                 // The kill that met it in flight: the last one before its answer.
-                let mut met = kills.iter().filter(|(server, at)| *server == one.server && *at <= one.answered);
+                let mut met =
+                    kills.iter().filter(|(server, at)| *server == one.server && *at <= one.answered);
                 let (_, at) = met.next_back().unwrap_or_else(|| panic!("{}: {why}", one.token));
                 delays.push(one.answered - (*at).max(one.sent));
             }

@@ -65,10 +65,18 @@ impl Connection {
     }
 
     /// Answers what the server's revision has no request for; gives back the rest.
-    pub(super) fn answer_here(&self, call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
+    pub(super) fn answer_here(&self, mut call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
         let done = |exchange: Exchange| exchange.finish(Ok(Raw::from_static("{}")));
         let Some(modern) = self.modern.get() else {
-            if call.caller.as_ref().is_some_and(|caller| caller.is_back) {
+            let is_back = call.caller.as_ref().is_some_and(|caller| caller.is_back);
+            if is_back && call.params.as_ref().is_none_or(|params| params.get("requestState").is_none()) {
+                // Answers without a state belong to no round of ours: what nobody asked for is left out.
+                let object = call.params.take().and_then(|params| params.object());
+                call.params = object.map(|mut object| {
+                    object.remove("inputResponses");
+                    object.into_raw()
+                });
+            } else if is_back {
                 // Sending it would run the tool anew.
                 let why = "`requestState` is not of this server, which never asks for input that way";
                 exchange.fail(Fault::InvalidParams(why.to_owned()));

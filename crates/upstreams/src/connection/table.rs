@@ -32,6 +32,9 @@ pub(super) struct Table {
 /// How long a client may take over a question: people do, but a call must not hold its place for ever.
 const QUESTION_LIMIT: Duration = Duration::from_secs(600);
 
+/// Questions of one call that come within this time of the first may come together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
 /// A call and its asker.
 pub(super) type Asked = (u64, Arc<Flight<dyn Sink>>);
 
@@ -99,6 +102,12 @@ impl Pending {
     /// Returns when patience is over: with the server, or with the client while it is being asked.
     fn ends_at(&self) -> Instant {
         self.paused_at.map_or(self.deadline, |asked_at| asked_at + QUESTION_LIMIT)
+    }
+
+    /// Returns whether it has been waiting for an answer of its asker: a server that waits asks nothing more in that
+    /// call. What it asks together, it asks at once.
+    fn waits_for_answer(&self) -> bool {
+        self.paused_at.is_some_and(|asked_at| asked_at.elapsed() > TOGETHER)
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -212,14 +221,14 @@ impl Table {
                 let is_client_s = |pending: &Pending| {
                     pending.origin == Origin::Client && pending.exchange.target().is_some()
                 };
-                let clients: Vec<_> = live.filter(|(_, pending)| is_client_s(pending)).collect();
-                let Some((latest, pending)) = clients.iter().max_by_key(|(id, _)| *id) else {
-                    return Ok(None);
-                };
-                let client = pending.exchange.client();
-                if clients.iter().any(|(_, other)| other.exchange.client() != client) {
+                let mut clients: Vec<_> = live.filter(|(_, pending)| is_client_s(pending)).collect();
+                if !are_of_one_client(&clients) {
+                    clients.retain(|(_, pending)| !pending.waits_for_answer());
+                }
+                if !are_of_one_client(&clients) {
                     return Err(Ambiguous);
                 }
+                let Some((latest, _)) = clients.iter().max_by_key(|(id, _)| *id) else { return Ok(None) };
                 *latest
             }
         };
@@ -283,6 +292,12 @@ impl Table {
         self.free.clear();
         (pending, self.queue.take_all())
     }
+}
+
+fn are_of_one_client(calls: &[&(u64, Pending)]) -> bool {
+    let mut clients = calls.iter().map(|(_, pending)| pending.exchange.client());
+    let first = clients.next();
+    clients.all(|client| Some(client) == first)
 }
 
 fn place(id: u64) -> usize {

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use expect_test::expect;
+use manifold_engine::ClientId;
 use manifold_protocol::Kind;
 use manifold_protocol::framing::Line;
 use proptest::prelude::*;
@@ -234,6 +235,32 @@ async fn questions_go_to_the_latest_call_and_are_answered_under_their_own_ids() 
     .assert_eq(&written(&wire.connection).join("\n"));
     wire.receive(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#);
     assert_eq!(written(&wire.connection), [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
+}
+
+// T6: whose question it is must be certain, and a call that has long been waiting for an answer asks nothing more
+#[tokio::test(start_paused = true)]
+async fn a_question_among_calls_of_several_clients_is_nobody_s_unless_the_others_are_being_asked() {
+    let wire = wire("");
+    let call = |client: u64| {
+        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
+        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
+        asked
+    };
+    let first = call(1);
+    wire.question("1");
+    let second = call(2);
+    written(&wire.connection);
+    wire.question("2");
+    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
+    let open = first.questions();
+    tokio::time::sleep(SECOND).await;
+    wire.question("3");
+    assert_eq!((open.len(), first.questions().len(), second.questions().len()), (1, 0, 1));
+    let third = call(3);
+    written(&wire.connection);
+    tokio::time::sleep(SECOND).await;
+    wire.question("4");
+    assert_eq!((second.questions().len(), third.questions().len()), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -168,6 +168,14 @@ async fn a_server_with_sessions_is_never_sent_state_it_did_not_give() {
     assert!(connection.send(Call::new(Method::ToolsCall, params).by(Arc::new(back)), exchange).is_ok());
     assert!(asked.answered().await.starts_with("fault -32602"));
     assert_eq!(written(&connection), [""; 0]);
+
+    // Answers without a state go on with nothing: they are left out.
+    let mut back = (*caller("{}", true)).clone();
+    back.is_back = true;
+    let (exchange, _asked) = Asked::open(SECOND);
+    let params = Some(raw(r#"{"name":"t","inputResponses":{"a":{}}}"#));
+    assert!(connection.send(Call::new(Method::ToolsCall, params).by(Arc::new(back)), exchange).is_ok());
+    assert!(written(&connection)[0].ends_with(r#""params":{"name":"t"}}"#));
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,7 +44,9 @@ export function folder(test) {
 export function serve(path, mcpServers) {
   const config = join(path, "config.json");
   writeFileSync(config, JSON.stringify({ mcpServers }));
-  return { command: manifold, args: ["serve", "--stdio", "--config", config], stderr: "ignore" };
+  // SDKs hand down few variables, and what is remembered of these servers is not the user's.
+  const args = [`XDG_CACHE_HOME=${path}`, manifold, "serve", "--stdio", "--config", config];
+  return { command: "env", args, stderr: "ignore" };
 }
 
 /** Makes a git repository with one commit and returns its path. */

@@ -14,7 +14,8 @@ export async function http(test, path, mcpServers) {
   const config = join(path, "config.json");
   writeFileSync(config, JSON.stringify({ mcpServers }));
   const port = await freePort();
-  await run(test, manifold, ["http", "--config", config, "--port", `${port}`], port);
+  const env = { ...process.env, XDG_CACHE_HOME: path };
+  await run(test, manifold, ["http", "--config", config, "--port", `${port}`], port, env);
   return `http://127.0.0.1:${port}/mcp`;
 }
 

@@ -36,7 +36,8 @@ def serve(folder, servers):
     """Writes a config into the folder and returns the command line of a gateway with these servers."""
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
-    return [MANIFOLD, "serve", "--stdio", "--config", str(config)]
+    # SDKs hand down few variables, and what is remembered of these servers is not the user's.
+    return ["env", f"XDG_CACHE_HOME={folder}", MANIFOLD, "serve", "--stdio", "--config", str(config)]
 
 
 @contextlib.contextmanager
@@ -75,7 +76,8 @@ def http(folder, servers):
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
     port = free_port()
-    with running([MANIFOLD, "http", "--config", str(config), "--port", str(port)], port):
+    command = [MANIFOLD, "http", "--config", str(config), "--port", str(port)]
+    with running(command, port, dict(os.environ) | {"XDG_CACHE_HOME": str(folder)}):
         yield f"http://127.0.0.1:{port}/mcp"
 
 

@@ -15,7 +15,9 @@ const running = new Set();
 /** Starts a process and waits until its port can be reached. */
 export async function start(command, args, { log, port }) {
   const file = openSync(log, "w");
-  const child = spawn(command, args, { stdio: ["ignore", file, file] });
+  // What a gateway remembers of its servers is not the user's.
+  const env = { ...process.env, XDG_CACHE_HOME: dirname(log) };
+  const child = spawn(command, args, { env, stdio: ["ignore", file, file] });
   const ended = new Promise((done) => child.on("error", done).on("exit", done));
   const stop = async () => {
     running.delete(stop);

@@ -156,7 +156,6 @@ CALLS = [
     # Errors of the server: an `isError` result, and a JSON-RPC error.
     ("get-sum", {"a": "not a number"}),
     ("get-annotated-message", {"messageType": "unknown"}),
-    ("simulate-research-query", {"topic": "needs a task"}),
 ]
 
 
@@ -168,8 +167,8 @@ def test_a_tool_answers_the_same(peers, tool, arguments):
 
 def test_the_server_has_the_same_environment(peers):
     """Decision 30. The order of variables means nothing; the guard's mark is how it knows its own processes, and
-    a server over HTTP is told its port."""
-    ours = {"MANIFOLD_TREE", "PORT"}
+    a server over HTTP is told its port; the cache is this test's."""
+    ours = {"MANIFOLD_TREE", "PORT", "XDG_CACHE_HOME"}
 
     def in_order(text):
         content = json.loads(text)["content"] if text else []
@@ -177,6 +176,16 @@ def test_the_server_has_the_same_environment(peers):
         return [sorted((name, value) for name, value in each.items() if name not in ours) for each in variables]
 
     same_call(peers, "get-env", {}, mask=in_order)
+
+
+def test_a_tool_that_only_runs_as_a_task_can_be_called_without_one(peers):
+    """The server itself refuses that; the gateway makes the task and waits for it."""
+    server, manifold = peers
+    call = {"name": "simulate-research-query", "arguments": {"topic": "tasks"}}
+    assert "requires task augmentation" in str(server.ask("tools/call", call))
+    if not DIRECT:
+        call["name"] = KEY + call["name"]
+        assert "Research Report: tasks" in str(manifold.ask("tools/call", call))
 
 
 def test_roots_are_asked_outside_of_calls(peers):
@@ -191,6 +200,7 @@ def test_every_tool_has_been_called(peers):
         "get-env",
         "get-resource-reference",
         "gzip-file-as-resource",
+        "simulate-research-query",
         "toggle-simulated-logging",
         "toggle-subscriber-updates",
     }

@@ -351,7 +351,7 @@ impl<L: Launcher> Supervisor<L> {
                     Ok(running) => {
                         let took_ms = began.elapsed().as_millis() as u64;
                         let revision = &running.said.revision;
-                        info!(server = %self.shared.id, pid = running.pid, took_ms, %revision, "ready");
+                        info!(server = %self.shared.id, pid = running.pid, %revision, took_ms, "ready");
                         return Ok(running);
                     }
                     Err(fault) => {

@@ -1,8 +1,5 @@
-//! HTTP from the first byte to the last: start, sessions and their streams, shutdown. The small client of all HTTP
-//! tests is here too; it reads an answer as it comes, as streams need it.
-#![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+//! HTTP from the first byte to the last: start, sessions and their streams, shutdown.
 
-use std::io::{BufRead, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 

@@ -255,7 +255,8 @@ async fn a_question_among_calls_of_several_clients_is_nobody_s_unless_the_others
     let open = first.questions();
     tokio::time::sleep(SECOND).await;
     wire.question("3");
-    assert_eq!((open.len(), first.questions().len(), second.questions().len()), (1, 0, 1));
+    let also_open = second.questions();
+    assert_eq!((open.len(), first.questions().len(), also_open.len()), (1, 0, 1));
     let third = call(3);
     written(&wire.connection);
     tokio::time::sleep(SECOND).await;

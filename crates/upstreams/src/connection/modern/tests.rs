@@ -306,12 +306,8 @@ async fn roots_of_its_own_are_not_asked_of_the_client() {
 }
 
 async fn check_task(first: &str, states: &[&str], expected: Expect) {
-    check_task_of(legacy(), first, states, expected).await;
-}
-
-async fn check_task_of(asker: Arc<Caller>, first: &str, states: &[&str], expected: Expect) {
     let wire = wire();
-    let asked = wire.tool(asker);
+    let asked = wire.tool(legacy());
     let (id, _) = wire.next();
     wire.refuse(
         &id,
@@ -392,16 +388,14 @@ async fn a_task_is_followed_for_those_who_know_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_was_declared_in_its_asker_s_place_stays_hidden_from_it() {
-    check_task_of(
-        caller(r#"{"elicitation":{}}"#, true),
-        TASK,
-        &[r#"{"taskId":"7","status":"completed","result":{"content":[]}}"#],
-        expect![[r#"
-            100 tasks/get {"taskId":"7"}
-            {"content":[]}"#]],
-    )
-    .await;
+async fn a_client_that_can_say_so_itself_hears_that_a_tool_needs_tasks() {
+    let wire = wire();
+    let asked = wire.tool(caller(r#"{"elicitation":{}}"#, true));
+    let (id, _) = wire.next();
+    let error = format!(r#"{{"code":-32021,"message":"m","data":{{"requiredCapabilities":{TASKS}}}}}"#);
+    wire.refuse(&id, &error);
+    assert_eq!(asked.answered().await, format!("peer {error}"));
+    assert_eq!(written(&wire.connection), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,16 +16,6 @@ pub(super) struct Kept {
     pub(super) call: Call,
     pub(super) rounds: u32,
     pub(super) stage: Stage,
-    pub(super) tasks: Tasks,
-}
-
-/// Whether the server may make a task of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tasks {
-    /// As far as the asker says so, to whom a task then belongs.
-    AsAsked,
-    /// We have said so in the asker's place, who must not hear of it.
-    Hidden,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +38,7 @@ enum Step {
 
 impl Kept {
     pub(super) fn new(call: Call) -> Self {
-        Self { call, rounds: 0, stage: Stage::Written, tasks: Tasks::AsAsked }
+        Self { call, rounds: 0, stage: Stage::Written }
     }
 }
 
@@ -73,7 +63,6 @@ impl Connection {
                 let caller = kept.call.caller.as_ref()?;
                 let capabilities = modern::with_tasks(&caller.capabilities);
                 kept.call.caller = Some(Arc::new(Caller { capabilities, ..(**caller).clone() }));
-                kept.tasks = Tasks::Hidden;
                 Some(kept.call.clone())
             }),
         }
@@ -82,14 +71,14 @@ impl Connection {
     fn step(&self, id: u64, outcome: Outcome) -> Option<Step> {
         let table = self.lock();
         let kept = table.get(id)?.kept.as_ref().filter(|kept| kept.stage == Stage::Written)?;
-        let (caller, tasks) = (kept.call.caller.clone(), kept.tasks);
+        let caller = kept.call.caller.clone();
         drop(table);
         let is_modern = self.modern.get().is_some();
         let comes_back = caller.as_ref().is_some_and(|caller| caller.comes_back);
         let declares_tasks =
             || caller.as_ref().is_some_and(|caller| modern::declares_tasks(&caller.capabilities));
         // A task is the affair of an asker who knows what that is.
-        let takes_tasks = || comes_back && tasks == Tasks::AsAsked && declares_tasks();
+        let takes_tasks = || comes_back && declares_tasks();
         Some(match outcome {
             Outcome::Error(error)
                 if is_modern && !comes_back && modern::wants_only_tasks(&error) && !declares_tasks() =>

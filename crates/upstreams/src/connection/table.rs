@@ -59,6 +59,8 @@ pub(super) struct Pending {
     hard_deadline: Instant,
     /// While a question to its asker is open, its clock stands.
     open_questions: usize,
+    /// How many calls had been written when the last of them was asked.
+    asked_after: u64,
     paused_at: Option<Instant>,
     /// What goes on after its first answer, where something may.
     pub(super) kept: Option<Box<Kept>>,
@@ -77,6 +79,7 @@ impl Pending {
             deadline: now + timeout,
             hard_deadline: now + hard.max(timeout),
             open_questions: 0,
+            asked_after: 0,
             paused_at: None,
             kept: None,
             leave: None,
@@ -105,9 +108,10 @@ impl Pending {
     }
 
     /// Returns whether it has been waiting for an answer of its asker: a server that waits asks nothing more in that
-    /// call. What it asks together, it asks at once.
-    fn waits_for_answer(&self) -> bool {
-        self.paused_at.is_some_and(|asked_at| asked_at.elapsed() > TOGETHER)
+    /// call. What it asks together it asks at once, before it has read another call.
+    fn waits_for_answer(&self, calls_written: u64) -> bool {
+        let waits_long = |asked_at: Instant| asked_at.elapsed() > TOGETHER;
+        self.paused_at.is_some_and(waits_long) || (self.has_questions() && self.asked_after < calls_written)
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -223,7 +227,7 @@ impl Table {
                 };
                 let mut clients: Vec<_> = live.filter(|(_, pending)| is_client_s(pending)).collect();
                 if !are_of_one_client(&clients) {
-                    clients.retain(|(_, pending)| !pending.waits_for_answer());
+                    clients.retain(|(_, pending)| !pending.waits_for_answer(self.count));
                 }
                 if !are_of_one_client(&clients) {
                     return Err(Ambiguous);
@@ -232,8 +236,10 @@ impl Table {
                 *latest
             }
         };
+        let written = self.count;
         let Some(pending) = self.get_mut(id) else { return Ok(None) };
         pending.open_questions += 1;
+        pending.asked_after = written;
         pending.paused_at.get_or_insert_with(Instant::now);
         let (asked_at, asker) = (pending.paused_at, pending.exchange.asker());
         // The keeper of deadlines must look again when patience with the answer is over.

@@ -246,22 +246,56 @@ async fn a_question_among_calls_of_several_clients_is_nobody_s_unless_the_others
         assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
         asked
     };
+    let (first, second) = (call(1), call(2));
+    written(&wire.connection);
+    wire.question("1");
+    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
+
+    let wire = self::wire("");
+    let call = |client: u64| {
+        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
+        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
+        asked
+    };
+    drop((first, second));
     let first = call(1);
     wire.question("1");
+    let open = first.questions();
+    // The server has read another call since: what it asks now, it asks in that one.
     let second = call(2);
     written(&wire.connection);
     wire.question("2");
-    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
-    let open = first.questions();
-    tokio::time::sleep(SECOND).await;
-    wire.question("3");
     let also_open = second.questions();
     assert_eq!((open.len(), first.questions().len(), also_open.len()), (1, 0, 1));
-    let third = call(3);
+    let (third, fourth) = (call(3), call(4));
     written(&wire.connection);
-    tokio::time::sleep(SECOND).await;
+    wire.question("3");
+    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
+    third.flight.cancel(None);
+    written(&wire.connection);
     wire.question("4");
-    assert_eq!((second.questions().len(), third.questions().len()), (0, 1));
+    assert_eq!((first.questions().len(), second.questions().len(), fourth.questions().len()), (0, 0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_together_may_be_asked_in_one_call() {
+    let wire = wire("");
+    let call = |client: u64| {
+        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
+        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
+        asked
+    };
+    let first = call(1);
+    wire.question("1");
+    wire.question("2");
+    let open = first.questions();
+    assert_eq!(open.len(), 2);
+    let _second = call(2);
+    tokio::time::sleep(SECOND).await;
+    // A question long after the first ones, and nobody else left to have asked it in.
+    drop(_second);
+    wire.question("3");
+    assert!(first.questions().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

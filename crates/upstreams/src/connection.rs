@@ -130,12 +130,16 @@ impl Connection {
 
     /// Sends one of our own requests: past the queue, and no proof that the server does its work.
     fn send_own(&self, call: Call, exchange: Exchange) {
+        let origin = if call.method == Method::Listen { Origin::Listening } else { Origin::Ourselves };
+        self.send_as(call, exchange, origin);
+    }
+
+    fn send_as(&self, call: Call, exchange: Exchange, origin: Origin) {
         let mut table = self.lock();
         if table.is_closed() {
             drop(table);
             return exchange.fail(Fault::Internal("the server is gone".to_owned()));
         }
-        let origin = if call.method == Method::Listen { Origin::Listening } else { Origin::Ourselves };
         self.write(&mut table, call, exchange, origin);
     }
 
@@ -146,15 +150,16 @@ impl Connection {
         params: Option<Raw>,
         timeout: Duration,
     ) -> Result<Raw, Failure> {
-        self.request_call(Call::new(method, params), timeout).await
+        self.request_call(Call::new(method, params), Origin::Ourselves, timeout).await
     }
 
-    async fn request_call(&self, call: Call, timeout: Duration) -> Result<Raw, Failure> {
+    /// Sends a request in the course of a client's call, where that is known, and waits for its answer.
+    async fn request_call(&self, call: Call, origin: Origin, timeout: Duration) -> Result<Raw, Failure> {
         let (sender, answer) = oneshot::channel();
         let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
-        self.send_own(call, exchange);
+        self.send_as(call, exchange, origin);
         let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());
         answer.await.unwrap_or_else(lost).map(Answer::into_body)
     }
@@ -273,6 +278,10 @@ impl Connection {
         self.lock().close_if_idle()
     }
 
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.server.key.id
     }
@@ -329,15 +338,19 @@ impl Connection {
 
     fn take_from(&self, mut table: MutexGuard<'_, Table>, id: u64) -> Option<Pending> {
         let pending = table.remove(id)?;
-        self.fill(&mut table);
-        if table.in_flight() == 0 {
-            self.emptied.notify_waiters();
-        }
-        drop(table);
+        self.refill(table);
         if pending.has_questions() {
             self.end_questions_of(id);
         }
         Some(pending)
+    }
+
+    /// Lets the next in the queue in, and tells if there is none.
+    fn refill(&self, mut table: MutexGuard<'_, Table>) {
+        self.fill(&mut table);
+        if table.in_flight() == 0 {
+            self.emptied.notify_waiters();
+        }
     }
 
     fn fill(&self, table: &mut Table) {

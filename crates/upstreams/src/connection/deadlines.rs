@@ -33,10 +33,13 @@ impl Connection {
         let due = {
             let mut table = self.lock();
             let due = table.due(Instant::now());
-            self.fill(&mut table);
+            self.refill(table);
             due
         };
         for (id, pending) in due {
+            if pending.has_questions() {
+                self.end_questions_of(id);
+            }
             self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();

@@ -124,7 +124,10 @@ impl Connection {
                     if let Some(curious) = curious.flatten() {
                         curious.notice(method, params.clone());
                     }
-                    self.host.notice(&self.server.key, method, params);
+                    // In the newest revision a log line belongs to a request, and to nobody else's.
+                    if method != notification::MESSAGE || self.modern.get().is_none() {
+                        self.host.notice(&self.server.key, method, params);
+                    }
                 }
             },
         }

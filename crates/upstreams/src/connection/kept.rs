@@ -149,9 +149,8 @@ impl Connection {
                 self.write_as(&mut table, number, call, pending);
             }
             _ => {
-                self.fill(&mut table);
                 // Its asker may be told of this, and must find us unlocked.
-                drop(table);
+                self.refill(table);
                 drop(pending);
             }
         }

@@ -8,7 +8,7 @@ use manifold_engine::{Exchange, Flight, Sink, Standing};
 use manifold_protocol::dialect::modern::listen::Filter;
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply, notification};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use super::Connection;
@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_WORD: Duration = Duration::from_millis(50);
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
+/// A listening that lasted this long ended for reasons of its own.
+const LASTED: Duration = Duration::from_secs(60);
 
 /// What listening takes, on the side of those who want to hear.
 pub(super) struct Listening {
@@ -38,10 +40,30 @@ struct Offered {
     subscriptions: bool,
 }
 
-/// Someone who wants to know that we hear what stands now, or of this URI.
+/// Someone who wants to know that we hear what stands now, or of this one thing.
 struct Waiting {
-    uri: Option<String>,
+    wanted: Option<Wanted>,
     exchange: Exchange,
+}
+
+pub(super) enum Wanted {
+    Resource(String),
+    Task(String),
+}
+
+impl Wanted {
+    /// Returns why the server will not tell of it, if it will not.
+    fn refusal(&self, taken: &Filter) -> Option<String> {
+        match self {
+            Self::Resource(uri) if !taken.uris.contains(uri) => {
+                Some(format!("it does not take subscriptions to `{uri}`"))
+            }
+            Self::Task(task) if !taken.tasks.contains(task) => {
+                Some(format!("it does not tell of the task `{task}`"))
+            }
+            Self::Resource(_) | Self::Task(_) => None,
+        }
+    }
 }
 
 impl Listening {
@@ -57,14 +79,14 @@ impl Listening {
     }
 
     /// Answers once the server has been told what stands now.
-    pub(super) fn wait(&self, uri: Option<String>, exchange: Exchange) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { uri, exchange });
+    pub(super) fn wait(&self, wanted: Option<Wanted>, exchange: Exchange) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { wanted, exchange });
         self.changed.notify_one();
     }
 
     pub(super) fn subscribe(&self, server: &str, uri: String, exchange: Exchange) {
         if self.offered.subscriptions {
-            return self.wait(Some(uri), exchange);
+            return self.wait(Some(Wanted::Resource(uri)), exchange);
         }
         let reason = "it offers no subscriptions to resources".to_owned();
         exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
@@ -84,13 +106,12 @@ impl Listening {
 
     /// Answers all who wait by what the server has taken on.
     fn settle(&self, server: &str, taken: &Filter) {
-        for Waiting { uri, exchange } in self.all_waiting() {
-            match uri {
-                Some(uri) if !taken.uris.contains(&uri) => {
-                    let reason = format!("it does not take subscriptions to `{uri}`");
+        for Waiting { wanted, exchange } in self.all_waiting() {
+            match wanted.and_then(|wanted| wanted.refusal(taken)) {
+                Some(reason) => {
                     exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
                 }
-                _ => exchange.finish(Ok(Raw::from_static("{}"))),
+                None => exchange.finish(Ok(Raw::from_static("{}"))),
             }
         }
     }
@@ -113,6 +134,7 @@ struct Open {
     heard: mpsc::Receiver<Heard>,
     wanted: Filter,
     taken: Filter,
+    since: Instant,
 }
 
 enum Heard {
@@ -152,7 +174,10 @@ impl Connection {
                     () = listening.changed.notified() => {}
                     () = ended(&mut open) => {
                         debug!(server = self.id(), "the server ended the listening");
-                        open = None;
+                        // One that lasted is no sign that the next will not.
+                        if open.take().is_some_and(|open| open.since.elapsed() > LASTED) {
+                            rest = FIRST_REST;
+                        }
                         missed = Missed::Perhaps;
                         sleep(rest).await;
                         rest = (rest * 2).min(LONGEST_REST);
@@ -168,7 +193,6 @@ impl Connection {
                 Ok(new) => {
                     // The old one is let go only now, so that nothing is missed in between.
                     open = Some(new);
-                    rest = FIRST_REST;
                     if missed == Missed::Perhaps {
                         missed = Missed::Nothing;
                         self.stale.mark_all();
@@ -213,7 +237,7 @@ impl Connection {
         let (sender, heard) = mpsc::channel(8);
         let (exchange, flight) = Exchange::open(Ear(sender));
         // It is taken back on every way out but one.
-        let mut open = Open { flight, heard, wanted, taken: Filter::default() };
+        let mut open = Open { flight, heard, wanted, taken: Filter::default(), since: Instant::now() };
         self.send_own(Call::new(Method::Listen, Some(open.wanted.encode())), exchange);
         match timeout(PATIENCE, open.heard.recv()).await {
             Ok(Some(Heard::Acknowledged(taken))) => {

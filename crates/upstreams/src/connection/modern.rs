@@ -11,7 +11,7 @@ use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notifica
 use tokio::sync::oneshot;
 
 use super::kept::{Kept, may_go_on};
-use super::listening::Listening;
+use super::listening::{Listening, Wanted};
 use super::table::{Origin, Pending};
 use super::{Connection, tasks};
 use crate::era;
@@ -90,7 +90,10 @@ impl Connection {
         };
         match call.method {
             Method::Ping | Method::SetLevel => done(exchange),
-            Method::Listen => modern.listening.wait(None, exchange),
+            Method::Listen => {
+                let task = call.text_param("taskId").map(Wanted::Task);
+                modern.listening.wait(task, exchange);
+            }
             Method::ResourcesSubscribe => {
                 let uri = call.text_param("uri").unwrap_or_default();
                 modern.listening.subscribe(self.id(), uri, exchange);

@@ -7,6 +7,7 @@ use manifold_engine::{Exchange, Flight, Sink};
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
 
 use super::Connection;
+use super::table::Unaskable;
 
 /// Questions a server may have open at once; one that asks more than people answer gets refusals.
 const MAX_OPEN: usize = 1024;
@@ -67,12 +68,20 @@ impl Connection {
                 Exchange::open(Answer { connection: self.me.clone(), id, _resume: None });
             return self.host.ask(&self.server.key, call, exchange);
         }
-        let Ok(asked) = self.lock().asked(within) else {
-            // Showing it to one of them could be showing it to the wrong one (T6).
-            let what = format!("`{}` while calls of several clients are in flight", call.method);
-            let error = Fault::ClientCannot { what }.to_error(CodeSet::Standard);
-            self.outbox.push_droppable(envelope::error(Some(&id), &error));
-            return;
+        let asked = self.lock().asked(within);
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(why) => {
+                // Showing it to one of them could be showing it to the wrong one (T6).
+                let when = match why {
+                    Unaskable::Ambiguous => "while calls of several clients are in flight",
+                    Unaskable::Over => "in a call that is over",
+                };
+                let fault = Fault::ClientCannot { what: format!("`{}` {when}", call.method) };
+                let error = envelope::error(Some(&id), &fault.to_error(CodeSet::Standard));
+                self.outbox.push_droppable(error);
+                return;
+            }
         };
         let in_call = asked.as_ref().map(|(call, _)| *call);
         let resume = in_call.map(|call| Resume::new(self.me.clone(), call));

@@ -38,14 +38,21 @@ const TOGETHER: Duration = Duration::from_millis(50);
 /// A call and its asker.
 pub(super) type Asked = (u64, Arc<Flight<dyn Sink>>);
 
-/// Nobody can tell whose call a question belongs to.
-pub(super) struct Ambiguous;
+/// Why nobody can be asked a question.
+pub(super) enum Unaskable {
+    /// Nobody can tell whose call it belongs to.
+    Ambiguous,
+    /// The call it belongs to is over.
+    Over,
+}
 
 /// Whose call it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     Client,
     Ourselves,
+    /// Our own, in the course of this call of a client's.
+    For(u64),
     /// Ours as well, open for as long as the server lives; it keeps nobody busy.
     Listening,
 }
@@ -215,10 +222,14 @@ impl Table {
 
     /// Returns the call a question belongs to and its asker: `within` where that is known, else the one written last,
     /// unless calls of several clients are in flight. Its clock stands until `resume`.
-    pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Option<Asked>, Ambiguous> {
-        let known = within.filter(|id| self.get(*id).is_some_and(|pending| pending.origin == Origin::Client));
-        let id = match known {
-            Some(id) => id,
+    pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Option<Asked>, Unaskable> {
+        let origin = within.map(|id| (id, self.get(id).map(|pending| pending.origin)));
+        let id = match origin {
+            Some((id, Some(Origin::Client))) | Some((_, Some(Origin::For(id)))) => id,
+            // Said in answer to a request of ours: it concerns no call.
+            Some((_, Some(Origin::Ourselves | Origin::Listening))) => return Ok(None),
+            // Nobody else's affair, though somebody else may be in flight (T6).
+            Some((_, None)) => return Err(Unaskable::Over),
             None => {
                 let live = self.places.iter().flatten();
                 // What goes to every server, such as a log level, is aimed at none; nobody is asked in it.
@@ -230,7 +241,7 @@ impl Table {
                     clients.retain(|(_, pending)| !pending.waits_for_answer(self.count));
                 }
                 if !are_of_one_client(&clients) {
-                    return Err(Ambiguous);
+                    return Err(Unaskable::Ambiguous);
                 }
                 let Some((latest, _)) = clients.iter().max_by_key(|(id, _)| *id) else { return Ok(None) };
                 *latest

@@ -10,7 +10,7 @@ use manifold_protocol::{Answer, Call, Failure, Fault, Mark, Method, Raw, RawObje
 use tokio::time::sleep;
 
 use super::kept::Stage;
-use super::table::Pending;
+use super::table::{Origin, Pending};
 use super::{Connection, HARD_LIMIT, Known, OwnRequest};
 
 const USUAL_INTERVAL: Duration = Duration::from_millis(500);
@@ -110,7 +110,7 @@ impl Followed {
     /// Sends a request about the task, in the name of whoever made the call.
     async fn ask(&self, method: Method, params: Raw, patience: Duration) -> Result<Raw, Failure> {
         let call = Call { method, params: Some(params), caller: self.call.caller.clone() };
-        self.connection.request_call(call, patience).await
+        self.connection.request_call(call, Origin::For(self.id), patience).await
     }
 
     fn result(&self, state: &Raw) -> Reply {

@@ -585,3 +585,41 @@ proptest! {
         prop_assert_eq!(unsent.len() + seen.len(), asked.len(), "each was either written or given back");
     }
 }
+
+fn call_of(wire: &Wire, client: u64) -> Asked {
+    let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
+    assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
+    asked
+}
+
+// T6
+#[tokio::test(start_paused = true)]
+async fn a_question_in_a_call_that_is_over_is_nobody_s() {
+    let wire = wire("");
+    let first = call_of(&wire, 1);
+    let id: u64 = wire.ids()[0].parse().unwrap();
+    let second = call_of(&wire, 2);
+    first.flight.cancel(None);
+    written(&wire.connection);
+    let line = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"of one"}}"#;
+    wire.connection.receive_within(Line::Whole(line.into()), Some(id));
+    assert_eq!(second.questions().len(), 0);
+    assert!(written(&wire.connection)[0].contains("in a call that is over"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_times_out_is_told_of_like_any_other() {
+    let wire = wire("");
+    let asked = wire.ask_within("{}", 3 * SECOND);
+    let connection = Arc::clone(&wire.connection);
+    let idle = tokio::time::timeout(60 * SECOND, connection.idle());
+    let (answer, idle) = tokio::join!(asked.answered(), idle);
+    assert!(answer.starts_with("fault"), "{answer}");
+    assert!(idle.is_ok(), "whoever waits for the connection to rest hears of it");
+
+    let asked = wire.ask_within("{}", 3 * SECOND);
+    wire.question("7");
+    let (_, question) = asked.questions().remove(0);
+    assert!(asked.answered().await.starts_with("fault"));
+    assert!(question.is_cancelled(), "no question outlives its call");
+}

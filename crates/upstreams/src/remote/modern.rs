@@ -17,7 +17,7 @@ use manifold_protocol::{Fault, Id, Kind, Method, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
@@ -25,6 +25,7 @@ use super::{LONGEST_WAIT, Reached, Remote, fail_call};
 use crate::connection::{Connection, Known, Post, Poster};
 use crate::era::{self, Word};
 use crate::listing;
+use crate::memory::Memory;
 use crate::supervisor::Running;
 
 const VERSION: HeaderName = HeaderName::from_static(headers::VERSION);
@@ -60,6 +61,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         unauthorized: remote.unauthorized(),
         limit_bytes: remote.limit_bytes,
         gone,
+        memory: remote.memory.clone(),
     });
     let carrier = Carrier { posts, tasks: remote.tasks.clone() };
     connection.speak_modern(&said, Some(Arc::new(carrier)));
@@ -158,6 +160,7 @@ struct Posts {
     unauthorized: Fault,
     limit_bytes: usize,
     gone: watch::Sender<Option<String>>,
+    memory: Memory,
 }
 
 impl Posts {
@@ -181,11 +184,18 @@ impl Posts {
             Err(why) => Err(why),
         };
         if let Err(why) = taken {
-            // Who only listens tries again; a call shows that the server is gone.
-            if let (Unreached::Connect(_), true) = (&why, method != Method::Listen) {
-                self.gone.send_replace(Some(why.to_string()));
+            let is_gone = matches!(why, Unreached::Connect(_)) && method != Method::Listen;
+            let reason = why.to_string();
+            if self.is_outdated(&why) {
+                info!(server = connection.id(), "it no longer speaks {}; meeting it anew", modern::REVISION);
+                self.memory.forget_era(connection.server());
+                self.gone.send_replace(Some(reason.clone()));
             }
             self.refuse(&connection, call, why);
+            // Who only listens tries again; a call shows that the server is gone, unless others are under way.
+            if is_gone && !connection.is_busy() {
+                self.gone.send_replace(Some(reason));
+            }
         }
     }
 
@@ -282,6 +292,11 @@ impl Posts {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns whether a refusal is that of a server which knows nothing of requests without a session.
+    fn is_outdated(&self, why: &Unreached) -> bool {
+        matches!(why, Unreached::Status { status: 400 | 404 | 405, body, .. } if error_of(body).is_none())
     }
 
     /// Fails a call, by the server's own word where it gave one.

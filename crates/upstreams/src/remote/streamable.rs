@@ -21,6 +21,7 @@ use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
 use super::{LONGEST_WAIT, Reached, Remote, fail_call, post_all};
 use crate::connection::Connection;
+use crate::memory::Memory;
 use crate::supervisor::Running;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -42,6 +43,7 @@ pub(super) struct Session {
     state: Mutex<State>,
     renewing: tokio::sync::Mutex<()>,
     gone: watch::Sender<Option<String>>,
+    memory: Memory,
 }
 
 #[derive(Default)]
@@ -84,6 +86,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         state: Mutex::default(),
         renewing: tokio::sync::Mutex::new(()),
         gone,
+        memory: remote.memory.clone(),
     });
     let said = session.greet().await?;
     connection.repeat_standing(&said.capabilities);
@@ -289,7 +292,7 @@ impl Session {
                 let end = async {
                     while let Ok(Some(item)) = events.next().await {
                         if let SseItem::Event(event) = item {
-                            events::receive(&self.connection, event, None);
+                            events::receive(&self.connection, event, call);
                         }
                     }
                 };
@@ -360,6 +363,9 @@ impl Session {
     /// Fails a call, and gives the server up where it cannot be reached at all.
     fn refuse(&self, call: Option<u64>, why: Unreached) {
         debug!(server = self.connection.id(), "{why}");
+        if why.is_modern() {
+            self.outdated("it now speaks the newest revision");
+        }
         if let Unreached::Status { body, .. } = &why
             && let Some(call) = call
             && request_id_of_answer(body) == Some(call)
@@ -369,9 +375,17 @@ impl Session {
         if let Some(call) = call {
             fail_call(&self.connection, call, &why, &self.unauthorized);
         }
-        if let Unreached::Connect(_) = why {
+        // Calls that are under way elsewhere may well end.
+        if matches!(why, Unreached::Connect(_)) && !self.connection.is_busy() {
             self.gone.send_replace(Some(why.to_string()));
         }
+    }
+
+    /// Starts anew with a server that was replaced by one of the other era.
+    fn outdated(&self, why: &str) {
+        info!(server = self.connection.id(), "{why}; meeting it anew");
+        self.memory.forget_era(self.connection.server());
+        self.gone.send_replace(Some(why.to_owned()));
     }
 
     /// Tells the server that we are done with the session.

@@ -524,11 +524,11 @@ async fn an_ended_listening_is_taken_up_again() {
     settle().await;
     assert_eq!(wire.connection.stale.take().len(), 4, "what happened in between is not known");
     wire.tell("notifications/cancelled", &format!(r#"{{"requestId":{second}}}"#));
-    tokio::time::sleep(2 * SECOND).await;
+    tokio::time::sleep(3 * SECOND).await;
     // Refusals are borne with, ever more slowly.
-    for _ in 0..3 {
+    for rest in [5, 9, 17] {
         wire.refuse(&wire.next().0, r#"{"code":-32603,"message":"not now"}"#);
-        tokio::time::sleep(9 * SECOND).await;
+        tokio::time::sleep(rest * SECOND).await;
     }
     wire.refuse(&wire.next().0, r#"{"code":-32601,"message":"what?"}"#);
     tokio::time::sleep(100 * SECOND).await;
@@ -564,8 +564,45 @@ async fn a_log_line_without_address_goes_to_the_only_call_that_wants_it() {
     wire.tell("notifications/message", r#"{"data":1}"#);
     let line = r#"notifications/message {"data":1}"#;
     assert_eq!((curious.notices(), other.notices()), (vec![line.to_owned()], vec![]));
-    assert_eq!(wire.host.notices(), [line]);
+    assert_eq!(wire.host.notices(), [""; 0], "and it is nobody else's affair");
     let second = send(true);
     wire.tell("notifications/message", r#"{"data":2}"#);
     assert_eq!((curious.notices(), second.notices()), (vec![], vec![]), "it could be the other's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_round_of_a_call_that_was_taken_back_asks_nobody_else() {
+    let wire = wire();
+    let first = wire.tool(legacy());
+    let (id, _) = wire.next();
+    let (exchange, mut second) = Asked::open_by(manifold_engine::ClientId(2), 60 * SECOND, false);
+    let call =
+        Call { method: Method::ToolsCall, params: Some(raw(r#"{"name":"t"}"#)), caller: Some(legacy()) };
+    assert!(wire.connection.send(call, exchange).is_ok());
+    wire.answer(&id, ROUND);
+    first.flight.cancel(None);
+    settle().await;
+    assert_eq!(second.questions().len(), 0);
+    tokio::time::sleep(61 * SECOND).await;
+    assert!(second.answer().is_some(), "and its own clock runs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_the_server_does_not_tell_of_is_not_promised() {
+    let wire = wire_of("", r#"{"tools":{"listChanged":true}}"#);
+    let acknowledge = |id: &str| {
+        let params = format!(
+            r#"{{"notifications":{{"toolsListChanged":true}},"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}"#
+        );
+        wire.tell("notifications/subscriptions/acknowledged", &params);
+    };
+    settle().await;
+    acknowledge(&wire.next().0);
+    settle().await;
+    lock(&wire.host.standing).tasks.insert("bogus".to_owned());
+    let asked = wire.call(Method::Listen, r#"{"taskId":"bogus"}"#, None);
+    settle().await;
+    acknowledge(&wire.next().0);
+    let answer = asked.answered().await;
+    assert!(answer.contains("does not tell of the task `bogus`"), "{answer}");
 }

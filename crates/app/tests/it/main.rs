@@ -30,3 +30,4 @@ mod saved;
 mod shutdown;
 mod status;
 mod surface;
+mod unread;

@@ -10,6 +10,7 @@ use manifold_testkit::{Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, text_of};
+use manifold_testkit::http::{BOTH, Gateway, calling, end_quietly};
 
 const SOON: Duration = Duration::from_secs(30);
 /// What the figure allows a client that never reads to cost.
@@ -60,12 +61,12 @@ fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
         let big = json!({"name": format!("{server}__big"), "arguments": {"bytes": BYTES}});
         stdin.write_all(line(n, "tools/call", big).as_bytes()).unwrap();
     }
-    // Every call is out before the first answer is read, and all is at rest.
+    // It takes what it may, and then is at rest: a quick look would find servers that have hardly begun.
     let mut last = 0;
     let calm = until(SOON, || {
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(700));
         let now = memory(child.id(), "VmRSS");
-        last == std::mem::replace(&mut last, now)
+        now > before + (15 << 10) && last == std::mem::replace(&mut last, now)
     });
     assert!(calm, "it grows on");
     let grown = memory(child.id(), "VmHWM").saturating_sub(before);
@@ -82,4 +83,42 @@ fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
     assert!(grown <= ALLOWED_KIB, "{grown} KiB");
     drop(stdin);
     assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it leaves");
+}
+
+// F20
+#[test]
+fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
+    // What it costs is per answer and goes on with each connection more: only 60 s of patience bound it.
+    const BYTES: usize = 4_000_000;
+    const UNREAD: usize = 4;
+    let sandbox = Sandbox::new();
+    let server = fake_with(&["echo", "big", "flood"], json!({"log": sandbox.path("a.log")}));
+    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": server}, "managerTools": false}), &[]);
+    let pid = gateway.client.pid();
+    let other = gateway.session("/mcp", "2025-11-25", json!({}));
+    let echo = |id: u64| {
+        let call = json!({"name": "a__echo", "arguments": {"text": id.to_string()}});
+        text_of(&other.post(BOTH, &calling(id, "tools/call", call)).json()) == id.to_string()
+    };
+    assert!(echo(1));
+    let before = memory(pid, "VmRSS");
+    let mute = gateway.session("/mcp", "2025-11-25", json!({}));
+    // Its own stream and its answers, none of which it reads.
+    let _stream = mute.listen(None);
+    let data = "x".repeat(10_000);
+    let flood =
+        json!({"n": 5_000, "method": "notifications/message", "params": {"level": "info", "data": data}});
+    let _flood = mute.call(1, "a__flood", flood, None);
+    let _answers: Vec<_> =
+        (0..UNREAD).map(|n| mute.call(2 + n as u64, "a__big", json!({"bytes": BYTES}), None)).collect();
+    let calls = || sandbox.received("a.log", "tools/call").len();
+    assert!(until(SOON, || calls() == UNREAD + 2), "{} calls", calls());
+    let right = (0..200).filter(|n| echo(2 + n)).count();
+    let grown = memory(pid, "VmHWM").saturating_sub(before);
+    println!(
+        "F20: HTTP, {UNREAD} answers of {BYTES} bytes and 50 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
+    );
+    assert_eq!(right, 200);
+    assert!(grown <= ALLOWED_KIB, "{grown} KiB");
+    end_quietly(gateway.client);
 }

@@ -1,5 +1,4 @@
 //! F15: a server that is stopped in its tracks costs its own callers a timeout and nobody else anything.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::fs;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! All configured servers, each with its one upstream, whichever namespaces refer to it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -9,6 +9,7 @@ use manifold_protocol::{Call, Raw, Revision};
 
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
+use crate::outbox::Outbox;
 use crate::tasks::Tasks;
 use crate::upstream::{ClientFacts, Connector, Host, Standing, Upstream};
 
@@ -22,6 +23,7 @@ pub struct Fleet {
     applying: tokio::sync::Mutex<()>,
     facts: ArcSwap<ClientFacts>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
+    only_client: OnceLock<Arc<Outbox>>,
     tasks: Tasks,
 }
 
@@ -49,6 +51,7 @@ impl Fleet {
             applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
             gateways: Mutex::default(),
+            only_client: OnceLock::new(),
             tasks,
         });
         let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
@@ -63,6 +66,11 @@ impl Fleet {
     /// Tells what servers started from now on hear about the client.
     pub fn introduce(&self, facts: ClientFacts) {
         self.facts.store(Arc::new(facts));
+    }
+
+    /// Tells that whatever servers started from now on say is for one client.
+    pub(crate) fn serve_only(&self, outbox: &Arc<Outbox>) {
+        let _ = self.only_client.set(Arc::clone(outbox));
     }
 
     /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
@@ -203,6 +211,10 @@ impl Host for FleetHost {
             [only] => only.ask(server, call, exchange),
             _ => Gateway::answer_alone(self.0.upgrade().map(|fleet| fleet.config()), server, call, exchange),
         }
+    }
+
+    fn only_client(&self) -> Option<Arc<Outbox>> {
+        self.0.upgrade()?.only_client.get().cloned()
     }
 }
 

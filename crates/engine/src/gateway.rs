@@ -20,6 +20,7 @@ use crate::control::{self, Control, Reloader, ServerRow};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
+use crate::outbox::Outbox;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
 use view::view;
@@ -117,6 +118,11 @@ impl Gateway {
         self.introduced.store(true, Ordering::Relaxed);
         self.start_eager();
         self.introduction()
+    }
+
+    /// Tells that this client is the only one there will be: servers wait while it does not read.
+    pub fn serve_only(&self, outbox: &Arc<Outbox>) {
+        self.fleet.serve_only(outbox);
     }
 
     pub fn introduction(&self) -> Introduction {

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 /// A queue of whole messages. Answers always fit, since each belongs to a call the owner admitted; what may be
 /// lost (`push_droppable`) is refused past the limit, and the owner stops admitting calls while it is `crowded`.
@@ -63,6 +65,18 @@ impl Outbox {
                 }
             }
             emptied.await;
+        }
+    }
+
+    /// Waits until the peer has taken nothing for this long although it is owed more than it should be.
+    pub async fn stalled(&self, patience: Duration) {
+        loop {
+            let emptied = self.emptied.notified();
+            if !self.crowded() {
+                sleep(patience).await;
+            } else if timeout(patience, emptied).await.is_err() {
+                return;
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
 use tokio::time::Instant;
 
 use crate::exchange::Exchange;
+use crate::outbox::Outbox;
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -165,6 +166,12 @@ pub trait Host: Send + Sync {
 
     /// A question asked outside any call.
     fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange);
+
+    /// Where everything goes, if all servers work for one client: none is read while that is crowded, so that what
+    /// the client does not read stays with the servers (F20).
+    fn only_client(&self) -> Option<Arc<Outbox>> {
+        None
+    }
 }
 
 /// Makes upstreams from definitions.

@@ -46,6 +46,9 @@ pub async fn serve<I, O>(
     O: AsyncWrite + Unpin + Send + 'static,
 {
     let outbox = Arc::new(Outbox::new(CROWDED_BYTES));
+    if let Ok(gateway) = &doorway.gateway {
+        gateway.serve_only(&outbox);
+    }
     let pipe = Pipe::new(doorway.gateway.clone(), &outbox, tasks);
     let session = Session::new(doorway, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
@@ -76,8 +79,12 @@ pub async fn serve<I, O>(
             _ = &mut reading, if !leaving => both_settled().await,
         }
     };
-    if timeout(options.drain_timeout, settled).await.is_err() {
-        info!("calls were still in flight at the end of the drain time; they are taken back");
+    tokio::select! {
+        drained = timeout(options.drain_timeout, settled) => if drained.is_err() {
+            info!("calls were still in flight at the end of the drain time; they are taken back");
+        },
+        // Answers that nobody takes would keep their calls in flight to the end of it.
+        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are taken back"),
     }
     session.close();
     pipe.desk.close();

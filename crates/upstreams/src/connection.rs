@@ -104,6 +104,13 @@ impl Connection {
         })
     }
 
+    /// Waits until there is room for what the server says next.
+    pub(crate) async fn room(&self) {
+        if let Some(client) = self.host.only_client() {
+            client.uncrowded().await;
+        }
+    }
+
     /// Sends a call, or gives it back unsent when this generation is over.
     pub(crate) fn send(&self, call: Call, exchange: Exchange) -> Result<(), (Call, Exchange)> {
         let Some((call, exchange)) = self.answer_here(call, exchange) else { return Ok(()) };

@@ -270,23 +270,30 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn read_messages(connection: Arc<Connection>, stdout: pipe::Receiver, limit_bytes: usize) {
-    read_lines(stdout, limit_bytes, |line| connection.receive(line)).await;
+async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, limit_bytes: usize) {
+    let mut lines = LineDecoder::new(limit_bytes);
+    loop {
+        connection.room().await;
+        if !fill(&mut lines, &mut stdout).await {
+            break;
+        }
+        while let Some(line) = lines.next() {
+            connection.receive(line);
+        }
+    }
+    if let Some(line) = lines.finish() {
+        connection.receive(line);
+    }
     connection.fall_silent();
 }
 
-async fn read_log(logs: Arc<LogRing>, stderr: pipe::Receiver) {
-    read_lines(stderr, MAX_LOG_LINE_BYTES, |line| match line {
+async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
+    let take = |line| match line {
         Line::Whole(bytes) => logs.push(&bytes),
         Line::TooLong { head, .. } => logs.push(&head),
-    })
-    .await;
-}
-
-/// Reads lines to the end of a pipe.
-async fn read_lines(mut pipe: pipe::Receiver, limit_bytes: usize, mut take: impl FnMut(Line)) {
-    let mut lines = LineDecoder::new(limit_bytes);
-    while matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0) {
+    };
+    let mut lines = LineDecoder::new(MAX_LOG_LINE_BYTES);
+    while fill(&mut lines, &mut stderr).await {
         while let Some(line) = lines.next() {
             take(line);
         }
@@ -294,6 +301,11 @@ async fn read_lines(mut pipe: pipe::Receiver, limit_bytes: usize, mut take: impl
     if let Some(line) = lines.finish() {
         take(line);
     }
+}
+
+/// Reads some of a pipe; false at its end.
+async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> bool {
+    matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0)
 }
 
 async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {

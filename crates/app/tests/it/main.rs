@@ -29,4 +29,6 @@ mod s3;
 mod saved;
 mod shutdown;
 mod status;
+mod stopped;
 mod surface;
+mod unread;

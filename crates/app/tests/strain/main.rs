@@ -2,12 +2,28 @@
 //! and the tests take turns.
 
 mod chaos;
+mod fuzzed;
+mod hang;
+mod hangups;
+mod large;
 mod reload;
 mod soak;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use manifold_testkit::http;
+
+/// The short figure by default, the whole one when there is time.
+fn figure(short: usize, long: usize) -> usize {
+    if std::env::var_os("MANIFOLD_LONG").is_some() { long } else { short }
+}
+
+/// Returns a number of `/proc/<pid>/status`, in KiB.
+fn memory(pid: u32, field: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap_or_default()
+}
 
 /// Waits for the machine.
 fn alone() -> MutexGuard<'static, ()> {

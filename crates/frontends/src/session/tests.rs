@@ -331,6 +331,7 @@ async fn a_cancelled_call_is_taken_back_and_never_answered() {
     assert_eq!(desk.hear(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#), [""; 0]);
 }
 
+// F29
 #[tokio::test]
 async fn a_call_that_panics_is_answered_and_harms_no_other() {
     let desk = open("2025-06-18", "{}");

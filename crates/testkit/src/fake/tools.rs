@@ -187,10 +187,12 @@ impl Server {
             None => args["line"].as_str().unwrap_or_default().as_bytes().to_vec(),
         };
         let mut left = args["repeat"].as_u64().unwrap_or(1) as usize;
-        let per_write = (1 << 16) / unit.len().max(1) + 1;
+        // Made once and written in large pieces: a line may be of many gigabytes (F6).
+        let per_write = ((1 << 20) / unit.len().max(1) + 1).min(left);
+        let block = unit.repeat(per_write);
         while left > 0 {
             let now = left.min(per_write);
-            self.wire.write(&unit.repeat(now), false);
+            self.wire.write(&block[..now * unit.len()], false);
             left -= now;
         }
         self.wire.write(b"", args["newline"] != json!(false));

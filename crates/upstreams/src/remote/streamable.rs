@@ -195,6 +195,7 @@ impl Session {
         if is_events(&answer.head) {
             return self.take_events(answer, call).await;
         }
+        self.connection.room().await;
         match answer.read(self.limit_bytes).await {
             Ok(body) if body.is_empty() => {
                 self.refuse(
@@ -274,7 +275,9 @@ impl Session {
         call: Option<u64>,
     ) -> Result<(), Unreached> {
         let mut dropped = false;
-        while let Some(item) = events.next().await? {
+        loop {
+            self.connection.room().await;
+            let Some(item) = events.next().await? else { break };
             match item {
                 SseItem::TooLong => {
                     dropped = true;

@@ -1,0 +1,124 @@
+//! F20: a client that never reads costs little, is the only one to suffer, and gets all it is owed once it reads.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use manifold_testkit::{Sandbox, until};
+use serde_json::{Value, json};
+
+use crate::s1_protocol::{fake_with, text_of};
+use manifold_testkit::http::{BOTH, Gateway, calling, end_quietly};
+
+const SOON: Duration = Duration::from_secs(30);
+/// What the figure allows a client that never reads to cost.
+const ALLOWED_KIB: u64 = 64 << 10;
+
+/// Returns a number of `/proc/<pid>/status`, in KiB.
+fn memory(pid: u32, field: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+fn line(id: impl Into<Value>, method: &str, params: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string() + "\n"
+}
+
+// F20
+#[test]
+fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
+    const CALLS: usize = 150;
+    const BYTES: usize = 1_000_000;
+    let sandbox = Sandbox::new();
+    let server = |name: &str| fake_with(&["echo", "big"], json!({"log": sandbox.path(name)}));
+    let config = json!({"mcpServers": {"a": server("a.log"), "b": server("b.log")}, "managerTools": false});
+    let path = sandbox.write_config(&config);
+    let mut command = sandbox.manifold();
+    command.args(["serve", "--stdio", "--config"]).arg(path);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut read = || {
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap_or_else(|_| panic!("no message: {line:.100}"))
+    };
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    stdin.write_all(line("hello", "initialize", hello).as_bytes()).unwrap();
+    read();
+    for server in ["a", "b"] {
+        let echo = json!({"name": format!("{server}__echo"), "arguments": {"text": server}});
+        stdin.write_all(line(server, "tools/call", echo).as_bytes()).unwrap();
+        assert_eq!(text_of(&read()), server);
+    }
+    let before = memory(child.id(), "VmRSS");
+    for n in 0..CALLS {
+        let server = if n % 2 == 0 { "a" } else { "b" };
+        let big = json!({"name": format!("{server}__big"), "arguments": {"bytes": BYTES}});
+        stdin.write_all(line(n, "tools/call", big).as_bytes()).unwrap();
+    }
+    // It takes what it may, and then is at rest: a quick look would find servers that have hardly begun.
+    let mut last = 0;
+    let calm = until(SOON, || {
+        std::thread::sleep(Duration::from_millis(700));
+        let now = memory(child.id(), "VmRSS");
+        now > before + (15 << 10) && last == std::mem::replace(&mut last, now)
+    });
+    assert!(calm, "it grows on");
+    let grown = memory(child.id(), "VmHWM").saturating_sub(before);
+    let mut seen = vec![0; CALLS];
+    for _ in 0..CALLS {
+        let answer = read();
+        assert_eq!(text_of(&answer).len(), BYTES, "whole");
+        seen[answer["id"].as_u64().unwrap() as usize] += 1;
+    }
+    println!(
+        "F20: stdio, {CALLS} answers of {BYTES} bytes unread, at most {grown} KiB more; then each came once"
+    );
+    assert!(seen.iter().all(|count| *count == 1), "each once");
+    assert!(grown <= ALLOWED_KIB, "{grown} KiB");
+    drop(stdin);
+    assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it leaves");
+}
+
+// F20
+#[test]
+fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
+    // What it costs is per answer and goes on with each connection more: only 60 s of patience bound it.
+    const BYTES: usize = 4_000_000;
+    const UNREAD: usize = 4;
+    let sandbox = Sandbox::new();
+    let server = fake_with(&["echo", "big", "flood"], json!({"log": sandbox.path("a.log")}));
+    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": server}, "managerTools": false}), &[]);
+    let pid = gateway.client.pid();
+    let other = gateway.session("/mcp", "2025-11-25", json!({}));
+    let echo = |id: u64| {
+        let call = json!({"name": "a__echo", "arguments": {"text": id.to_string()}});
+        text_of(&other.post(BOTH, &calling(id, "tools/call", call)).json()) == id.to_string()
+    };
+    assert!(echo(1));
+    let before = memory(pid, "VmRSS");
+    let mute = gateway.session("/mcp", "2025-11-25", json!({}));
+    // Its own stream and its answers, none of which it reads.
+    let _stream = mute.listen(None);
+    let data = "x".repeat(10_000);
+    let flood =
+        json!({"n": 5_000, "method": "notifications/message", "params": {"level": "info", "data": data}});
+    let _flood = mute.call(1, "a__flood", flood, None);
+    let _answers: Vec<_> =
+        (0..UNREAD).map(|n| mute.call(2 + n as u64, "a__big", json!({"bytes": BYTES}), None)).collect();
+    let calls = || sandbox.received("a.log", "tools/call").len();
+    assert!(until(SOON, || calls() == UNREAD + 2), "{} calls", calls());
+    let right = (0..200).filter(|n| echo(2 + n)).count();
+    let grown = memory(pid, "VmHWM").saturating_sub(before);
+    println!(
+        "F20: HTTP, {UNREAD} answers of {BYTES} bytes and 50 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
+    );
+    assert_eq!(right, 200);
+    assert!(grown <= ALLOWED_KIB, "{grown} KiB");
+    end_quietly(gateway.client);
+}

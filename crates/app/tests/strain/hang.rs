@@ -1,0 +1,79 @@
+//! Fifty servers that hang at the handshake and one that works (F3): the one is there at once.
+#![expect(clippy::disallowed_types, reason = "how soon a tool can be called is measured in real time")]
+
+use std::time::{Duration, Instant};
+
+use manifold_testkit::{Sandbox, fake};
+use serde_json::{Map, Value, json};
+
+use crate::alone;
+
+const HUNG: usize = 50;
+const SOON: Duration = Duration::from_secs(60);
+
+/// Servers that do as the file of knobs says, whose definition does not change with it.
+fn config(sandbox: &Sandbox, hung: Value) -> Value {
+    let knobs = sandbox.write("hung.json", &hung.to_string());
+    let mut servers = Map::new();
+    for at in 0..HUNG {
+        let mut server = fake(json!({}));
+        server["args"] = json!([format!("@{}", knobs.display()), at.to_string()]);
+        servers.insert(format!("hung{at}"), server);
+    }
+    servers.insert("works".to_owned(), fake(json!({})));
+    json!({"mcpServers": servers, "managerTools": false})
+}
+
+/// Starts the gateway, has all lists begun, and calls the tool that works. Returns how long that took from the start.
+fn call_after_cold_start(hung: Value) -> Duration {
+    let sandbox = Sandbox::new();
+    let config = config(&sandbox, hung);
+    let began = Instant::now();
+    let mut client = sandbox.serve(&config, &[]);
+    client.initialize("2025-11-25", json!({}));
+    client.request("tools/list", json!({}));
+    let answer = client.call("works__echo", json!({"text": "here"}));
+    let took = began.elapsed();
+    assert_eq!(answer["result"]["content"][0]["text"], "here", "{answer}");
+    took
+}
+
+// F3, issue 5
+#[test]
+fn one_that_works_can_be_called_while_fifty_hang() {
+    let _alone = alone();
+    for (how, hung) in [
+        ("at `initialize`", json!({"hangOn": "initialize"})),
+        ("at `server/discover`", json!({"hangOn": "server/discover"})),
+    ] {
+        let took = call_after_cold_start(hung);
+        println!("F3: {HUNG} servers hang {how}; the one that works answered {took:?} after a cold start");
+        assert!(took <= Duration::from_millis(300), "{took:?}");
+    }
+}
+
+// F3, F11, issue 5
+#[test]
+fn lists_come_from_what_is_saved_while_fifty_hang() {
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let good = config(&sandbox, json!({}));
+    let mut client = sandbox.serve(&good, &[]);
+    client.initialize("2025-11-25", json!({}));
+    let known = manifold_testkit::until(SOON, || client.tool_names().len() == HUNG + 1);
+    assert!(known, "all are known");
+    drop(client);
+    // The same definitions, and now they hang.
+    config(&sandbox, json!({"hangOn": "initialize"}));
+    let mut client = sandbox.serve(&good, &[]);
+    client.initialize("2025-11-25", json!({}));
+    let asked = Instant::now();
+    let id = client.request("tools/list", json!({}));
+    let text = client.wait_for_text(id, SOON);
+    let took = asked.elapsed();
+    assert_eq!(text.matches("__echo\"").count(), HUNG + 1, "{text}");
+    println!("F3: tools/list of {} servers from what was saved in {took:?}", HUNG + 1);
+    assert!(took <= Duration::from_millis(5), "{took:?}");
+    let answer = client.call("works__echo", json!({"text": "here"}));
+    assert_eq!(answer["result"]["content"][0]["text"], "here", "{answer}");
+}

@@ -31,8 +31,7 @@ pub(crate) struct Clients {
     versions: [AtomicU64; 4],
     changed: Notify,
     next_id: AtomicU64,
-    /// The lowest log level that a single call asked for.
-    passing_level: Mutex<Option<Level>>,
+    levels: Mutex<Levels>,
 }
 
 pub(crate) struct Entry {
@@ -40,10 +39,34 @@ pub(crate) struct Entry {
     pub(crate) client: Arc<dyn Client>,
     /// The version last served or announced, plus one; zero while the client never looked.
     seen: [AtomicU64; 4],
-    /// Subscribed URIs, as the client spells them.
-    subscriptions: Mutex<HashSet<String>>,
+    held: Mutex<Held>,
     /// The log level it asked for, if it did.
     level: Mutex<Option<Level>>,
+}
+
+/// What a client wants to hear of, as it spells it.
+#[derive(Default)]
+struct Held {
+    uris: HashSet<String>,
+    tasks: HashSet<String>,
+    /// The client left: it takes up nothing any more.
+    is_gone: bool,
+}
+
+/// What nobody wants to hear of since a client left.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) uris: Vec<String>,
+    pub(crate) tasks: Vec<String>,
+}
+
+/// The log levels that servers were asked for.
+#[derive(Default)]
+struct Levels {
+    /// The lowest that sessions asked for when one last did.
+    sessions: Option<Level>,
+    /// The lowest that a single call asked for.
+    calls: Option<Level>,
 }
 
 /// How grave a log message is; the place in the list is the order.
@@ -53,6 +76,9 @@ pub struct Level(usize);
 impl Level {
     pub(crate) const NAMES: [&str; 8] =
         ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+    /// What clients hear that never said how much they want to.
+    const DEFAULT: Self = Self(1);
 
     pub fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(Self)
@@ -75,24 +101,24 @@ impl Clients {
 
     pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
         let id = self.next_id();
-        let entry = Entry {
-            id,
-            client,
-            seen: Default::default(),
-            subscriptions: Mutex::default(),
-            level: Mutex::default(),
-        };
+        let entry =
+            Entry { id, client, seen: Default::default(), held: Mutex::default(), level: Mutex::default() };
         self.lock().push(Arc::new(entry));
         id
     }
 
-    /// Forgets a client. Returns the URIs nobody is subscribed to any more.
-    pub(crate) fn detach(&self, id: ClientId) -> Vec<String> {
+    /// Forgets a client. Returns what nobody wants to hear of any more.
+    pub(crate) fn detach(&self, id: ClientId) -> Left {
         let mut entries = self.lock();
-        let Some(at) = entries.iter().position(|entry| entry.id == id) else { return Vec::new() };
+        let Some(at) = entries.iter().position(|entry| entry.id == id) else { return Left::default() };
         let gone = entries.remove(at);
-        let uris = std::mem::take(&mut *lock(&gone.subscriptions));
-        uris.into_iter().filter(|uri| !entries.iter().any(|entry| entry.subscribes(uri))).collect()
+        let held = std::mem::replace(&mut *lock(&gone.held), Held { is_gone: true, ..Held::default() });
+        let is_wanted =
+            |wants: fn(&Entry, &str) -> bool, what: &str| entries.iter().any(|entry| wants(entry, what));
+        Left {
+            uris: held.uris.into_iter().filter(|uri| !is_wanted(Entry::subscribes, uri)).collect(),
+            tasks: held.tasks.into_iter().filter(|task| !is_wanted(Entry::follows, task)).collect(),
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
@@ -116,19 +142,33 @@ impl Clients {
         if let Some(entry) = id.and_then(|id| self.get(id)) {
             *lock(&entry.level) = Some(level);
         }
-        let passing = *lock(&self.passing_level);
         let asked = self.all().into_iter().filter_map(|entry| *lock(&entry.level));
-        asked.chain(passing).chain([level]).min().unwrap_or(level)
+        let lowest = asked.fold(level, Level::min);
+        let mut levels = lock(&self.levels);
+        levels.sessions = Some(lowest);
+        levels.calls.map_or(lowest, |calls| calls.min(lowest))
     }
 
     /// Notes what a caller wants to hear of one call. Returns whether that is more than anybody wanted before.
     pub(crate) fn lower_level(&self, level: Level) -> bool {
-        let mut passing = lock(&self.passing_level);
-        let is_lower = passing.is_none_or(|lowest| level < lowest);
+        let mut levels = lock(&self.levels);
+        let is_lower = levels.calls.is_none_or(|lowest| level < lowest);
         if is_lower {
-            *passing = Some(level);
+            levels.calls = Some(level);
         }
+        drop(levels);
         is_lower && !self.all().iter().any(|entry| lock(&entry.level).is_some_and(|asked| asked <= level))
+    }
+
+    /// Returns those a log message of this level is for. Who never asked for a level hears what it would had no single
+    /// call made the servers say more.
+    pub(crate) fn wanting(&self, level: Level) -> Vec<Arc<Entry>> {
+        let usual = {
+            let levels = lock(&self.levels);
+            levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
+        };
+        let wants = |entry: &Arc<Entry>| lock(&entry.level).or(usual).is_none_or(|wanted| level >= wanted);
+        self.all().into_iter().filter(wants).collect()
     }
 
     /// Notes that a client was served the present content of a list.
@@ -174,21 +214,38 @@ impl Clients {
 }
 
 impl Entry {
-    pub(crate) fn subscribe(&self, uri: &str) {
-        lock(&self.subscriptions).insert(uri.to_owned());
+    /// Returns false where the client left meanwhile.
+    pub(crate) fn subscribe(&self, uri: &str) -> bool {
+        let mut held = lock(&self.held);
+        if !held.is_gone {
+            held.uris.insert(uri.to_owned());
+        }
+        !held.is_gone
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        lock(&self.subscriptions).remove(uri);
+        lock(&self.held).uris.remove(uri);
     }
 
     pub(crate) fn subscribes(&self, uri: &str) -> bool {
-        lock(&self.subscriptions).contains(uri)
+        lock(&self.held).uris.contains(uri)
     }
 
-    /// Returns whether a log message of this level is for the client.
-    pub(crate) fn wants(&self, level: Level) -> bool {
-        lock(&self.level).is_none_or(|asked| level >= asked)
+    /// Returns false where the client left meanwhile.
+    pub(crate) fn follow(&self, task: &str) -> bool {
+        let mut held = lock(&self.held);
+        if !held.is_gone {
+            held.tasks.insert(task.to_owned());
+        }
+        !held.is_gone
+    }
+
+    pub(crate) fn unfollow(&self, task: &str) {
+        lock(&self.held).tasks.remove(task);
+    }
+
+    pub(crate) fn follows(&self, task: &str) -> bool {
+        lock(&self.held).tasks.contains(task)
     }
 
     fn saw(&self, kind: Kind, version: u64) {

@@ -38,6 +38,9 @@ pub trait Sink: Send + Sync {
     fn wants_logs(&self) -> bool {
         false
     }
+
+    /// The call was taken back: no answer will come.
+    fn cancelled(&self) {}
 }
 
 /// What can take back a call that it holds.
@@ -92,6 +95,15 @@ impl Exchange {
     /// Opens an exchange that takes the place of this one; its answer goes to `next`, which has the last word on
     /// the outer call. Progress and questions pass, and a cancellation reaches whoever holds the inner call.
     pub fn then(self, next: impl FnOnce(Reply, Exchange) + Send + 'static) -> Exchange {
+        self.then_or_cancelled(|reply, outer| {
+            if let Some(reply) = reply {
+                next(reply, outer);
+            }
+        })
+    }
+
+    /// Does the same, and `next` hears of it too, by `None`, when the call is taken back.
+    pub fn then_or_cancelled(self, next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static) -> Exchange {
         let outer = Arc::clone(&self.flight);
         let target = self.target.clone();
         let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
@@ -181,6 +193,7 @@ impl<S: Sink + ?Sized> Flight<S> {
         if let State::Held(holder, key) = before {
             holder.cancel(key, reason);
         }
+        self.sink.cancelled();
     }
 
     fn hold(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
@@ -228,7 +241,7 @@ impl Sink for Waiting {
     }
 }
 
-type Next = Box<dyn FnOnce(Reply, Exchange) + Send>;
+type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
 
 /// The sink of an exchange that stands before another.
 struct Then {
@@ -236,12 +249,22 @@ struct Then {
     rest: Mutex<Option<(Exchange, Next)>>,
 }
 
-impl Sink for Then {
-    fn reply(&self, reply: Reply) {
+impl Then {
+    fn go_on(&self, reply: Option<Reply>) {
         let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((outer, next)) = rest {
             next(reply, outer);
         }
+    }
+}
+
+impl Sink for Then {
+    fn reply(&self, reply: Reply) {
+        self.go_on(Some(reply));
+    }
+
+    fn cancelled(&self) {
+        self.go_on(None);
     }
 
     fn progress(&self, params: Raw) {

@@ -102,9 +102,9 @@ impl Gateway {
 
     /// Forgets a client and ends the subscriptions that were its alone.
     pub fn detach(&self, id: ClientId) {
-        for uri in self.clients.detach(id) {
-            self.end_subscription(&uri);
-        }
+        let left = self.clients.detach(id);
+        left.uris.iter().for_each(|uri| self.end_subscription(uri));
+        left.tasks.iter().for_each(|task| self.leave_task(task));
     }
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.
@@ -165,11 +165,14 @@ impl Gateway {
                 Some((task, answer))
             })
             .collect();
+        let gateway = Arc::clone(self);
         Box::pin(async move {
             let mut followed = Vec::new();
             for (task, answer) in told {
                 if matches!(answer.await, Ok(Ok(_))) {
                     followed.push(task);
+                } else {
+                    gateway.unfollow_task(id, &task);
                 }
             }
             followed
@@ -500,10 +503,9 @@ impl Gateway {
         if method != notification::RESOURCE_UPDATED {
             let level =
                 (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
-            for entry in self.clients.all() {
-                if level.is_none_or(|level| entry.wants(level)) {
-                    entry.client.notify(method, params.clone());
-                }
+            let concerned = level.map_or_else(|| self.clients.all(), |level| self.clients.wanting(level));
+            for entry in concerned {
+                entry.client.notify(method, params.clone());
             }
             return;
         }
@@ -537,7 +539,7 @@ impl Gateway {
         let mut object = params.object().unwrap_or_default();
         object.set("taskId", Raw::string(&exposed));
         let params = object.into_raw();
-        for entry in self.clients.all().iter().filter(|entry| entry.subscribes(&exposed)) {
+        for entry in self.clients.all().iter().filter(|entry| entry.follows(&exposed)) {
             entry.client.notify(notification::TASKS, Some(params.clone()));
         }
     }

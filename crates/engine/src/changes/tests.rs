@@ -102,9 +102,9 @@ fn detaching_returns_what_nobody_else_is_subscribed_to() {
     clients.get(first).unwrap().subscribe("x://both");
     clients.get(second).unwrap().subscribe("x://both");
     assert!(clients.only().is_none());
-    assert_eq!(clients.detach(first), ["x://alone"]);
-    assert_eq!(clients.detach(first), [""; 0]);
+    assert_eq!(clients.detach(first).uris, ["x://alone"]);
+    assert_eq!(clients.detach(first), Left::default());
     assert_eq!(clients.only().map(|entry| entry.id), Some(second));
-    assert_eq!(clients.detach(second), ["x://both"]);
+    assert_eq!(clients.detach(second).uris, ["x://both"]);
     assert!(clients.only().is_none());
 }

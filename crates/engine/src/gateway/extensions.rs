@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use manifold_config::ServerKey;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Call, Fault, Mark, Raw};
+use manifold_protocol::{Call, Fault, Mark, Method, Raw};
 
-use super::{Gateway, standing};
+use super::{Gateway, Unheard, standing};
 use crate::catalog::{Catalog, Member};
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
+use crate::upstream::Phase;
 
 /// Stands between a server's exposed id, which never holds it, and its own id of a task.
 const TASK_SEPARATOR: char = '.';
@@ -51,14 +52,48 @@ impl Gateway {
         member.upstream.send(call, exchange);
     }
 
-    /// Notes that a client wants to hear of a task. Returns the server that must be told, and what its own id is.
+    /// Notes that a client wants to hear of a task. Returns the server that must be told.
     pub(super) fn follow_task(&self, client: ClientId, id: &str) -> Option<Arc<dyn crate::Upstream>> {
         let catalog = self.catalog.load();
         let (at, own) = task_owner(&catalog, id)?;
         let member = catalog.member(at);
-        self.clients.get(client)?.subscribe(id);
+        let client = self.clients.get(client)?;
         standing(member).tasks.insert(own.to_owned());
+        if !client.follow(id) {
+            self.leave_task(id);
+            return None;
+        }
         Some(Arc::clone(&member.upstream))
+    }
+
+    /// Takes back that a client wants to hear of a task.
+    pub(super) fn unfollow_task(&self, client: ClientId, id: &str) {
+        if let Some(client) = self.clients.get(client) {
+            client.unfollow(id);
+            self.leave_task(id);
+        }
+    }
+
+    /// Lets a task stand no longer unless some client follows it; its server then listens for what still stands.
+    pub(super) fn leave_task(&self, id: &str) {
+        let catalog = self.catalog.load();
+        let Some((at, own)) = task_owner(&catalog, id) else { return };
+        let member = catalog.member(at);
+        // Namespaces that share a server share what it is asked for.
+        let follows = |gateway: &Arc<Gateway>| gateway.follows(&member.key, own);
+        if self.fleet.gateways().iter().any(follows) || !standing(member).tasks.remove(own) {
+            return;
+        }
+        if member.upstream.status().phase == Phase::Ready {
+            let (quiet, _flight) = Exchange::open(Unheard);
+            member.upstream.send(Call::new(Method::Listen, None), quiet);
+        }
+    }
+
+    /// Returns whether a client of this namespace wants to hear of a server's task.
+    fn follows(&self, server: &ServerKey, own: &str) -> bool {
+        let Some(exposed) = self.exposed_task(server, own) else { return false };
+        self.clients.all().iter().any(|entry| entry.follows(&exposed))
     }
 
     /// Returns the id under which clients know a server's task.
@@ -129,12 +164,9 @@ pub(super) fn expose_task(prefix: &str, task: Raw) -> Raw {
 
 /// Says which answers are about a task, for those who only know the bytes.
 pub(super) fn may_be_task(call: &Call) -> bool {
-    call.caller.as_ref().is_some_and(|caller| {
-        caller
-            .capabilities
-            .get("extensions")
-            .is_some_and(|extensions| extensions.get(modern::TASKS).is_some())
-    })
+    // Clients with sessions are many, and their capabilities need not be read.
+    let caller = call.caller.as_ref().filter(|caller| caller.comes_back);
+    caller.is_some_and(|caller| modern::declares_tasks(&caller.capabilities))
 }
 
 #[cfg(test)]

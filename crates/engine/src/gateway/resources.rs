@@ -97,7 +97,13 @@ impl Gateway {
             });
         }
         let exchange = match call.method {
-            Method::ResourcesSubscribe => self.subscribing(member, original, exposed, exchange),
+            Method::ResourcesSubscribe => {
+                match self.subscribing(member, original, exposed, exchange) {
+                    Some(exchange) => exchange,
+                    // Nobody is left to be told.
+                    None => return,
+                }
+            }
             Method::ResourcesUnsubscribe => {
                 if let Some(client) = exchange.client().and_then(|id| self.clients.get(id)) {
                     client.unsubscribe(exposed);

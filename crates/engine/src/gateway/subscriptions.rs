@@ -13,56 +13,79 @@ use crate::upstream::Phase;
 /// Returns who owns the subscription to a URI: where nobody lists it, the server that took it.
 pub(super) fn owner(catalog: &Catalog, uri: &str) -> ResourceOwner {
     match catalog.resource(uri) {
-        ResourceOwner::Perhaps(members) => {
-            let took = |at: &&usize| standing(catalog.member(**at)).subscriptions.contains(uri);
-            match members.iter().find(took) {
-                Some(at) => ResourceOwner::One(ItemRoute { member: *at, original: uri.to_owned() }),
-                None => ResourceOwner::Perhaps(members),
-            }
-        }
+        ResourceOwner::Perhaps(members) => match takers(catalog, uri).next() {
+            Some(member) => ResourceOwner::One(ItemRoute { member, original: uri.to_owned() }),
+            None => ResourceOwner::Perhaps(members),
+        },
         one => one,
     }
 }
 
+/// Finds the servers at which a subscription to a URI of their own stands, whether or not they list it now.
+fn takers<'c>(catalog: &'c Catalog, uri: &'c str) -> impl Iterator<Item = usize> + 'c {
+    let all = 0..catalog.view.members.len();
+    all.filter(move |at| standing(catalog.member(*at)).subscriptions.contains(uri))
+}
+
 impl Gateway {
     /// Notes a subscription on its way to the server. It stands from now on, so that no update is missed, unless
-    /// the server refuses it.
+    /// the server refuses it or the client takes it back or leaves. `None`: it has left already.
     pub(super) fn subscribing(
         self: &Arc<Self>,
         member: &Member,
         original: &str,
         exposed: &str,
         exchange: Exchange,
-    ) -> Exchange {
+    ) -> Option<Exchange> {
         standing(member).subscriptions.insert(original.to_owned());
-        let client = exchange.client().and_then(|id| self.clients.get(id));
-        if let Some(client) = &client {
-            client.subscribe(exposed);
+        let id = exchange.client();
+        let client = id.and_then(|id| self.clients.get(id));
+        let is_here = client.as_ref().map_or(id.is_none(), |client| client.subscribe(exposed));
+        if !is_here {
+            self.drop_unwanted(member, original);
+            return None;
         }
         let gateway = Arc::clone(self);
         let (key, original, exposed) = (member.key.clone(), original.to_owned(), exposed.to_owned());
-        exchange.then(move |reply, outer| {
-            if reply.is_err() {
-                if let Some(client) = client {
-                    client.unsubscribe(&exposed);
-                }
+        Some(exchange.then_or_cancelled(move |reply, outer| {
+            let stands = matches!(reply, Some(Ok(_)));
+            if let Some(client) = client.as_ref().filter(|_| !stands) {
+                client.unsubscribe(&exposed);
+            }
+            // Whoever left meanwhile may have done so before the server had heard of the subscription.
+            if !stands || client.is_some_and(|client| !client.subscribes(&exposed)) {
                 let catalog = gateway.catalog.load();
-                if let Some(member) = catalog.view.members.iter().find(|member| member.key == key) {
-                    gateway.drop_unwanted(member, &original);
+                match catalog.view.members.iter().find(|member| member.key == key) {
+                    Some(member) if matches!(reply, Some(Err(_))) => {
+                        gateway.drop_unwanted(member, &original);
+                    }
+                    Some(member) => gateway.leave_resource(member, &original),
+                    None => {}
                 }
             }
-            outer.finish(reply);
-        })
+            if let Some(reply) = reply {
+                outer.finish(reply);
+            }
+        }))
     }
 
-    /// Ends the server's side of a subscription that its last client left behind.
+    /// Ends the servers' side of a subscription that its last client left behind.
     pub(super) fn end_subscription(&self, uri: &str) {
         let catalog = self.catalog.load();
-        let ResourceOwner::One(route) = owner(&catalog, uri) else { return };
-        let member = catalog.member(route.member);
-        if self.drop_unwanted(member, &route.original) && member.upstream.status().phase == Phase::Ready {
+        if let ResourceOwner::One(route) = catalog.resource(uri) {
+            self.leave_resource(catalog.member(route.member), &route.original);
+        }
+        // A server may have taken it when the lists were others.
+        for at in takers(&catalog, uri) {
+            self.leave_resource(catalog.member(at), uri);
+        }
+    }
+
+    /// Unsubscribes from a server's resource unless some client wants it.
+    fn leave_resource(&self, member: &Member, original: &str) {
+        if self.drop_unwanted(member, original) && member.upstream.status().phase == Phase::Ready {
             let mut call = Call::new(Method::ResourcesUnsubscribe, None);
-            call.set_param("uri", Raw::string(&route.original));
+            call.set_param("uri", Raw::string(original));
             let (quiet, _flight) = Exchange::open(Unheard);
             member.upstream.send(call, quiet);
         }

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use manifold_protocol::{Failure, Raw};
+use manifold_protocol::{Caller, Failure, Raw};
 
-use crate::fake::{Listener, World, raw, servers, tools};
+use crate::fake::{Asked, Listener, World, call, raw, servers, tools};
 use crate::gateway::Front;
 use crate::upstream::Phase;
 
@@ -331,6 +331,40 @@ async fn each_client_hears_the_level_it_asked_for() {
     }
     let heard = |listener: &Listener| listener.take().len();
     assert_eq!((heard(&curious), heard(&calm)), (3, 2));
+}
+
+#[tokio::test]
+async fn what_one_call_wants_to_hear_floods_nobody_else() {
+    let world = World::new(&servers(&["logs"], ""));
+    world.fake("logs").publish(r#"{"tools":[],"capabilities":{"logging":{}}}"#);
+    let listener = Arc::new(Listener::default());
+    let other = world.gateway.attach(listener.clone());
+    let fake = world.fake("logs");
+    let (key, host) = fake.host();
+    let heard = || {
+        for level in ["debug", "info", "warning"] {
+            host.notice(key, "notifications/message", Some(raw(&format!(r#"{{"level":"{level}"}}"#))));
+        }
+        listener.take().len()
+    };
+    assert_eq!(heard(), 3, "what a server says of itself");
+    let caller = Caller {
+        capabilities: raw("{}"),
+        info: None,
+        log_level: Some(raw(r#""debug""#)),
+        comes_back: true,
+        is_back: false,
+    };
+    let (exchange, asked) = Asked::open(None);
+    world.gateway.dispatch(call("tools/list", "{}").by(Arc::new(caller)), exchange);
+    asked.reply.await.unwrap().unwrap();
+    assert_eq!(fake.calls(), [r#"logging/setLevel {"level":"debug"}"#]);
+    assert_eq!(heard(), 2, "as if the call had not been");
+    let curious = world.gateway.attach(Arc::new(Listener::default()));
+    world.call_as(curious, "logging/setLevel", r#"{"level":"warning"}"#).await;
+    assert_eq!(heard(), 1, "as much as sessions asked for");
+    world.call_as(other, "logging/setLevel", r#"{"level":"debug"}"#).await;
+    assert_eq!(heard(), 3);
 }
 
 #[tokio::test]

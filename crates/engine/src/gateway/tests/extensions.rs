@@ -187,3 +187,35 @@ async fn a_watcher_hears_of_changes_it_never_looked_at() {
     assert_eq!(watcher.take(), ["notifications/tools/list_changed"]);
     assert!(other.take().is_empty());
 }
+
+fn followed(world: &World) -> Vec<String> {
+    let fake = world.fake("a");
+    let (key, host) = fake.host();
+    host.standing(key).tasks.into_iter().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_stands_for_as_long_as_some_client_follows_it() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(&tools(&["work"]));
+    let [first, second] = [(); 2].map(|()| world.gateway.attach(Arc::new(Listener::default())));
+    for client in [first, second] {
+        assert_eq!(world.gateway.watch_tasks(client, vec!["a.t".to_owned()]).await, ["a.t"]);
+    }
+    world.fake("a").calls();
+    world.gateway.detach(first);
+    assert_eq!((followed(&world), world.fake("a").calls()), (vec!["t".to_owned()], vec![]));
+    world.gateway.detach(second);
+    assert_eq!(followed(&world), [""; 0]);
+    assert_eq!(world.fake("a").calls(), ["subscriptions/listen "], "it listens for what stands now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_refused_does_not_stand() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(&tools(&["work"]));
+    world.fake("a").refuses();
+    let client = world.gateway.attach(Arc::new(Listener::default()));
+    assert_eq!(world.gateway.watch_tasks(client, vec!["a.t".to_owned()]).await, [""; 0]);
+    assert_eq!(followed(&world), [""; 0]);
+}

@@ -6,6 +6,7 @@ use manifold_protocol::Raw;
 use crate::changes::ClientId;
 use crate::fake::{Listener, World, raw, servers};
 use crate::gateway::Front;
+use crate::upstream::Phase;
 
 /// Two servers that both have `x://1`, and one that has nothing known.
 fn world() -> World {
@@ -214,6 +215,41 @@ async fn a_refused_subscription_does_not_stand() {
         "who took it gives it back"
     );
     assert_eq!(subscriptions(&world, "b"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_client_that_left_is_subscribed_to_nothing() {
+    let world = world();
+    let (client, _) = join(&world);
+    // Its subscription was still on the way to the servers' lists.
+    world.gateway.detach(client);
+    let asked = world.ask(Some(client), "resources/subscribe", r#"{"uri":"x://1"}"#);
+    assert!(asked.reply.await.unwrap().is_err());
+    assert_eq!(subscriptions(&world, "a"), [""; 0]);
+    assert_eq!(world.fake("a").calls(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_subscription_ends_while_the_lists_are_gone() {
+    let world = world();
+    let (client, _) = join(&world);
+    world.call_as(client, "resources/subscribe", r#"{"uri":"x://1"}"#).await;
+    world.fake("a").vanish(Phase::Idle);
+    world.gateway.detach(client);
+    assert_eq!(subscriptions(&world, "a"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_cancelled_subscription_does_not_stand() {
+    let world = world();
+    let (client, _) = join(&world);
+    world.fake("a").holds();
+    let asked = world.ask(Some(client), "resources/subscribe", r#"{"uri":"x://1"}"#);
+    assert_eq!(subscriptions(&world, "a"), ["x://1"]);
+    asked.flight.cancel(None);
+    assert_eq!(subscriptions(&world, "a"), [""; 0]);
+    let told = [r#"resources/subscribe {"uri":"x://1"}"#, r#"resources/unsubscribe {"uri":"x://1"}"#];
+    assert_eq!(world.fake("a").calls(), told, "the server may have taken it already");
 }
 
 // Decision 3: a server that two namespaces share is one process.

@@ -202,3 +202,86 @@ fn a_process_without_descriptors_waits_for_some() {
     assert!(share < 0.05, "{share}");
     assert!(healed < Duration::from_secs(1), "{healed:?}");
 }
+
+/// Returns a number of `/proc/<pid>/status`, in KiB.
+fn memory_kib(pid: u32, field: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap()
+}
+
+/// A server whose calls wait, and a budget of 4 MiB for all messages.
+fn short_of_memory() -> Value {
+    let tools = json!([{"name": "echo"}, {"name": "sleep"}]);
+    json!({"mcpServers": {"a": fake(json!({"tools": tools}))}, "limits": {"heldBytes": "4MB"}})
+}
+
+// F35
+#[test]
+fn past_the_budget_new_requests_are_refused() {
+    const CLIENTS: usize = 128;
+    let sandbox = Sandbox::new();
+    let client = Client::spawn(http_command(&sandbox, &short_of_memory(), &[]));
+    let port = port_of(&client);
+    let mut probe = Conn::open(port);
+    assert_eq!(text_of(&call(&mut probe, "a__echo")), "x");
+    let before = memory_kib(client.pid(), "VmRSS");
+    let heavy = json!({"name": "a__sleep", "arguments": {"ms": 3000, "text": "x".repeat(1 << 20)}});
+    let heavy = calling(1, "tools/call", heavy);
+    let mut crowd: Vec<Conn> = (0..CLIENTS)
+        .map(|_| {
+            let mut connection = Conn::open(port);
+            // A refusal may come, and the connection close, before all is written.
+            let head = format!(
+                "POST /api/default/mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n\
+                 Content-Length: {}\r\n\r\n",
+                heavy.len()
+            );
+            let _ = connection.try_write(head.as_bytes());
+            let _ = connection.try_write(heavy.as_bytes());
+            connection
+        })
+        .collect();
+    let mut served = 0;
+    let mut told = 0;
+    for connection in &mut crowd {
+        // Where the rest of a body met a closed connection, the refusal itself may be lost.
+        let Some(first) = connection.try_line() else { continue };
+        match first.split(' ').nth(1) {
+            Some("200") => served += 1,
+            Some("503") => {
+                let headers: Vec<String> = std::iter::from_fn(|| connection.try_line()).take(12).collect();
+                assert!(headers.iter().any(|line| line == "retry-after: 1"), "{headers:?}");
+                told += 1;
+            }
+            other => panic!("{other:?}: {first}"),
+        }
+    }
+    let grown = memory_kib(client.pid(), "VmHWM").saturating_sub(before);
+    assert_eq!(text_of(&call(&mut probe, "a__echo")), "x", "afterwards all is well");
+    println!(
+        "F35: {CLIENTS} requests of 1 MiB within 4 MiB: {served} served, {told} told 503; \
+         {grown} KiB more at the most"
+    );
+    assert!(served > 0 && told > CLIENTS / 2, "{served} served, {told} refused");
+    // The budget, what waits for the server in its own queue, and what the allocator keeps.
+    assert!(grown < 48 << 10, "{grown} KiB");
+}
+
+// F35
+#[test]
+fn past_the_budget_a_pipe_is_not_read() {
+    const CALLS: usize = 64;
+    let sandbox = Sandbox::new();
+    let mut client = sandbox.serve(&short_of_memory(), &[]);
+    client.initialize("2025-11-25", json!({}));
+    assert_eq!(text_of(&client.call("a__echo", json!({"text": "x"}))), "x");
+    let before = memory_kib(client.pid(), "VmRSS");
+    let heavy = json!({"name": "a__sleep", "arguments": {"ms": 50, "text": "x".repeat(1 << 20)}});
+    let ids: Vec<u64> = (0..CALLS).map(|_| client.request("tools/call", heavy.clone())).collect();
+    let right = ids.iter().filter(|id| client.wait_for(**id, PATIENCE)["result"].is_object()).count();
+    let grown = memory_kib(client.pid(), "VmHWM").saturating_sub(before);
+    println!("F35: {right}/{CALLS} calls of 1 MiB on a pipe within 4 MiB; {grown} KiB more at the most");
+    assert_eq!(right, CALLS);
+    assert!(grown < 24 << 10, "{grown} KiB");
+}

@@ -72,7 +72,9 @@ fn with_config(
             path.map_or_else(|| "a file named by --config".to_owned(), |path| path.display().to_string());
         info!("no config file: serving the built-in `time` server; list your own servers in {path}");
     }
-    serve(config, options, flags)
+    let code = serve(config, options, flags);
+    logging::flush();
+    code
 }
 
 /// Flag before environment before config.
@@ -101,6 +103,8 @@ fn apply_log_flags(config: &mut Config, flags: &Flags, environment: &Environment
 
 /// Says on standard error what went wrong.
 fn fail(what: &str, code: u8) -> ExitCode {
+    // What led to it comes first.
+    logging::flush();
     let _ = writeln!(std::io::stderr(), "manifold: {what}");
     ExitCode::from(code)
 }

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod logging;
+mod machine;
 mod signals;
 mod watch;
 mod wiring;

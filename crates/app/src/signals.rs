@@ -7,6 +7,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
+use crate::logging;
+
 /// Returns a watch that turns true with the first SIGINT, SIGTERM or SIGHUP. The second ends the process at once;
 /// the guard sees to its children.
 pub(crate) fn watch_signals(tasks: &Tasks) -> io::Result<watch::Receiver<bool>> {
@@ -23,6 +25,7 @@ pub(crate) fn watch_signals(tasks: &Tasks) -> io::Result<watch::Receiver<bool>> 
             };
             info!("{name}");
             if sender.send_replace(true) {
+                logging::flush();
                 std::process::exit(1);
             }
         }

@@ -138,6 +138,35 @@ fn no_library_prints() {
     }
 }
 
+/// Who may ask what day it is: a jump of that clock must reach no deadline.
+const KNOWS_THE_DATE: [(&str, &str); 6] = [
+    ("crates/engine/src/upstream.rs", "how old a saved list is"),
+    ("crates/upstreams/src/memory.rs", "when something was learnt"),
+    ("crates/upstreams/src/memory/", "when something was learnt"),
+    ("crates/upstreams/src/builtin/time", "the server that tells the time"),
+    ("crates/upstreams/src/remote/client.rs", "`Retry-After` may be a date; the wait it gives has a bound"),
+    ("crates/frontends/src/http/status.rs", "shown, and not used"),
+];
+
+// F33: deadlines are kept by the monotonic clock
+#[test]
+fn no_deadline_knows_the_date() {
+    let mut files = 0;
+    for (file, text) in sources() {
+        let is_program = file.contains("/src/") && !file.starts_with("crates/testkit/");
+        if !is_program || KNOWS_THE_DATE.iter().any(|(known, _)| file.starts_with(known)) {
+            continue;
+        }
+        files += 1;
+        for (at, line) in code(&text) {
+            for clock in ["SystemTime", "UNIX_EPOCH", "Timestamp::now", "Zoned::now", "CLOCK_REALTIME"] {
+                assert!(!line.contains(clock), "{file}:{}: {line}", at + 1);
+            }
+        }
+    }
+    println!("F33: {files} files know no date; {} do, none for a deadline", KNOWS_THE_DATE.len());
+}
+
 #[test]
 fn there_is_no_mod_rs_and_no_drawer_for_odds_and_ends() {
     for (file, _) in sources() {

@@ -77,6 +77,8 @@ pub struct Settings {
 pub struct Limits {
     pub request_bytes: usize,
     pub message_bytes: usize,
+    /// What all messages under way may take up; `None`: a share of the machine's memory.
+    pub held_bytes: Option<usize>,
 }
 
 /// One root offered to servers that ask outside any call.

@@ -2,6 +2,7 @@
 //! HTTP type and no protocol era is known here, so decisions are tested with fakes and a paused clock.
 
 mod arguments;
+mod budget;
 mod catalog;
 mod changes;
 mod control;
@@ -17,6 +18,7 @@ mod router;
 mod tasks;
 mod upstream;
 
+pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level};
 pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use crate::budget::Budget;
+
 /// A queue of whole messages. Answers always fit, since each belongs to a call the owner admitted; what may be
 /// lost (`push_droppable`) is refused past the limit, and the owner stops admitting calls while it is `crowded`.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Outbox {
     filled: Notify,
     emptied: Notify,
     limit_bytes: usize,
+    /// Where what is queued counts, besides.
+    budget: Option<Budget>,
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +32,18 @@ struct Queue {
 
 impl Outbox {
     pub fn new(limit_bytes: usize) -> Self {
-        Self { queue: Mutex::default(), filled: Notify::new(), emptied: Notify::new(), limit_bytes }
+        Self {
+            queue: Mutex::default(),
+            filled: Notify::new(),
+            emptied: Notify::new(),
+            limit_bytes,
+            budget: None,
+        }
+    }
+
+    /// Counts what is queued in a budget.
+    pub fn within(self, budget: &Budget) -> Self {
+        Self { budget: Some(budget.clone()), ..self }
     }
 
     /// Queues a message. Returns false when the peer is gone.
@@ -37,6 +52,10 @@ impl Outbox {
         if queue.closed {
             return false;
         }
+        let message = match &self.budget {
+            Some(budget) => budget.hold(message),
+            None => message,
+        };
         queue.bytes += message.len();
         queue.messages.push_back(message);
         drop(queue);

@@ -121,8 +121,9 @@ impl Listing {
 
     /// Returns whether it comes from a run so long ago that the server should be asked when its lists are.
     pub fn is_stale(&self) -> bool {
-        let age = self.saved_at.and_then(|at| SystemTime::now().duration_since(at).ok());
-        age.is_some_and(|age| age > STALE_AFTER)
+        let age = |at| SystemTime::now().duration_since(at);
+        // A date in the future is no date: the clock was set back (F33).
+        self.saved_at.is_some_and(|at| age(at).map_or(true, |age| age > STALE_AFTER))
     }
 
     pub fn declares(&self, capability: &str) -> bool {
@@ -177,4 +178,21 @@ pub trait Host: Send + Sync {
 /// Makes upstreams from definitions.
 pub trait Connector: Send + Sync {
     fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // F33
+    #[test]
+    fn a_list_of_long_ago_or_of_the_future_is_stale() {
+        let now = SystemTime::now();
+        let hour = Duration::from_secs(3600);
+        let is_stale = |saved_at| Listing { saved_at, ..Listing::default() }.is_stale();
+        assert!(!is_stale(None), "it was read in this run");
+        assert!(!is_stale(Some(now - hour)));
+        assert!(is_stale(Some(now - 25 * hour)));
+        assert!(is_stale(Some(now + hour)));
+    }
 }

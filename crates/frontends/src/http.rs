@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_config::Profile;
-use manifold_engine::Tasks;
+use manifold_engine::{Budget, Tasks};
 use manifold_protocol::CodeSet;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -49,6 +49,8 @@ pub struct Site {
     pub profile: Profile,
     pub door: Door,
     pub limit_bytes: usize,
+    /// What all messages under way may take up.
+    pub budget: Budget,
     pub port: u16,
     /// How clients reach us.
     pub url: String,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use manifold_engine::{Outbox, Tasks};
+use manifold_engine::{Budget, Outbox, Tasks};
 use manifold_protocol::framing::{self, ClientDecoder, Frame, FrameError, Framing};
 use manifold_protocol::{Fault, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -29,6 +29,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Options {
     /// The longest message a client may send (`limits.requestBytes`).
     pub limit_bytes: usize,
+    /// What all messages under way may take up.
+    pub budget: Budget,
     pub drain_timeout: Duration,
     /// `None`: as the client's first bytes say.
     pub framing: Option<Framing>,
@@ -45,7 +47,7 @@ pub async fn serve<I, O>(
     I: AsyncRead + Unpin,
     O: AsyncWrite + Unpin + Send + 'static,
 {
-    let outbox = Arc::new(Outbox::new(CROWDED_BYTES));
+    let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&options.budget));
     if let Ok(gateway) = &doorway.gateway {
         gateway.serve_only(&outbox);
     }
@@ -105,6 +107,8 @@ async fn read<I: AsyncRead + Unpin>(
     loop {
         // A client that does not read is not served more: what it is owed stays bounded (F20).
         outbox.uncrowded().await;
+        // Nor is it where all that is under way takes up too much (F35).
+        options.budget.room().await;
         let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
         loop {
             let frame = match decoder.next() {
@@ -114,15 +118,18 @@ async fn read<I: AsyncRead + Unpin>(
             let Some(frame) = frame else { break };
             // What was read already must not be served faster than it is taken, either.
             outbox.uncrowded().await;
+            options.budget.room().await;
             if let Some(detected) = decoder.framing() {
                 let _ = framing.set(detected);
             }
             match frame {
-                Frame::Message(message) => match receive(message, session, pipe, &outlet) {
-                    Received::Done => {}
-                    Received::Exit => return "it said so",
-                    Received::Unfinished(start) => decoder.gather(start),
-                },
+                Frame::Message(message) => {
+                    match receive(options.budget.hold(message), session, pipe, &outlet) {
+                        Received::Done => {}
+                        Received::Exit => return "it said so",
+                        Received::Unfinished(start) => decoder.gather(start),
+                    }
+                }
                 Frame::Refused { id, why } => {
                     debug!(?why, "input refused");
                     let fault = match why {

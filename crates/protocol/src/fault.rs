@@ -69,6 +69,10 @@ pub enum Fault {
         server: Option<String>,
         limit_bytes: usize,
     },
+    /// So much is under way that no more is taken on.
+    Overloaded {
+        limit_bytes: usize,
+    },
     /// The server's answer was no valid message.
     Malformed {
         server: String,
@@ -141,7 +145,7 @@ impl Fault {
                 Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
                 _,
             ) => -32603,
-            (Self::Authentication { .. } | Self::Internal(_), _) => -32603,
+            (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
             (_, CodeSet::Standard) => -32603,
             (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
             (Self::TimedOut { .. }, _) => -32002,
@@ -204,6 +208,9 @@ impl Fault {
                     "Invalid request: the message is larger than {limit_bytes} bytes (limits.requestBytes)"
                 )
             }
+            Self::Overloaded { limit_bytes } => format!(
+                "Messages of more than {limit_bytes} bytes are under way (limits.heldBytes); try again in a moment"
+            ),
             Self::Malformed { server, reason } => {
                 format!("Server '{server}' sent an answer that is not a valid message: {reason}")
             }
@@ -295,6 +302,7 @@ impl Fault {
                 }
                 data.set("limitBytes", Raw::number(*limit_bytes as u64));
             }
+            Self::Overloaded { limit_bytes } => data.set("limitBytes", Raw::number(*limit_bytes as u64)),
             Self::Authentication { server, .. } => text("service", server),
             Self::Parse
             | Self::InvalidRequest(_)

@@ -159,6 +159,13 @@ impl Conn {
         }
     }
 
+    /// Reads a line, if there is one to come.
+    pub fn try_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let count = self.stream.read_line(&mut line).ok()?;
+        (count > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+
     pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let count = self.stream.read_line(&mut line).unwrap_or_else(|error| panic!("no answer: {error}"));

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
+use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving};
 
@@ -121,6 +122,7 @@ async fn serve(
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let (limit_bytes, drain) = (config.settings.limits.request_bytes, config.settings.drain_timeout);
+    let budget = budget(&config.settings.limits);
     let profile = config.profile;
     let selected = select_namespace(&config, flags.namespace.as_deref());
     if let (Selection::Unknown { requested, exists, .. }, Some(_)) = (&selected, &flags.namespace) {
@@ -154,6 +156,7 @@ async fn serve(
             cors: settings.cors,
         },
         limit_bytes,
+        budget,
         port: address.port(),
         url: format!("{scheme}://{shown}:{}", address.port()),
         started: Instant::now(),

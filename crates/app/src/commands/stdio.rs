@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
+use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
@@ -45,6 +46,7 @@ async fn serve(
     let profile = config.profile;
     let served = Options {
         limit_bytes: config.settings.limits.request_bytes,
+        budget: budget(&config.settings.limits),
         drain_timeout: config.settings.drain_timeout,
         framing: flags.framing.map(Into::into),
     };

@@ -124,7 +124,7 @@ fn a_thousand_clients_at_once() {
     waits.sort();
     let (median, slowest) = (waits[CLIENTS / 2], waits[CLIENTS - 1]);
     println!(
-        "1,000 concurrent clients, {} calls: 0 errors; longest wait {median:?} for the median client, {slowest:?} for the slowest",
+        "F36: 1,000 concurrent clients, {} calls: 0 errors; longest wait {median:?} for the median client, {slowest:?} for the slowest",
         CLIENTS * CALLS
     );
     assert_eq!(waits.len(), CLIENTS);

@@ -15,6 +15,7 @@ mod http_load;
 mod manager;
 mod modern_http;
 mod modern_stdio;
+mod pressure;
 mod profiles;
 mod reload;
 mod remote;

@@ -266,6 +266,12 @@ pub(crate) static LIMITS: Section = Section {
     keys: &[
         key("requestBytes", Size, "16MB", "The largest message from a client."),
         key("messageBytes", Size, "64MB", "The largest message from a server."),
+        key(
+            "heldBytes",
+            Size,
+            "a quarter of the memory",
+            "What all messages under way may take up; past it new requests wait or are refused.",
+        ),
     ],
 };
 

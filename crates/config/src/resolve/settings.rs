@@ -60,6 +60,7 @@ pub(super) fn resolve(
         limits: Limits {
             request_bytes: limit("requestBytes", 16 * MIB),
             message_bytes: limit("messageBytes", 64 * MIB),
+            held_bytes: limits.and_then(|limits| limits.bytes("heldBytes")).map(as_usize),
         },
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
         watch_config: top.flag("watchConfig").unwrap_or(true),

@@ -10,8 +10,10 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
+use manifold_engine::Budget;
 use tokio::time::{Instant, timeout_at};
 
+use super::Site;
 use super::connection::{Busy, REQUEST_PATIENCE};
 use super::modern::LaneBody;
 use super::stream::EventBody;
@@ -24,6 +26,8 @@ pub(super) struct Body {
     content: Content,
     /// Held until the body has been taken: the connection is busy till then.
     _busy: Option<Busy>,
+    /// Where what has been handed on counts until it is written.
+    budget: Option<Budget>,
 }
 
 enum Content {
@@ -35,23 +39,27 @@ enum Content {
 impl Body {
     pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())), _busy: None }
+        Self {
+            content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
+            _busy: None,
+            budget: None,
+        }
     }
 
     pub(super) fn empty() -> Self {
-        Self { content: Content::Whole(None), _busy: None }
+        Self { content: Content::Whole(None), _busy: None, budget: None }
     }
 
     pub(super) fn events(events: EventBody) -> Self {
-        Self { content: Content::Events(events), _busy: None }
+        Self { content: Content::Events(events), _busy: None, budget: None }
     }
 
     pub(super) fn lane(lane: LaneBody) -> Self {
-        Self { content: Content::Lane(lane), _busy: None }
+        Self { content: Content::Lane(lane), _busy: None, budget: None }
     }
 
-    pub(super) fn held(self, busy: Busy) -> Self {
-        Self { _busy: Some(busy), ..self }
+    pub(super) fn held(self, busy: Busy, budget: &Budget) -> Self {
+        Self { _busy: Some(busy), budget: Some(budget.clone()), ..self }
     }
 }
 
@@ -63,15 +71,18 @@ impl HttpBody for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.content {
-            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Content::Events(events) => {
-                events.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-            }
-            Content::Lane(lane) => {
-                lane.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-            }
-        }
+        let polled = match &mut self.content {
+            Content::Whole(bytes) => Poll::Ready(bytes.take()),
+            Content::Events(events) => events.poll_bytes(context),
+            Content::Lane(lane) => lane.poll_bytes(context),
+        };
+        polled.map(|bytes| {
+            let bytes = match (bytes?, &self.budget) {
+                (bytes, Some(budget)) => budget.hold(bytes),
+                (bytes, None) => bytes,
+            };
+            Some(Ok(Frame::data(bytes)))
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -90,18 +101,25 @@ impl HttpBody for Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     TooLarge,
+    Overloaded,
     Stalled,
     Broken,
 }
 
-/// Reads a request body, giving up as soon as it is too large or too slow.
-pub(super) async fn read(headers: &HeaderMap, body: Incoming, limit_bytes: usize) -> Result<Bytes, Unread> {
+/// Reads a request body, giving up as soon as it is too large or too slow, or too much is under way with it.
+pub(super) async fn read(headers: &HeaderMap, body: Incoming, site: &Site) -> Result<Bytes, Unread> {
+    let limit_bytes = site.limit_bytes;
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|declared| declared > limit_bytes) {
         return Err(Unread::TooLarge);
     }
+    if !site.budget.admits(declared.unwrap_or(0)) {
+        return Err(Unread::Overloaded);
+    }
     let mut body = body;
     let mut read = Read::default();
+    // What is only announced counts for nothing: a client could keep others out with it.
+    let mut share = site.budget.share();
     let began = Instant::now();
     loop {
         // Each byte buys a little more time, so that a body that only trickles is not waited for (T30).
@@ -111,12 +129,16 @@ pub(super) async fn read(headers: &HeaderMap, body: Incoming, limit_bytes: usize
             Err(_) => return Err(Unread::Stalled),
             Ok(Some(Err(_))) => return Err(Unread::Broken),
             Ok(Some(Ok(frame))) => frame,
-            Ok(None) => return Ok(read.finish()),
+            Ok(None) => return Ok(site.budget.hold(read.finish())),
         };
         if let Ok(data) = frame.into_data() {
             if read.len() + data.len() > limit_bytes {
                 return Err(Unread::TooLarge);
             }
+            if !site.budget.admits(data.len()) {
+                return Err(Unread::Overloaded);
+            }
+            share.grow(data.len());
             read.push(data, declared);
         }
     }

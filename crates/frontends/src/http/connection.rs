@@ -59,7 +59,7 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
         async move {
             let response: Response<Body> = route::answer(request, &shared).await;
             // The connection counts as busy until the last byte of the answer has been taken.
-            Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy)))
+            Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy, &shared.site.budget)))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());

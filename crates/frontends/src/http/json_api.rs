@@ -21,7 +21,7 @@ use crate::session::refusal_fault;
 pub(super) async fn call(request: Request<IncomingBody>, namespace: &str, shared: &Shared) -> Response<Body> {
     let (head, body) = request.into_parts();
     let site = &shared.site;
-    let body = match body::read(&head.headers, body, site.limit_bytes).await {
+    let body = match body::read(&head.headers, body, site).await {
         Ok(body) => body,
         Err(why) => return route::unread(why, shared),
     };

@@ -48,7 +48,7 @@ pub(super) async fn post(request: Request<IncomingBody>, shared: &Arc<Shared>) -
     let Some(session) = id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse)) else {
         return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
-    let body = match body::read(&head.headers, body, shared.site.limit_bytes).await {
+    let body = match body::read(&head.headers, body, &shared.site).await {
         Ok(body) => body,
         Err(why) => return route::unread(why, shared),
     };

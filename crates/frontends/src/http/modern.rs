@@ -78,7 +78,7 @@ async fn request(
         (Method::Other(_), _) => Some(UNKNOWN_PATIENCE),
         (_, Accepts::JsonFirst | Accepts::EventsFirst) => Some(PLAIN_PATIENCE),
     };
-    let lane = PostLane::new(patience.is_some());
+    let lane = PostLane::new(patience.is_some(), &shared.site.budget);
     let principal = principal(headers, namespace);
     let request = Request { id, method, params, principal, client: gateway.passer_by() };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use manifold_protocol::{Fault, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
@@ -102,6 +102,13 @@ pub(super) fn unread(why: Unread, shared: &Shared) -> Response<Body> {
             let fault = Fault::TooLarge { server: None, limit_bytes: shared.site.limit_bytes };
             let error = envelope::error(None, &fault.to_error(shared.site.codes));
             json(StatusCode::PAYLOAD_TOO_LARGE, error)
+        }
+        Unread::Overloaded => {
+            let fault = Fault::Overloaded { limit_bytes: shared.site.budget.limit_bytes() };
+            let error = envelope::error(None, &fault.to_error(shared.site.codes));
+            let mut response = json(StatusCode::SERVICE_UNAVAILABLE, error);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response
         }
         Unread::Stalled => problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         Unread::Broken => problem(StatusCode::BAD_REQUEST, "the body could not be read"),

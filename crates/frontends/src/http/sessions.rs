@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
-use manifold_engine::{Front, Gateway};
+use manifold_engine::{Budget, Front, Gateway};
 use tokio::time::{Instant, interval};
 use tracing::info;
 
@@ -47,6 +47,7 @@ pub(super) struct HttpSession {
     /// What belongs to no request of the client's; read by GET.
     pub(super) general: Arc<Stream>,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    budget: Budget,
     next_stream: AtomicU64,
     made: Instant,
     /// Milliseconds after `made`.
@@ -62,7 +63,7 @@ impl HttpSession {
             profile: site.profile,
             front: Front::Http,
         };
-        let general = Stream::new(0);
+        let general = Stream::new(0, &site.budget);
         let session = Session::new(doorway, Arc::clone(&general) as Arc<dyn Outlet>);
         let id = random_id()?;
         Some(Arc::new(Self {
@@ -73,6 +74,7 @@ impl HttpSession {
             gateway: Arc::clone(gateway),
             general,
             streams: Mutex::default(),
+            budget: site.budget.clone(),
             next_stream: AtomicU64::new(1),
             made: Instant::now(),
             used: AtomicU64::new(0),
@@ -81,7 +83,7 @@ impl HttpSession {
 
     /// Opens a stream for the answer to one request.
     pub(super) fn open_stream(&self) -> Arc<Stream> {
-        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed));
+        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed), &self.budget);
         self.prune();
         let mut streams = self.lock();
         if streams.len() >= MAX_STREAMS {

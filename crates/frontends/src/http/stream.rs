@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use manifold_engine::Budget;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::session::Outlet;
@@ -25,6 +26,8 @@ const RETRY_MS: u64 = 1000;
 /// One stream. Event numbers start at 1; 0 is the priming event, which only carries an id.
 pub(super) struct Stream {
     number: u64,
+    /// Where what is kept counts.
+    budget: Budget,
     state: Mutex<State>,
 }
 
@@ -45,8 +48,9 @@ struct State {
 }
 
 impl Stream {
-    pub(super) fn new(number: u64) -> Arc<Self> {
-        Arc::new(Self { number, state: Mutex::new(State { first: 1, taken: 1, ..State::default() }) })
+    pub(super) fn new(number: u64, budget: &Budget) -> Arc<Self> {
+        let budget = budget.clone();
+        Arc::new(Self { number, budget, state: Mutex::new(State { first: 1, taken: 1, ..State::default() }) })
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -131,7 +135,7 @@ impl Stream {
             return;
         }
         state.bytes += message.len();
-        state.events.push_back(message);
+        state.events.push_back(self.budget.hold(message));
         state.wake();
     }
 
@@ -155,9 +159,10 @@ impl State {
         }
     }
 
-    /// Lets go of a large answer that was read to its end: few come back for it, and many may have been given.
-    fn forget_bulk(&mut self) {
-        if self.bytes > BULK_BYTES {
+    /// Lets go of a large answer that was read to its end: few come back for it, and many may have been given. Where
+    /// memory is short, every answer is large.
+    fn forget_bulk(&mut self, is_short: bool) {
+        if self.bytes > BULK_BYTES || is_short {
             self.first = self.next();
             self.events = VecDeque::new();
             self.bytes = 0;
@@ -231,7 +236,7 @@ impl EventBody {
             }
             finished = state.finished.is_some();
             if finished && !self.holds {
-                state.forget_bulk();
+                state.forget_bulk(self.stream.budget.is_spent());
                 return Poll::Ready(None);
             }
             state.waker = Some(context.waker().clone());

@@ -65,7 +65,7 @@ async fn post(
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
     let accepts = Accepts::of(&head.headers);
-    let body = match body::read(&head.headers, body, shared.site.limit_bytes).await {
+    let body = match body::read(&head.headers, body, &shared.site).await {
         Ok(body) => body,
         Err(why) => return route::unread(why, shared),
     };

@@ -30,6 +30,7 @@ fn house_with(door: Door) -> House {
         profile: Profile::McpsProxy,
         door,
         limit_bytes: 500,
+        budget: Budget::new(1 << 20),
         port: 3095,
         url: "http://localhost:3095".to_owned(),
         started: Instant::now(),

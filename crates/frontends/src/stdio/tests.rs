@@ -31,7 +31,8 @@ fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> W
     let (to, input) = duplex(room_bytes);
     let (from, output): (_, WriteHalf<SimplexStream>) = simplex(room_bytes);
     let (stop, stopped) = tokio::sync::oneshot::channel();
-    let options = Options { limit_bytes, drain_timeout: Duration::from_secs(5), framing };
+    let budget = Budget::new(1 << 30);
+    let options = Options { limit_bytes, budget, drain_timeout: Duration::from_secs(5), framing };
     let mut serving = JoinSet::new();
     let tasks = world.tasks;
     serving.spawn(async move {

@@ -25,7 +25,7 @@ impl Memory {
         let mut listing = Listing {
             instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
             capabilities: saved.get("capabilities").map(|capabilities| capabilities.detached()),
-            saved_at: Some(UNIX_EPOCH + Duration::from_secs(at)),
+            saved_at: Some(UNIX_EPOCH.checked_add(Duration::from_secs(at))?),
             freshness: [Freshness::default(); 4],
             ..Listing::default()
         };

@@ -86,3 +86,23 @@ fn without_a_folder_nothing_is_remembered() {
     nowhere.note_era(&server(""), Era::Modern);
     assert_eq!(nowhere.era(&server("")), None);
 }
+
+// F33: a clock that jumps leaves dates no clock can show
+#[test]
+fn a_date_out_of_reach_is_no_date() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    memory.note_listing(&one, &manifold_engine::Listing::default());
+    let file = only_file(home.path());
+    let text = fs::read_to_string(&file).unwrap();
+    let dated = |at: u64| {
+        let (head, tail) = text.split_once(r#""at":"#).unwrap();
+        let tail = tail.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        fs::write(&file, format!(r#"{head}"at":{at}{tail}"#)).unwrap();
+        memory.listing(&one).map(|listing| listing.is_stale())
+    };
+    assert_eq!(dated(now()), Some(false));
+    assert_eq!(dated(now() + 24 * 3600), Some(true));
+    assert_eq!(dated(u64::MAX), None);
+}

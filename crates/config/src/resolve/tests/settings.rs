@@ -26,7 +26,10 @@ fn an_empty_file_has_the_profiles_defaults() {
         assert_eq!(settings.drain_timeout, Duration::from_secs(5));
         // Decision 33
         let mib = 1024 * 1024;
-        assert_eq!(settings.limits, Limits { request_bytes: 16 * mib, message_bytes: 64 * mib });
+        assert_eq!(
+            settings.limits,
+            Limits { request_bytes: 16 * mib, message_bytes: 64 * mib, held_bytes: None }
+        );
         assert_eq!((settings.http.host.as_str(), settings.http.port), ("127.0.0.1", 3095));
         // Decision 31: off unless configured.
         assert_eq!((settings.http.cors, settings.http.token, settings.stdio_timeout), (None, None, None));
@@ -39,7 +42,7 @@ fn every_setting_can_be_set() {
         r#"{
   "separator": ".", "prefixDescriptions": false, "prefixPrompts": "onClash", "managerTools": {"http": true},
   "start": "eager", "validateArguments": "full", "callTimeout": 60000, "errorCodes": "standard",
-  "serverName": "hub", "serverVersion": "9", "maxNameLength": 128, "limits": {"requestBytes": "1MB", "messageBytes": 2048},
+  "serverName": "hub", "serverVersion": "9", "maxNameLength": 128, "limits": {"requestBytes": "1MB", "messageBytes": 2048, "heldBytes": "1GB"},
   "drainTimeout": 0, "roots": ["/srv"],
   "server": {"host": "0.0.0.0", "port": 0, "token": "${NAME}", "allowedHosts": ["hub.local"],
              "cors": {"origins": ["https://a.example"]}, "tls": {"cert": "~/c.pem", "key": "/k.pem"}},
@@ -59,7 +62,10 @@ fn every_setting_can_be_set() {
     );
     assert_eq!((settings.server_name.as_str(), settings.server_version.as_deref()), ("hub", Some("9")));
     assert_eq!(settings.max_name_length, 128);
-    assert_eq!(settings.limits, Limits { request_bytes: 1024 * 1024, message_bytes: 2048 });
+    assert_eq!(
+        settings.limits,
+        Limits { request_bytes: 1024 * 1024, message_bytes: 2048, held_bytes: Some(1 << 30) }
+    );
     assert_eq!((settings.drain_timeout, settings.roots.len()), (Duration::ZERO, 1));
     assert_eq!(settings.roots[0].uri, "file:///srv");
     assert_eq!((settings.http.host.as_str(), settings.http.port), ("0.0.0.0", 0));

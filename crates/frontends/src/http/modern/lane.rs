@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use manifold_engine::Budget;
 use manifold_protocol::Raw;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
@@ -20,6 +21,8 @@ const MAX_UNREAD_BYTES: usize = 1 << 20;
 
 pub(super) struct PostLane {
     may_stream: bool,
+    /// Where what is unread counts.
+    budget: Budget,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -50,8 +53,9 @@ impl Drop for Guard {
 }
 
 impl PostLane {
-    pub(super) fn new(may_stream: bool) -> Arc<Self> {
-        Arc::new(Self { may_stream, state: Mutex::default(), changed: Notify::new() })
+    pub(super) fn new(may_stream: bool, budget: &Budget) -> Arc<Self> {
+        let budget = budget.clone();
+        Arc::new(Self { may_stream, budget, state: Mutex::default(), changed: Notify::new() })
     }
 
     /// Waits for what comes first. Past `patience` the answer becomes a stream.
@@ -83,6 +87,7 @@ impl PostLane {
         if !self.may_stream {
             return;
         }
+        let message = self.budget.hold(message);
         let mut state = self.lock();
         state.is_stream = true;
         state.push(message);
@@ -107,6 +112,7 @@ impl State {
 
 impl Lane for PostLane {
     fn answer(&self, verdict: Verdict, message: Bytes) {
+        let message = self.budget.hold(message);
         let mut state = self.lock();
         if state.is_stream {
             state.is_finished = true;

@@ -22,7 +22,7 @@ fn text(events: &[(u64, u64, &str)]) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn events_that_are_ready_leave_together_and_the_stream_ends_with_its_answer() {
-    let stream = Stream::new(3);
+    let stream = Stream::new(3, &Budget::new(1 << 30));
     let mut body = open(&stream, 0);
     assert_eq!(next(&mut body), None);
     stream.tell(Bytes::from_static(b"1"));
@@ -36,7 +36,7 @@ async fn events_that_are_ready_leave_together_and_the_stream_ends_with_its_answe
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_comes_back_gets_what_it_missed() {
-    let stream = Stream::new(1);
+    let stream = Stream::new(1, &Budget::new(1 << 30));
     let mut body = open(&stream, 0);
     stream.push(Bytes::from_static(b"a"));
     next(&mut body);
@@ -54,7 +54,7 @@ async fn a_client_that_comes_back_gets_what_it_missed() {
 
 #[tokio::test(start_paused = true)]
 async fn the_newest_reader_is_served() {
-    let stream = Stream::new(0);
+    let stream = Stream::new(0, &Budget::new(1 << 30));
     let mut old = open(&stream, 0);
     let mut new = open(&stream, 0);
     stream.push(Bytes::from_static(b"x"));
@@ -66,7 +66,7 @@ async fn the_newest_reader_is_served() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_broken_by_comments() {
-    let stream = Stream::new(0);
+    let stream = Stream::new(0, &Budget::new(1 << 30));
     let mut body = open(&stream, 0);
     assert_eq!(next(&mut body), None);
     tokio::time::advance(KEEP_ALIVE + Duration::from_millis(1)).await;
@@ -76,7 +76,7 @@ async fn silence_is_broken_by_comments() {
 
 #[tokio::test(start_paused = true)]
 async fn what_nobody_reads_stays_bounded() {
-    let stream = Stream::new(0);
+    let stream = Stream::new(0, &Budget::new(1 << 30));
     for _ in 0..10_000 {
         stream.tell(Bytes::from_static(&[b'x'; 1000]));
     }
@@ -104,7 +104,7 @@ fn event_ids_name_stream_and_event() {
 
 #[tokio::test(start_paused = true)]
 async fn an_id_from_nowhere_swallows_nothing() {
-    let stream = Stream::new(0);
+    let stream = Stream::new(0, &Budget::new(1 << 30));
     let mut body = open(&stream, u64::MAX);
     stream.push(Bytes::from_static(b"x"));
     assert_eq!(next(&mut body), Some(Some(text(&[(0, 1, "x")]))));
@@ -112,7 +112,7 @@ async fn an_id_from_nowhere_swallows_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_said_twice_is_one_change() {
-    let stream = Stream::new(0);
+    let stream = Stream::new(0, &Budget::new(1 << 30));
     for _ in 0..1000 {
         stream.ask(Bytes::from_static(b"changed"));
     }

@@ -1,0 +1,125 @@
+//! Between those who log and what is written: whoever logs never waits (F39), and lines that find no room, or cannot
+//! be written, are lost and counted (F32).
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tracing::warn;
+
+/// What may wait to be written.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Lines on their way to one log.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    lines: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// Lines that found no room since the writer last looked.
+    lost: u64,
+    /// The writer has taken lines and is at work on them.
+    is_writing: bool,
+}
+
+impl Queue {
+    /// Starts a thread that writes what is queued. It ends with the process.
+    pub(super) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
+        let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
+        let writer = Writer { queue: Arc::clone(&queue), name: name.to_owned(), log, lost: 0 };
+        thread::Builder::new().name("log".to_owned()).spawn(move || writer.run())?;
+        Ok(queue)
+    }
+
+    /// Waits until all is written, or for as long as `patience` lasts.
+    pub(super) fn flush(&self, patience: Duration) {
+        let busy = |state: &mut State| !state.lines.is_empty() || state.is_writing;
+        drop(self.changed.wait_timeout_while(self.lock(), patience, busy));
+    }
+
+    fn push(&self, line: &[u8]) {
+        let mut state = self.lock();
+        if state.bytes + line.len() > MAX_BYTES {
+            state.lost += 1;
+            return;
+        }
+        state.bytes += line.len();
+        state.lines.push_back(line.to_vec());
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits for lines, and takes them all with the number of those lost.
+    fn take(&self) -> (VecDeque<Vec<u8>>, u64) {
+        let mut state = self.lock();
+        state.is_writing = false;
+        self.changed.notify_all();
+        while state.lines.is_empty() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.is_writing = true;
+        state.bytes = 0;
+        (std::mem::take(&mut state.lines), std::mem::take(&mut state.lost))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Each write is one line: the log's formatter hands them over whole.
+impl Write for &Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.push(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The end of a queue where lines are written.
+struct Writer<W> {
+    queue: Arc<Queue>,
+    name: String,
+    log: W,
+    /// Lines lost and not yet told of.
+    lost: u64,
+}
+
+impl<W: Write> Writer<W> {
+    fn run(mut self) {
+        loop {
+            let (lines, unqueued) = self.queue.take();
+            self.lost += unqueued;
+            let could_write = self.lost == unqueued;
+            let mut failure = None;
+            for line in lines {
+                if let Err(error) = self.log.write_all(&line) {
+                    self.lost += 1;
+                    failure = Some(error);
+                }
+            }
+            match failure {
+                // Said once: it goes to the other log, if there is one.
+                Some(error) if could_write => {
+                    warn!("{}: the log cannot be written: {error}; lines are lost until it can", self.name);
+                }
+                None if self.lost > 0 => {
+                    warn!("{}: {} lines of the log were lost", self.name, std::mem::take(&mut self.lost));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A log whose every write waits for leave, and tells what it wrote.
+struct Slow {
+    leave: Receiver<io::Result<()>>,
+    wrote: Sender<String>,
+}
+
+impl Write for Slow {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.leave.recv().unwrap_or(Ok(()))?;
+        let _ = self.wrote.send(String::from_utf8_lossy(line).into_owned());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+// F39
+#[test]
+fn nobody_waits_for_a_log_that_is_not_written() {
+    let (leave, (wrote, written)) = (channel(), channel());
+    let queue = Queue::start("test", Slow { leave: leave.1, wrote }).unwrap();
+    let line = [b'x'; 1024];
+    let lines = 10 * MAX_BYTES / line.len();
+    for _ in 0..lines {
+        (&*queue).write_all(&line).unwrap();
+    }
+    let (kept, lost) = {
+        let state = queue.lock();
+        (state.bytes, state.lost)
+    };
+    assert!(kept <= MAX_BYTES, "{kept} bytes are kept");
+    // What the writer had taken by then is neither kept nor lost.
+    assert!(lost >= (lines - 2 * MAX_BYTES / line.len()) as u64, "{lost} of {lines} were lost");
+    queue.flush(Duration::from_millis(1));
+    drop(leave.0);
+    queue.flush(PATIENCE);
+    assert_eq!(written.try_iter().count() as u64 + lost, lines as u64, "every line is written or counted");
+}
+
+// F32
+#[test]
+fn a_log_that_fails_is_tried_again() {
+    let (leave, (wrote, written)) = (channel(), channel());
+    let queue = Queue::start("test", Slow { leave: leave.1, wrote }).unwrap();
+    leave.0.send(Err(io::ErrorKind::StorageFull.into())).unwrap();
+    (&*queue).write_all(b"lost").unwrap();
+    queue.flush(PATIENCE);
+    leave.0.send(Ok(())).unwrap();
+    (&*queue).write_all(b"kept").unwrap();
+    assert_eq!(written.recv_timeout(PATIENCE).unwrap(), "kept");
+}

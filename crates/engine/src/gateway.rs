@@ -159,9 +159,11 @@ impl Gateway {
         let told: Vec<_> = tasks
             .into_iter()
             .filter_map(|task| {
-                let upstream = self.follow_task(id, &task)?;
+                let (upstream, own) = self.follow_task(id, &task)?;
                 let (exchange, answer) = Exchange::answered();
-                upstream.send(Call::new(Method::Listen, None), exchange);
+                let mut listen = Call::new(Method::Listen, None);
+                listen.set_param("taskId", own);
+                upstream.send(listen, exchange);
                 Some((task, answer))
             })
             .collect();

@@ -53,7 +53,7 @@ impl Gateway {
     }
 
     /// Notes that a client wants to hear of a task. Returns the server that must be told.
-    pub(super) fn follow_task(&self, client: ClientId, id: &str) -> Option<Arc<dyn crate::Upstream>> {
+    pub(super) fn follow_task(&self, client: ClientId, id: &str) -> Option<(Arc<dyn crate::Upstream>, Raw)> {
         let catalog = self.catalog.load();
         let (at, own) = task_owner(&catalog, id)?;
         let member = catalog.member(at);
@@ -63,7 +63,7 @@ impl Gateway {
             self.leave_task(id);
             return None;
         }
-        Some(Arc::clone(&member.upstream))
+        Some((Arc::clone(&member.upstream), Raw::string(own)))
     }
 
     /// Takes back that a client wants to hear of a task.

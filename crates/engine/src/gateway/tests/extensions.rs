@@ -75,7 +75,7 @@ async fn whoever_follows_a_task_hears_of_it_under_its_own_name() {
     world.gateway.attach(other.clone());
     let followed = world.gateway.watch_tasks(id, vec!["a.t".to_owned(), "z.t".to_owned()]).await;
     assert_eq!(followed, ["a.t"]);
-    assert_eq!(world.fake("a").calls(), ["subscriptions/listen "]);
+    assert_eq!(world.fake("a").calls(), [r#"subscriptions/listen {"taskId":"t"}"#]);
     let fake = world.fake("a");
     let (key, host) = fake.host();
     assert!(host.standing(key).tasks.contains("t"));
@@ -207,7 +207,11 @@ async fn a_task_stands_for_as_long_as_some_client_follows_it() {
     assert_eq!((followed(&world), world.fake("a").calls()), (vec!["t".to_owned()], vec![]));
     world.gateway.detach(second);
     assert_eq!(followed(&world), [""; 0]);
-    assert_eq!(world.fake("a").calls(), ["subscriptions/listen "], "it listens for what stands now");
+    assert_eq!(
+        world.fake("a").calls(),
+        ["subscriptions/listen "],
+        "it listens for what stands now"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,6 @@
 //! When an answer without a session is plain and when it is a stream.
 
-use manifold_engine::Exchange;
-use manifold_protocol::{Call, Method, Raw};
+use manifold_protocol::Raw;
 
 use super::*;
 

@@ -67,11 +67,13 @@ struct Shared {
 }
 
 impl Shared {
-    /// Ends the sessions of namespaces that are no longer served, once what they have in flight is done.
+    /// Ends what listens to namespaces that are no longer served, and their sessions once what they have in flight is
+    /// done.
     async fn clear_closed_rooms(self: Arc<Self>, drain: Duration) {
         loop {
             self.site.rooms.changed().await;
             let plan = self.site.rooms.plan();
+            self.desk.end_listening(|gateway| !plan.serves(gateway));
             for session in self.sessions.all() {
                 if plan.serves(&session.gateway) {
                     continue;

@@ -16,7 +16,8 @@ use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision, envelope,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, Revision,
+    envelope,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
@@ -155,6 +156,10 @@ impl Desk {
             let required = Raw::from_static(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
             return refuse(Fault::MissingCapability { required }, Verdict::BadRequest);
         }
+        if is_list(&method) && params.as_ref().is_some_and(|params| params.get("cursor").is_some()) {
+            let why = "`cursor`: lists are given whole here, so there is no page to go on with".to_owned();
+            return refuse(Fault::InvalidParams(why), Verdict::Served);
+        }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let ticket = Ticket { desk: Arc::clone(self), number: Some(number) };
         match method {
@@ -186,9 +191,7 @@ impl Desk {
 
     /// Begins a call, or goes on with the one the client comes back for.
     fn call(self: &Arc<Self>, gateway: &Arc<Gateway>, sought: Sought, mut caller: Caller, visit: Visit) {
-        let may_return =
-            matches!(sought.method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
-        if !caller.is_back || !may_return {
+        if !caller.is_back || !may_return(&sought.method) {
             return self.begin(gateway, sought, caller, visit);
         }
         let (first, brought) = rounds::take_return(sought.params.clone());
@@ -244,12 +247,12 @@ impl Desk {
             run.come_back(visit, Arc::new(caller), round, &brought.answers)
         });
         if let Err(fault) = resumed {
-            self.answered(number);
             refuse(&*lane, Some(&id), &fault, Verdict::Served);
+            self.answered(number);
         }
     }
 
-    /// Notes that a request is about to be answered.
+    /// Notes that a request is answered: whoever waits for the last answer may go then.
     fn answered(&self, number: u64) {
         self.lock().remove(&number);
         self.tell_if_idle();
@@ -258,9 +261,16 @@ impl Desk {
     /// Takes no more requests and ends those that only listen; calls in flight go on.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+        self.end_listening(|_| true);
+    }
+
+    /// Ends, with their result, the requests that only listen to a gateway that is `over`.
+    pub(crate) fn end_listening(&self, over: impl Fn(&Arc<Gateway>) -> bool) {
         let open: Vec<Open> = self.lock().values().cloned().collect();
         for open in open {
-            if let Open::Listen(listener) = open {
+            if let Open::Listen(listener) = open
+                && over(listener.gateway())
+            {
                 listener.finish();
             }
         }
@@ -300,6 +310,15 @@ impl Desk {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether a client may be sent away from such a request with something to answer, and come back.
+fn may_return(method: &Method) -> bool {
+    matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead)
+}
+
+fn is_list(method: &Method) -> bool {
+    Kind::ALL.iter().any(|kind| kind.list_method() == *method)
 }
 
 fn is_of_tasks(method: &Method) -> bool {

@@ -267,7 +267,7 @@ impl Session {
             (_, Phase::New) => {
                 Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
             }
-            (_, Phase::Open) => return self.call(id, self.signed(call), lane),
+            (_, Phase::Open) => return self.call(id, self.signed(call, lane), lane),
         };
         lane.answer(self.encode(&id, reply));
     }
@@ -316,7 +316,7 @@ impl Session {
     }
 
     /// Says who asks.
-    fn signed(&self, call: Call) -> Call {
+    fn signed(&self, call: Call, lane: &Lane) -> Call {
         let mut state = self.lock();
         if call.method == Method::SetLevel
             && let Some(caller) = &mut state.caller
@@ -326,12 +326,22 @@ impl Session {
                 call.params.as_ref().and_then(|params| params.get("level")).map(|level| level.detached());
             *caller = Arc::new(Caller { log_level, ..(**caller).clone() });
         }
-        Call { caller: state.caller.clone(), ..call }
+        let caller = state.caller.clone();
+        drop(state);
+        if lane.outlet.can_ask() {
+            return Call { caller, ..call };
+        }
+        // Servers are not told of more than can be done on this way.
+        let mute = |caller: Arc<Caller>| {
+            Arc::new(Caller { capabilities: Raw::from_static("{}"), ..(*caller).clone() })
+        };
+        Call { caller: caller.map(mute), ..call }
     }
 
     fn call(self: &Arc<Self>, id: Id, call: Call, lane: &Lane) {
         let Ok(gateway) = &self.doorway.gateway else { return };
-        let sink = CallSink { session: Arc::clone(self), id: id.clone(), lane: lane.clone() };
+        let wants_logs = call.caller.as_ref().is_some_and(|caller| caller.log_level.is_some());
+        let sink = CallSink { session: Arc::clone(self), id: id.clone(), lane: lane.clone(), wants_logs };
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();

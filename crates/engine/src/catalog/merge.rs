@@ -18,7 +18,8 @@ impl Catalog {
     pub(crate) fn build(view: Arc<View>) -> Self {
         let listings: Vec<Option<Arc<Listing>>> =
             view.members.iter().map(|member| member.upstream.listing()).collect();
-        let mut merge = Merge { view: &view, catalog: Self::empty(Arc::clone(&view)) };
+        let mut merge =
+            Merge { view: &view, catalog: Self::empty(Arc::clone(&view)), pages: listed_pages(&listings) };
         // Manager names win (decision 8): their owner goes first, and is shown last.
         let manager = view.members.iter().position(|member| member.server.is_none());
         let tools = merge.tools(&listings, manager);
@@ -57,12 +58,16 @@ impl Catalog {
     }
 }
 
+/// The scheme of pages (MCP Apps): hosts know them by it.
+const PAGE: &str = "ui://";
 /// Where a tool named its page before there was a place for it.
 const OLD_PAGE: &str = "ui/resourceUri";
 
 struct Merge<'v> {
     view: &'v View,
     catalog: Catalog,
+    /// Who lists a page under an address of its own, the first in config order.
+    pages: HashMap<String, usize>,
 }
 
 impl Merge<'_> {
@@ -121,13 +126,13 @@ impl Merge<'_> {
         let address = nested.as_ref().and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get(OLD_PAGE));
         let Some(address) = address.as_ref().and_then(|uri| uri.to_text()) else { return };
         let route = ItemRoute { member: at, original: address.clone().into_owned() };
-        let taken = |uri: &str| self.catalog.pages.get(uri).is_some_and(|page| page.member != at);
-        if !taken(&address) {
+        let shown = || self.catalog.pages.get(&*address).map(|page| page.member);
+        let owner = self.pages.get(&*address).copied().or_else(shown);
+        if owner.is_none_or(|owner| owner == at) {
             self.catalog.pages.insert(address.into_owned(), route);
             return;
         }
-        let Some(rest) = address.strip_prefix("ui://") else { return };
-        let exposed = format!("ui://{}+{rest}", self.view.members[at].exposed_id.replace('_', "-"));
+        let Some(exposed) = own_page(&self.view.members[at], &address) else { return };
         if let Some(mut ui) = nested.filter(|ui| ui.contains("resourceUri")) {
             ui.set("resourceUri", Raw::string(&exposed));
             meta.set("ui", ui.into_raw());
@@ -212,7 +217,9 @@ impl Merge<'_> {
                 continue;
             }
             // `alpha+file:///x`: still a URI, and no payload that quotes the original changes its meaning.
-            let exposed = format!("{}+{}", member.exposed_id.replace('_', "-"), item.label);
+            let page = (kind == Kind::Resources).then(|| own_page(member, &item.label)).flatten();
+            let exposed =
+                page.unwrap_or_else(|| format!("{}+{}", member.exposed_id.replace('_', "-"), item.label));
             if self.owner_of(kind, &exposed).is_some() {
                 continue;
             }
@@ -245,6 +252,20 @@ impl Merge<'_> {
             }
         }
     }
+}
+
+/// Returns the address of a page that another server has the same of; `None` where it is no page.
+fn own_page(member: &Member, address: &str) -> Option<String> {
+    let rest = address.strip_prefix(PAGE)?;
+    Some(format!("{PAGE}{}+{rest}", member.exposed_id.replace('_', "-")))
+}
+
+fn listed_pages(listings: &[Option<Arc<Listing>>]) -> HashMap<String, usize> {
+    let mut pages = HashMap::new();
+    for (at, item) in items(listings, Kind::Resources).filter(|(_, item)| item.label.starts_with(PAGE)) {
+        pages.entry(item.label.clone()).or_insert(at);
+    }
+    pages
 }
 
 fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &Item)> {

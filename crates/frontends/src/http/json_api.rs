@@ -9,7 +9,7 @@ use hyper::{Request, Response, StatusCode};
 use manifold_engine::{Exchange, Flight, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
+use manifold_protocol::{Call, Caller, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
 use tokio::sync::oneshot;
 use tracing::{debug, error};
 
@@ -72,9 +72,10 @@ fn begin(
 ) -> Option<impl Future<Output = Bytes> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
-    let call = Call::new(method.into(), params);
+    let call = Call::new(method.into(), params).by(Arc::new(nobody()));
     let (sender, reply) = oneshot::channel();
-    let (exchange, flight) = Exchange::open(Waiting(Mutex::new(Some(sender))));
+    let waiting = Waiting { reply: Mutex::new(Some(sender)), gateway: Arc::clone(gateway) };
+    let (exchange, flight) = Exchange::open(waiting);
     // A client that hangs up has no other way to say that it no longer wants to know.
     let guard = CancelOnDrop(Some(flight));
     if call.method == Method::Initialize {
@@ -94,6 +95,17 @@ fn begin(
             Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)),
         }
     })
+}
+
+/// Returns who asks here: somebody who says nothing of itself and cannot be asked anything.
+fn nobody() -> Caller {
+    Caller {
+        capabilities: Raw::from_static("{}"),
+        info: None,
+        log_level: None,
+        comes_back: false,
+        is_back: false,
+    }
 }
 
 /// Answers a handshake nobody needs here (decision 19), for clients that make one all the same.
@@ -125,11 +137,18 @@ fn refuse(site: &Site, refusal: &Refusal) -> Bytes {
     envelope::error(refusal.id.as_ref(), &refusal_fault(refusal).to_error(site.codes))
 }
 
-struct Waiting(Mutex<Option<oneshot::Sender<Reply>>>);
+struct Waiting {
+    reply: Mutex<Option<oneshot::Sender<Reply>>>,
+    gateway: Arc<Gateway>,
+}
 
 impl Sink for Waiting {
+    fn ask(&self, call: Call, exchange: Exchange) {
+        self.gateway.decline(&call, exchange);
+    }
+
     fn reply(&self, reply: Reply) {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waiting = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waiting) = waiting {
             // The client hung up meanwhile.
             let _ = waiting.send(reply);

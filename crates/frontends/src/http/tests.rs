@@ -3,6 +3,8 @@ mod modern;
 
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
+use manifold_engine::Exchange;
+use manifold_protocol::{Call, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
@@ -207,6 +209,25 @@ async fn equal_ids_of_two_clients_do_not_meet() {
     let (first, second, ()) = tokio::join!(door.post(API, hold), door.post(API, hold), answers);
     assert_eq!(first.2, r#"{"jsonrpc":"2.0","id":1,"result":0}"#);
     assert_eq!(second.2, r#"{"jsonrpc":"2.0","id":1,"result":1}"#);
+}
+
+// One POST, one answer: nobody can be asked in between, and servers are told so.
+#[tokio::test]
+async fn a_question_is_answered_from_the_config() {
+    let door = house();
+    let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
+    let server = async {
+        while door.fake.held_count() < 1 {
+            tokio::task::yield_now().await;
+        }
+        let (call, exchange) = door.fake.held().remove(0);
+        assert_eq!(call.caller.unwrap().capabilities.as_str(), "{}");
+        let (question, answer) = Exchange::answered();
+        exchange.asker().ask(Call::new(Method::ListRoots, None), question);
+        exchange.finish(answer.await.unwrap());
+    };
+    let (answered, ()) = tokio::join!(door.post(API, hold), server);
+    assert_eq!(answered.2, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file:///r"}]}}"#);
 }
 
 #[tokio::test]

@@ -58,6 +58,10 @@ impl Listener {
         })
     }
 
+    pub(super) fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
     /// Takes up the subscriptions and promises those that were.
     pub(super) async fn open(self: Arc<Self>) {
         let client = self.gateway.attach(Arc::clone(&self) as Arc<dyn Client>);
@@ -92,8 +96,9 @@ impl Listener {
         let deadline = Instant::now() + SETUP;
         let begin = |uri: &String| {
             let (sender, answer) = oneshot::channel();
+            let gateway = Arc::clone(&self.gateway);
             let (exchange, _flight) =
-                Exchange::open(Subscribing { client, answer: Mutex::new(Some(sender)) });
+                Exchange::open(Subscribing { client, gateway, answer: Mutex::new(Some(sender)) });
             let mut call = Call::new(Method::ResourcesSubscribe, None);
             call.set_param("uri", Raw::string(uri));
             self.gateway.dispatch(call, exchange);
@@ -123,8 +128,8 @@ impl Listener {
         if self.end() {
             let result = tag(None, self.id.to_raw());
             let (verdict, message) = encode(&self.id, Ok(result.into()), &Method::Listen, &self.gateway);
-            self.desk.answered(self.number);
             self.lane.answer(verdict, message);
+            self.desk.answered(self.number);
         }
     }
 
@@ -210,6 +215,7 @@ fn wants(filter: &Filter, method: &str, params: Option<&Raw>) -> bool {
 /// Takes a server's word on one subscription.
 struct Subscribing {
     client: ClientId,
+    gateway: Arc<Gateway>,
     answer: Mutex<Option<oneshot::Sender<Reply>>>,
 }
 
@@ -220,6 +226,10 @@ impl Sink for Subscribing {
             // It took too long.
             let _ = answer.send(reply);
         }
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        self.gateway.decline(&call, exchange);
     }
 
     fn client(&self) -> Option<ClientId> {

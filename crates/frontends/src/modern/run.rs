@@ -13,7 +13,7 @@ use manifold_protocol::{
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
-use super::{Desk, Lane, encode};
+use super::{Desk, Lane, encode, may_return};
 use crate::parked::{self, Digest, Errand, PlaceId};
 use crate::questions;
 
@@ -78,6 +78,19 @@ struct Question {
     number: u64,
     call: Call,
     exchange: Exchange,
+}
+
+impl State {
+    /// Returns whether the client cannot be asked this, and notes what it would have had to declare. Nothing is wanting
+    /// where the config answers.
+    fn is_lacking_for(&mut self, question: &Call) -> bool {
+        let lacking = questions::lacking(&self.caller.capabilities, question, Era::Modern);
+        let is_lacking = lacking.is_some();
+        if question.method != Method::ListRoots {
+            self.lacking = lacking.or(self.lacking.take());
+        }
+        is_lacking
+    }
 }
 
 #[derive(Default)]
@@ -149,11 +162,13 @@ impl Run {
             self.conclude(visit, reply);
             return Ok(());
         }
-        let mut rest = Vec::new();
+        let (mut rest, mut declined) = (Vec::new(), Vec::new());
         for question in std::mem::take(&mut state.questions) {
             let answer = answers.get(&key(question.number));
             match answer.filter(|answer| questions::answers(&question.call, answer)) {
                 Some(answer) => answered.push((question.exchange, answer)),
+                // What this request can be asked counts, not what the last one could.
+                None if state.is_lacking_for(&question.call) => declined.push(question),
                 None => rest.push(question),
             }
         }
@@ -165,6 +180,9 @@ impl Run {
         drop(state);
         for (exchange, answer) in answered {
             exchange.finish(Ok(answer));
+        }
+        for question in declined {
+            self.gateway.decline(&question.call, question.exchange);
         }
         Ok(())
     }
@@ -285,9 +303,8 @@ impl Run {
 
     fn deliver(&self, visit: Visit, reply: Reply) {
         let (verdict, message) = encode(&visit.id, reply, &self.sought.method, &self.gateway);
-        // It is free for a new request before the client can know.
-        self.desk.answered(visit.number);
         visit.lane.answer(verdict, message);
+        self.desk.answered(visit.number);
     }
 
     /// Writes an error of a server's in words of this era where it has others.
@@ -297,7 +314,8 @@ impl Run {
             (Arc::clone(&state.caller), state.lacking.clone())
         };
         if let Some(visits) = questions::urls_to_visit(&error) {
-            let can = caller.capabilities.path(&["elicitation", "url"]).is_some();
+            let can = may_return(&self.sought.method)
+                && caller.capabilities.path(&["elicitation", "url"]).is_some();
             return match self.seal(&Errand::Again).filter(|_| can) {
                 Some(state) => {
                     let questions = visits.into_iter().zip(1..).map(|(visit, at)| (key(at), visit)).collect();
@@ -351,8 +369,11 @@ impl Sink for Asker {
                 self.0.vacate();
                 self.0.conclude(visit, reply);
             }
-            // Kept for whoever comes back.
-            None => state.reply = Some(reply),
+            None => {
+                // Kept for whoever comes back.
+                state.reply = Some(reply);
+                drop(state);
+            }
         }
         drop(questions);
     }
@@ -393,8 +414,7 @@ impl Sink for Asker {
         if state.is_over {
             return;
         }
-        if let Some(lacking) = questions::lacking(&state.caller.capabilities, &call, Era::Modern) {
-            state.lacking = Some(lacking);
+        if !may_return(&self.0.sought.method) || state.is_lacking_for(&call) {
             drop(state);
             return self.0.gateway.decline(&call, exchange);
         }

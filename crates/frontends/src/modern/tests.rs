@@ -511,3 +511,72 @@ async fn a_question_that_is_withdrawn_is_not_asked_again() {
     exchange.finish(Ok(Raw::from_static("{}")));
     assert!(second.answer().await.contains("complete"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn roots_from_the_config_leave_nothing_wanting() {
+    let office = office();
+    let (heard, _ticket) = office.send("tools/call", HOLD, "{}");
+    let (_, exchange) = office.world.fake.held().remove(0);
+    let roots = ask(&exchange, Method::ListRoots, "{}");
+    assert_eq!(text_of(roots.await), r#"{"roots":[{"uri":"file:///r"}]}"#);
+    let error = Raw::from_static(r#"{"code":-32000,"message":"disk full"}"#);
+    exchange.finish(Err::<Raw, _>(Failure::Peer(error)));
+    let answer = heard.answer().await;
+    assert!(answer.contains("disk full"), "{answer}");
+}
+
+// Only a tool, a prompt and a resource may be answered with questions.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_cannot_carry_questions_is_asked_none() {
+    let office = office();
+    let able = r#"{"roots":{},"elicitation":{"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let (heard, _ticket) = office.send("tasks/get", r#"{"taskId":"s.1"}"#, able);
+    let (_, exchange) = office.world.fake.held().remove(0);
+    let roots = ask(&exchange, Method::ListRoots, "{}");
+    assert_eq!(text_of(roots.await), r#"{"roots":[{"uri":"file:///r"}]}"#);
+    let form = ask(&exchange, Method::Elicit, FORM);
+    assert!(text_of(form.await).contains("ClientCannot"));
+    assert!(heard.all().is_empty());
+    let visit = Raw::from_static(
+        r#"{"code":-32042,"message":"Sign in","data":{"elicitations":[{"mode":"url","url":"https://x/a"}]}}"#,
+    );
+    exchange.finish(Err::<Raw, _>(Failure::Peer(visit)));
+    let answer = heard.answer().await;
+    assert!(answer.contains("-32603") && answer.contains("https://x/a"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_with_less_is_asked_no_more() {
+    let office = office();
+    let (first, _ticket, exchange) = office.hold("");
+    let answer = ask(&exchange, Method::Elicit, FORM);
+    let (state, _) = state_of(&first.answer().await);
+    let params = format!(r#"{{"requestState":"{state}","name":"hold","arguments":{{}}}}"#);
+    let (second, _ticket) = office.send("tools/call", &params, r#"{"sampling":{}}"#);
+    assert!(text_of(answer.await).contains("ClientCannot"));
+    exchange.finish(Ok(Raw::from_static("{}")));
+    assert!(second.answer().await.contains("complete"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_second_page() {
+    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        let office = office();
+        let (heard, _ticket) = office.send(method, r#"{"cursor":"2"}"#, "{}");
+        let answer = heard.answer().await;
+        assert!(answer.starts_with("Served") && answer.contains("-32602"), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn listening_to_what_is_no_longer_served_ends() {
+    let office = office();
+    let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
+    let (heard, _ticket) = office.send("subscriptions/listen", filter, "{}");
+    assert!(heard.answer().await.contains("acknowledged"));
+    office.desk.end_listening(|_| false);
+    assert!(heard.all().is_empty());
+    office.desk.end_listening(|gateway| Arc::ptr_eq(gateway, &office.world.gateway));
+    assert!(heard.answer().await.starts_with(r#"Served {"jsonrpc":"2.0","id":7,"result""#));
+    office.desk.settled().await;
+}

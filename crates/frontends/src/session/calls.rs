@@ -11,6 +11,8 @@ pub(super) struct CallSink {
     pub(super) session: Arc<Session>,
     pub(super) id: Id,
     pub(super) lane: Lane,
+    /// Whether the client has asked for log messages.
+    pub(super) wants_logs: bool,
 }
 
 impl Sink for CallSink {
@@ -42,5 +44,9 @@ impl Sink for CallSink {
 
     fn client(&self) -> Option<ClientId> {
         self.session.client.get().copied()
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.wants_logs
     }
 }

@@ -226,16 +226,18 @@ pub fn mark_of(result: &Raw) -> Option<Mark> {
     }
 }
 
-/// Writes an error of a server's own as a client of this revision expects it: codes that were retired are replaced.
+/// Writes an error of a server's own as a client of this revision expects it: codes that were retired are replaced,
+/// and so are those that speak of our request to the server, not of the client's to us.
 pub fn error(error: &Raw) -> Raw {
-    let retired = error.get("code").is_some_and(|code| code.as_str() == "-32002");
-    match error.object() {
-        Some(mut object) if retired => {
-            object.set("code", Raw::from_static("-32602"));
-            object.into_raw()
-        }
-        _ => error.clone(),
-    }
+    let code = error.get("code");
+    let replaced = match code.as_ref().map_or("", |code| code.as_str()) {
+        "-32002" => "-32602",
+        "-32042" | "-32020" | "-32022" => "-32603",
+        _ => return error.clone(),
+    };
+    let Some(mut object) = error.object() else { return error.clone() };
+    object.set("code", Raw::from_static(replaced));
+    object.into_raw()
 }
 
 /// Returns a tool as this revision has it.

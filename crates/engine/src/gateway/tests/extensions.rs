@@ -188,6 +188,28 @@ async fn a_watcher_hears_of_changes_it_never_looked_at() {
     assert!(other.take().is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_page_that_two_servers_list_keeps_its_scheme() {
+    let world = World::new(&servers(&["a", "b"], ""));
+    world.fake("a").publish(r#"{"resources":[{"uri":"ui://page"}]}"#);
+    let tool = r#"{"name":"t","_meta":{"ui":{"resourceUri":"ui://page"}}}"#;
+    // Whether or not the second lists it as well: the first one's address is not its tool's.
+    for (resources, listed) in
+        [("", vec!["ui://page"]), (r#","resources":[{"uri":"ui://page"}]"#, vec!["ui://page", "ui://b+page"])]
+    {
+        world
+            .fake("b")
+            .publish(&format!(r#"{{"tools":[{tool}]{resources},"capabilities":{{"resources":{{}}}}}}"#));
+        assert_eq!(world.names(Kind::Resources).await, listed);
+        let tools = world.call("tools/list", "{}").await;
+        assert!(tools.contains(r#""resourceUri":"ui://b+page""#), "{tools}");
+        let page = world.call("resources/read", r#"{"uri":"ui://b+page"}"#).await;
+        assert_eq!(page, r#"{"by":"b","sent":{"uri":"ui://page"}}"#);
+        let page = world.call("resources/read", r#"{"uri":"ui://page"}"#).await;
+        assert_eq!(page, r#"{"by":"a","sent":{"uri":"ui://page"}}"#);
+    }
+}
+
 fn followed(world: &World) -> Vec<String> {
     let fake = world.fake("a");
     let (key, host) = fake.host();

@@ -34,9 +34,9 @@ pub(super) fn check(
     let arguments = params.and_then(|params| params.get("arguments"));
     for mirror in mirrors(&schema).unwrap_or_default() {
         let header = mirror.header_name();
-        match (mirror.value(arguments.as_ref()), said(headers, &header)?) {
+        match (mirror.argument(arguments.as_ref()), said(headers, &header)?) {
             (None, None) => {}
-            (Some(value), Some(said)) if Mirror::agrees(&said, &value) => {}
+            (Some(argument), Some(said)) if Mirror::agrees(&said, &argument) => {}
             (Some(_), None) => return Err(mismatch(&header, "is missing")),
             (_, Some(_)) => return Err(mismatch(&header, "does not say what the argument says")),
         }

@@ -1,7 +1,6 @@
 //! When an answer without a session is plain and when it is a stream.
 
-use manifold_engine::Exchange;
-use manifold_protocol::{Call, Method, Raw};
+use manifold_protocol::Raw;
 
 use super::*;
 
@@ -106,7 +105,13 @@ async fn a_session_without_a_stream_is_not_asked() {
     while door.fake.held_count() == 0 {
         tokio::task::yield_now().await;
     }
-    let (_, exchange) = door.fake.held().remove(0);
+    let (call, exchange) = door.fake.held().remove(0);
+    let caller = call.caller.unwrap();
+    assert_eq!(
+        (caller.capabilities.as_str(), caller.info.is_some()),
+        ("{}", true),
+        "nor are servers told so"
+    );
     let (question, answer) = Exchange::answered();
     exchange.asker().ask(Call::new(Method::CreateMessage, None), question);
     let answer = format!("{:?}", answer.await.unwrap());

@@ -70,17 +70,28 @@ impl Mirror {
 
     /// Returns the argument's value as a header has it; `None` where there is nothing to say.
     pub fn value(&self, arguments: Option<&Raw>) -> Option<String> {
-        let value = self.path.iter().try_fold(arguments?.clone(), |value, key| value.get(key))?;
-        match value.kind() {
-            Kind::String => Some(value.to_text()?.into_owned()),
-            Kind::Number | Kind::Bool => Some(value.as_str().to_owned()),
-            Kind::Null | Kind::Array | Kind::Object => None,
-        }
+        let argument = self.argument(arguments)?;
+        Some(argument.to_text().map_or_else(|| argument.as_str().to_owned(), Cow::into_owned))
     }
 
-    /// Returns whether a header says what the argument says; numbers are compared as such.
-    pub fn agrees(said: &str, value: &str) -> bool {
-        said == value || matches!((said.parse::<f64>(), value.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+    /// Returns the argument itself where a header must say it.
+    pub fn argument(&self, arguments: Option<&Raw>) -> Option<Raw> {
+        let value = self.path.iter().try_fold(arguments?.clone(), |value, key| value.get(key))?;
+        matches!(value.kind(), Kind::String | Kind::Number | Kind::Bool).then_some(value)
+    }
+
+    /// Returns whether a header says what the argument says; numbers, and only they, are compared as such.
+    pub fn agrees(said: &str, argument: &Raw) -> bool {
+        let value = argument.as_str();
+        match argument.kind() {
+            Kind::String => argument.to_text().is_some_and(|text| text == said),
+            Kind::Number => match (said.parse::<i128>(), value.parse::<i128>()) {
+                // Large ones would run together as floats.
+                (Ok(said), Ok(value)) => said == value,
+                _ => matches!((said.parse::<f64>(), value.parse::<f64>()), (Ok(a), Ok(b)) if a == b),
+            },
+            Kind::Bool | Kind::Null | Kind::Array | Kind::Object => said == value,
+        }
     }
 }
 

@@ -114,7 +114,12 @@ fn errors_cross_the_eras_with_codes_the_other_side_knows() {
     use crate::dialect::legacy;
     let gone = raw(r#"{"code":-32002,"message":"no","data":{"uri":"x"}}"#);
     assert_eq!(error(&gone).as_str(), r#"{"code":-32602,"message":"no","data":{"uri":"x"}}"#);
+    for code in [-32042, -32020, -32022] {
+        let ours = Raw::parse(format!(r#"{{"code":{code},"message":"no","data":1}}"#)).unwrap();
+        assert_eq!(error(&ours).as_str(), r#"{"code":-32603,"message":"no","data":1}"#);
+    }
     let needs = raw(r#"{"code":-32021,"message":"no"}"#);
+    assert_eq!(error(&needs), needs);
     assert_eq!(legacy::error(&needs).as_str(), r#"{"code":-32603,"message":"no"}"#);
     let own = raw(r#"{ "code":-1 }"#);
     assert_eq!((error(&own), legacy::error(&own)), (own.clone(), own));
@@ -184,7 +189,18 @@ fn arguments_marked_for_headers_are_found_and_odd_ones_refused() {
     let said: Vec<_> = found.iter().map(|one| (one.header_name(), one.value(Some(&arguments)))).collect();
     assert_eq!(said[0], ("mcp-param-region".to_owned(), Some("eu".to_owned())));
     assert_eq!(said[1], ("mcp-param-n".to_owned(), Some("4.0".to_owned())));
-    assert!(Mirror::agrees("4", "4.0") && !Mirror::agrees("4", "5") && !Mirror::agrees("a", "A"));
+    for (said, argument, agrees) in [
+        ("4", "4.0", true),
+        ("4", "5", false),
+        ("9007199254740993", "9007199254740992", false),
+        ("a", r#""a""#, true),
+        ("a", r#""A""#, false),
+        ("4.0", r#""4""#, false),
+        ("true", "true", true),
+        ("1", "true", false),
+    ] {
+        assert_eq!(Mirror::agrees(said, &raw(argument)), agrees, "{said} {argument}");
+    }
 
     for odd in [
         r#"{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#,

@@ -83,13 +83,26 @@ fn no_client_waits_much_longer_than_the_others() {
     end_quietly(gateway.client);
 }
 
-/// Opens a session and its stream, or a stream of news without a session.
-fn idle_legacy(gateway: &Gateway) -> Conn {
-    let session = HttpClient::open(gateway.port, "/mcp", "2025-11-25", json!({}));
-    opened(session.listen(None))
+/// Somebody who only listens; the session, if there is one, ends with it.
+struct Idle {
+    _stream: Conn,
+    session: Option<HttpClient>,
 }
 
-fn idle_modern(gateway: &Gateway) -> Conn {
+impl Drop for Idle {
+    fn drop(&mut self) {
+        if let Some(session) = &self.session {
+            session.delete();
+        }
+    }
+}
+
+fn idle_legacy(gateway: &Gateway) -> Idle {
+    let session = HttpClient::open(gateway.port, "/mcp", "2025-11-25", json!({}));
+    Idle { _stream: opened(session.listen(None)), session: Some(session) }
+}
+
+fn idle_modern(gateway: &Gateway) -> Idle {
     let mut connection = Conn::open(gateway.port);
     let version = "2026-07-28";
     let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
@@ -102,7 +115,7 @@ fn idle_modern(gateway: &Gateway) -> Conn {
         ("Mcp-Method", "subscriptions/listen"),
     ];
     connection.send("POST", "/mcp", &headers, &calling(1, "subscriptions/listen", params));
-    opened(connection)
+    Idle { _stream: opened(connection), session: None }
 }
 
 fn opened(mut connection: Conn) -> Conn {
@@ -112,17 +125,17 @@ fn opened(mut connection: Conn) -> Conn {
 }
 
 /// F37 for one way to be idle: what each costs, and that coming and going adds nothing.
-fn check_idle(what: &str, open: fn(&Gateway) -> Conn) {
+fn check_idle(what: &str, open: fn(&Gateway) -> Idle) {
     let _alone = alone();
     allow_many_files();
     let (count, rounds) = (figure(1_000, 10_000), 10);
     let sandbox = Sandbox::new();
     let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": fake(json!({}))}}), &[]);
     // What is made once is made before.
-    let warm: Vec<Conn> = (0..20).map(|_| open(&gateway)).collect();
+    let warm: Vec<Idle> = (0..20).map(|_| open(&gateway)).collect();
     drop(warm);
     let before = resident_kib(&gateway);
-    let mut idle: Vec<Conn> = (0..count).map(|_| open(&gateway)).collect();
+    let mut idle: Vec<Idle> = (0..count).map(|_| open(&gateway)).collect();
     let full = resident_kib(&gateway);
     let each = (full - before) as f64 / count as f64;
     let mut after = Vec::new();

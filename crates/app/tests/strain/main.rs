@@ -2,6 +2,7 @@
 //! and the tests take turns.
 
 mod chaos;
+mod crowd;
 mod fuzzed;
 mod hang;
 mod hangups;

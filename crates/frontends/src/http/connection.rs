@@ -57,7 +57,8 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
         let busy = Busy::new(&requests);
         let shared = Arc::clone(&shared);
         async move {
-            let response: Response<Body> = route::answer(request, &shared).await;
+            // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
+            let response: Response<Body> = Box::pin(route::answer(request, &shared)).await;
             // The connection counts as busy until the last byte of the answer has been taken.
             Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy, &shared.site.budget)))
         }

@@ -1,4 +1,5 @@
 //! Every committed input of the fuzz targets, replayed.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "tests fail by panicking and say what they try")]
 
 #[path = "../../../fuzz/checks/envelope.rs"]
 mod envelope;

@@ -1,5 +1,9 @@
 //! Every committed input of the fuzz targets, replayed.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "tests fail by panicking and say what they try")]
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and say what they try"
+)]
 
 #[path = "../../../fuzz/checks/config.rs"]
 mod config;

@@ -57,6 +57,7 @@ fn descendants(pid: u32) -> usize {
 }
 
 /// Has few calls made and then many more, and compares what the gateway holds after each.
+#[expect(clippy::print_stdout, reason = "tests print their figures")]
 fn soak(what: &str, pid: u32, mut make: impl FnMut(usize)) {
     let long = std::env::var_os("MANIFOLD_LONG").is_some();
     let (few, many) = if long { (10_000, 1_000_000) } else { (5_000, 30_000) };

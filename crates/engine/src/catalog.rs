@@ -17,7 +17,7 @@ use crate::exchange::Target;
 use crate::policy;
 use crate::upstream::{Listing, Standing, Upstream};
 
-pub(crate) use naming::{Naming, may_be_hashed, readings};
+pub use naming::{Naming, may_be_hashed, readings};
 use template::Template;
 
 /// The servers of a namespace and the rules they are shown by.

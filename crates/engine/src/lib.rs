@@ -18,6 +18,12 @@ mod router;
 mod tasks;
 mod upstream;
 
+/// The names clients see, within reach of the fuzz target.
+#[doc(hidden)]
+pub mod names {
+    pub use crate::catalog::{Naming, may_be_hashed, readings};
+}
+
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level};
 pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};

@@ -4,9 +4,9 @@ use sha2::{Digest, Sha256};
 
 /// How names are put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Naming {
-    pub(crate) separator: String,
-    pub(crate) max_length: usize,
+pub struct Naming {
+    pub separator: String,
+    pub max_length: usize,
 }
 
 /// The separators understood in a call, whichever is advertised.
@@ -14,7 +14,7 @@ const UNDERSTOOD: [&str; 3] = ["__", ".", "-"];
 
 impl Naming {
     /// Returns the name under which a server's item is advertised where nothing else claims it.
-    pub(crate) fn expose(&self, server: &str, key: &str, original: &str) -> String {
+    pub fn expose(&self, server: &str, key: &str, original: &str) -> String {
         let plain = if self.separator.is_empty() {
             original.to_owned()
         } else {
@@ -24,7 +24,7 @@ impl Naming {
     }
 
     /// Returns the name for an item whose plain one is taken or unsafe: stable, unique and within the limit.
-    pub(crate) fn hashed(&self, plain: &str, key: &str, original: &str) -> String {
+    pub fn hashed(&self, plain: &str, key: &str, original: &str) -> String {
         let suffix = digest(key, original);
         let safe: String = plain.chars().map(|c| if self.allows(c) { c } else { '_' }).collect();
         // All safe characters are ASCII, so bytes are characters here.
@@ -43,7 +43,7 @@ impl Naming {
 }
 
 /// Returns every way to read `name` as a server of `ids` and the rest, the longest id first.
-pub(crate) fn readings<'n>(
+pub fn readings<'n>(
     name: &'n str,
     advertised: &str,
     ids: impl Iterator<Item = (usize, String)>,
@@ -63,7 +63,7 @@ pub(crate) fn readings<'n>(
 }
 
 /// Returns whether a name may end in one of our hashes, so that only the list can tell what it stands for.
-pub(crate) fn may_be_hashed(name: &str) -> bool {
+pub fn may_be_hashed(name: &str) -> bool {
     let Some((_, suffix)) = name.rsplit_once('_') else { return false };
     suffix.len() == 8 && suffix.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

@@ -1,12 +1,10 @@
-use std::collections::{BTreeMap, HashSet};
+mod names;
 
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
-use proptest::prelude::*;
 
 use super::*;
 use crate::fake::{World, servers, tools};
-use crate::router::{Found, find_tool};
 
 /// Shows every exposed tool and where it leads.
 fn shown_tools(catalog: &Catalog) -> String {
@@ -418,52 +416,4 @@ async fn the_all_in_one_profile_lists_its_services_alone() {
     world.fake("Time").publish(&tools(&["get_current_time"]));
     world.fake("web-search").publish(&tools(&["webSearchPrime"]));
     assert_eq!(world.names(Kind::Tools).await, ["Time__get_current_time", "web-search__webSearchPrime"]);
-}
-
-fn a_server() -> impl Strategy<Value = (String, Vec<String>)> {
-    let id = "[ab_.-]{1,4}|[ab]__?[ab]|manifold|.{1,40}";
-    let tool = "[ab_.-]{1,4}|[ab]__?[ab]|servers_list|.{0,90}";
-    (id, prop::collection::vec(tool, 0..6))
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    // Decisions 6 to 9 together: whatever servers call themselves and their tools, each tool is there under one
-    // name that fits, and that name leads back to it.
-    #[test]
-    fn every_exposed_name_leads_back(
-        offers in prop::collection::btree_map(any::<u8>(), a_server(), 1..6),
-        separator in prop::sample::select(vec!["__", "-", ".", ""]),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let _entered = runtime.enter();
-        // The same key twice in a file is one server.
-        let offers: BTreeMap<String, Vec<String>> = offers.into_values().collect();
-        let ids: Vec<&str> = offers.keys().map(String::as_str).filter(|id| !id.contains("${")).collect();
-        let world = World::new(&servers(&ids, &format!(r#""separator":"{separator}""#)));
-        let mut expected = HashSet::new();
-        for id in &ids {
-            let names: Vec<&str> = offers[*id].iter().map(String::as_str).collect();
-            expected.extend(names.iter().map(|name| ((*id).to_owned(), (*name).to_owned())));
-            world.fake(id).publish(&tools(&names));
-        }
-        expected.insert(("manifold".to_owned(), "servers_list".to_owned()));
-
-        let catalog = world.gateway.catalog();
-        let list = catalog.shown(Kind::Tools).get("tools").unwrap().elements().unwrap();
-        let mut names = HashSet::new();
-        let mut found = HashSet::new();
-        for tool in list {
-            let name = tool.get("name").unwrap().to_text().unwrap().into_owned();
-            prop_assert!(!name.is_empty() && name.len() <= 64, "{name}");
-            let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c) || (c == '.' && separator == ".");
-            prop_assert!(name.chars().all(fits), "{name}");
-            let Ok(Found::Tool(route)) = find_tool(&catalog, &name, true) else { panic!("{name} leads nowhere") };
-            let owner = catalog.member(route.member);
-            found.insert((owner.key.id.clone(), route.original.to_text().unwrap().into_owned()));
-            prop_assert!(names.insert(name.clone()), "{name} twice");
-        }
-        prop_assert_eq!(found, expected);
-    }
 }

@@ -1,10 +1,9 @@
-use std::collections::HashMap;
+mod interleavings;
 
 use expect_test::expect;
 use manifold_engine::ClientId;
 use manifold_protocol::Kind;
 use manifold_protocol::framing::Line;
-use proptest::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -498,92 +497,6 @@ async fn our_own_requests_time_out_and_end_with_the_server() {
     wire.connection.close("gone");
     let reply = wire.connection.request(Method::ToolsList, None, 2 * SECOND).await;
     assert!(show(&reply.clone().map(Into::into)).contains("the server is gone"), "{reply:?}");
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Send,
-    Answer(prop::sample::Index),
-    /// An answer to a call that was answered or cancelled before.
-    Late(prop::sample::Index),
-    Unknown(u64),
-    StringId(prop::sample::Index),
-    Cancel(prop::sample::Index),
-}
-
-fn a_step() -> impl Strategy<Value = Step> {
-    let index = || any::<prop::sample::Index>();
-    prop_oneof![
-        4 => Just(Step::Send),
-        4 => index().prop_map(Step::Answer),
-        2 => index().prop_map(Step::Late),
-        1 => any::<u64>().prop_map(Step::Unknown),
-        1 => index().prop_map(Step::StringId),
-        1 => index().prop_map(Step::Cancel),
-    ]
-}
-
-proptest! {
-    // S2-22: whatever order a server answers in and whatever else it says, each call gets its own answer, once.
-    #[test]
-    fn answers_never_go_astray(steps in prop::collection::vec(a_step(), 0..80), max in 1..5usize) {
-        let host = Arc::new(FakeHost::default());
-        let connection = connection(&format!(r#","maxConcurrency":{max}"#), &host);
-        let mut asked: Vec<(Asked, Option<String>)> = Vec::new();
-        let mut open: Vec<(String, usize)> = Vec::new();
-        let mut past: Vec<String> = Vec::new();
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        let answer = |id: &str, n: &str| receive(&connection, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{n}}}"#));
-        for step in steps {
-            match step {
-                Step::Send => {
-                    let (exchange, one) = Asked::open(SECOND);
-                    let params = raw(&format!(r#"{{"n":{}}}"#, asked.len()));
-                    prop_assert!(connection.send(Call::new(Method::ToolsCall, Some(params)), exchange).is_ok());
-                    asked.push((one, None));
-                }
-                Step::Answer(index) if !open.is_empty() => {
-                    let (id, n) = open.remove(index.index(open.len()));
-                    answer(&id, &n.to_string());
-                    asked[n].1 = Some(n.to_string());
-                    past.push(id);
-                }
-                Step::Late(index) if !past.is_empty() => answer(&past[index.index(past.len())], r#""late""#),
-                Step::Unknown(id) if !seen.contains_key(&id.to_string()) => answer(&id.to_string(), r#""unknown""#),
-                Step::StringId(index) if !open.is_empty() => {
-                    answer(&format!(r#""{}""#, open[index.index(open.len())].0), r#""string""#);
-                }
-                Step::Cancel(index) if !open.is_empty() => {
-                    let (id, n) = open.remove(index.index(open.len()));
-                    asked[n].0.flight.cancel(None);
-                    past.push(id);
-                }
-                _ => {}
-            }
-            for line in written(&connection) {
-                let message = raw(&line);
-                if message.get("id").is_none() {
-                    continue;
-                }
-                let n = message.path(&["params", "n"]).unwrap().u64().unwrap() as usize;
-                let id = id_of(&line).to_string();
-                prop_assert!(seen.insert(id.clone(), n).is_none(), "the number {} was used twice", id);
-                open.push((id, n));
-            }
-            prop_assert!(open.len() <= max);
-        }
-        let in_flight: Vec<usize> = open.iter().map(|(_, n)| *n).collect();
-        let unsent = connection.close("it ended");
-        for (n, (one, expected)) in asked.iter_mut().enumerate() {
-            let answer = one.answer();
-            if in_flight.contains(&n) {
-                prop_assert!(answer.is_some_and(|answer| answer.starts_with("fault -32603")));
-            } else {
-                prop_assert_eq!(&answer, expected);
-            }
-        }
-        prop_assert_eq!(unsent.len() + seen.len(), asked.len(), "each was either written or given back");
-    }
 }
 
 fn call_of(wire: &Wire, client: u64) -> Asked {

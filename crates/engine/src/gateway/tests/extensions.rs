@@ -229,11 +229,7 @@ async fn a_task_stands_for_as_long_as_some_client_follows_it() {
     assert_eq!((followed(&world), world.fake("a").calls()), (vec!["t".to_owned()], vec![]));
     world.gateway.detach(second);
     assert_eq!(followed(&world), [""; 0]);
-    assert_eq!(
-        world.fake("a").calls(),
-        ["subscriptions/listen "],
-        "it listens for what stands now"
-    );
+    assert_eq!(world.fake("a").calls(), ["subscriptions/listen "], "it listens for what stands now");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,17 @@
+//! No file makes the loader panic, and no problem it reports shows a value of a variable.
+
+use std::path::Path;
+
+use manifold_config::{Environment, LoadOptions, load_text};
+
+pub(crate) fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut environment = Environment { cwd: "/".into(), ..Environment::default() };
+    environment.vars.insert("S".to_owned(), "top-secret-value".to_owned());
+    let options = LoadOptions { environment, ..LoadOptions::default() };
+    let shown = match load_text(text, Some(Path::new("c.json")), &options) {
+        Ok(config) => format!("{:?}", config.problems),
+        Err(error) => error.to_string(),
+    };
+    assert!(!shown.contains("top-secret-value"));
+}

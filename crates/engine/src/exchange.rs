@@ -39,6 +39,11 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// Returns whether what a server says to everybody reaches the asker beside its calls.
+    fn has_session(&self) -> bool {
+        false
+    }
+
     /// The call was taken back: no answer will come.
     fn cancelled(&self) {}
 }
@@ -138,6 +143,10 @@ impl Exchange {
 
     pub fn wants_logs(&self) -> bool {
         self.flight.sink.wants_logs()
+    }
+
+    pub fn has_session(&self) -> bool {
+        self.flight.sink.has_session()
     }
 
     /// Returns the asking end: to bring it progress and questions without holding the call itself.
@@ -289,6 +298,10 @@ impl Sink for Then {
 
     fn wants_logs(&self) -> bool {
         self.outer.sink.wants_logs()
+    }
+
+    fn has_session(&self) -> bool {
+        self.outer.sink.has_session()
     }
 }
 

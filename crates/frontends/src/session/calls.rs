@@ -49,4 +49,8 @@ impl Sink for CallSink {
     fn wants_logs(&self) -> bool {
         self.wants_logs
     }
+
+    fn has_session(&self) -> bool {
+        true
+    }
 }

@@ -120,12 +120,14 @@ impl Connection {
                 Some(asker) => asker.notice(method, params),
                 None => {
                     // Nothing tells whose log it is, unless only one asks for it.
-                    let curious = (method == notification::MESSAGE).then(|| self.lock().only_curious());
+                    // In the newest revision it belongs to a request, and to nobody else's.
+                    let told_to_all = method != notification::MESSAGE || self.modern.get().is_none();
+                    let curious =
+                        (method == notification::MESSAGE).then(|| self.lock().only_curious(told_to_all));
                     if let Some(curious) = curious.flatten() {
                         curious.notice(method, params.clone());
                     }
-                    // In the newest revision a log line belongs to a request, and to nobody else's.
-                    if method != notification::MESSAGE || self.modern.get().is_none() {
+                    if told_to_all {
                         self.host.notice(&self.server.key, method, params);
                     }
                 }

@@ -275,11 +275,14 @@ impl Table {
     }
 
     /// Returns the one call whose asker wants to hear the server's log, if there is exactly one.
-    pub(super) fn only_curious(&self) -> Option<Arc<Flight<dyn Sink>>> {
+    pub(super) fn only_curious(&self, told_to_all: bool) -> Option<Arc<Flight<dyn Sink>>> {
         let live = self.places.iter().flatten().map(|(_, pending)| pending);
         let mut curious = live.filter(|one| one.origin == Origin::Client && one.exchange.wants_logs());
         match (curious.next(), curious.next()) {
-            (Some(only), None) => Some(only.exchange.asker()),
+            // One with a session is among those who are told anyway.
+            (Some(only), None) if !(told_to_all && only.exchange.has_session()) => {
+                Some(only.exchange.asker())
+            }
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! F32, F34, F35 and F39: a disk, descriptors, memory or a reader of logs that give out. Calls go on; each test prints
 //! its figure.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 #![expect(clippy::disallowed_types, reason = "how long real clients wait is measured in real time")]
 
 use std::fs::{self, OpenOptions};

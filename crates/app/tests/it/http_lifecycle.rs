@@ -1,7 +1,9 @@
 //! HTTP from the first byte to the last: start, sessions and their streams, shutdown.
+#![expect(clippy::disallowed_types, reason = "how soon a failure is told is measured in real time")]
 
 use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::Instant;
 
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::{Client, Sandbox, alive, fake, until};
@@ -31,7 +33,9 @@ fn a_port_in_use_is_one_line_and_nothing_is_started() {
     let port = taken.local_addr().unwrap().port();
     let mut config = one(&sandbox);
     config["start"] = json!("eager");
+    let began = Instant::now();
     let ran = run(http_command(&sandbox, &config, &["--port", &port.to_string(), "--eager"]));
+    eprintln!("F30: a taken port was told after {:?}", began.elapsed());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{}", ran.stderr);

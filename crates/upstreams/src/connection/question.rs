@@ -83,13 +83,14 @@ impl Connection {
                 return;
             }
         };
-        let in_call = asked.as_ref().map(|(call, _)| *call);
-        let resume = in_call.map(|call| Resume::new(self.me.clone(), call));
+        // One that may be another call's must not end with this one.
+        let in_call = asked.as_ref().filter(|asked| asked.is_certain).map(|asked| asked.call);
+        let resume = asked.as_ref().map(|asked| Resume::new(self.me.clone(), asked.call));
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
         let (exchange, flight) = Exchange::open(answer);
         self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
         match asked {
-            Some((_, asker)) => asker.ask(call, exchange),
+            Some(asked) => asked.asker.ask(call, exchange),
             None => self.host.ask(&self.server.key, call, exchange),
         }
     }

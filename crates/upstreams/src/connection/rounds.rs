@@ -86,7 +86,7 @@ impl Connection {
     }
 
     fn ask_one(&self, id: u64, question: Call) -> Option<OpenQuestion> {
-        let (_, asker) = self.lock().asked(Some(id)).ok()??;
+        let asker = self.lock().asked(Some(id)).ok()??.asker;
         let resume = Resume::new(self.me.clone(), id);
         self.sooner.notify_one();
         let (sender, answer) = oneshot::channel();

@@ -35,8 +35,13 @@ const QUESTION_LIMIT: Duration = Duration::from_secs(600);
 /// Questions of one call that come within this time of the first may come together.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// A call and its asker.
-pub(super) type Asked = (u64, Arc<Flight<dyn Sink>>);
+/// Whom a question goes to.
+pub(super) struct Asked {
+    pub(super) call: u64,
+    pub(super) asker: Arc<Flight<dyn Sink>>,
+    /// Whether it is this call's for certain, and not another's of the same client.
+    pub(super) is_certain: bool,
+}
 
 /// Why nobody can be asked a question.
 pub(super) enum Unaskable {
@@ -224,8 +229,8 @@ impl Table {
     /// unless calls of several clients are in flight. Its clock stands until `resume`.
     pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Option<Asked>, Unaskable> {
         let origin = within.map(|id| (id, self.get(id).map(|pending| pending.origin)));
-        let id = match origin {
-            Some((id, Some(Origin::Client))) | Some((_, Some(Origin::For(id)))) => id,
+        let (id, is_certain) = match origin {
+            Some((id, Some(Origin::Client))) | Some((_, Some(Origin::For(id)))) => (id, true),
             // Said in answer to a request of ours: it concerns no call.
             Some((_, Some(Origin::Ourselves | Origin::Listening))) => return Ok(None),
             // Nobody else's affair, though somebody else may be in flight (T6).
@@ -244,7 +249,7 @@ impl Table {
                     return Err(Unaskable::Ambiguous);
                 }
                 let Some((latest, _)) = clients.iter().max_by_key(|(id, _)| *id) else { return Ok(None) };
-                *latest
+                (*latest, clients.len() == 1)
             }
         };
         let written = self.count;
@@ -256,7 +261,7 @@ impl Table {
         // The keeper of deadlines must look again when patience with the answer is over.
         let limit = asked_at.map(|at| at + QUESTION_LIMIT);
         self.next_deadline = self.next_deadline.into_iter().chain(limit).min();
-        Ok(Some((id, asker)))
+        Ok(Some(Asked { call: id, asker, is_certain }))
     }
 
     /// Lets the clock of a call run again once its last question is closed, no time having been lost.

@@ -505,6 +505,20 @@ fn call_of(wire: &Wire, client: u64) -> Asked {
     asked
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_question_that_may_be_another_call_s_does_not_end_with_the_one_it_was_put_in() {
+    let wire = wire("");
+    let (_first, second) = (call_of(&wire, 1), call_of(&wire, 1));
+    let ids = wire.ids();
+    wire.question("7");
+    let (_, question) = second.questions().remove(0);
+    wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":2}}"#, ids[1]));
+    assert!(!question.is_cancelled());
+    written(&wire.connection);
+    question.finish(Ok(raw("{}")));
+    assert_eq!(written(&wire.connection), [r#"{"jsonrpc":"2.0","id":7,"result":{}}"#]);
+}
+
 // T6
 #[tokio::test(start_paused = true)]
 async fn a_question_in_a_call_that_is_over_is_nobody_s() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
 
 use tokio::sync::oneshot;
+use tracing::debug;
 
 use crate::changes::ClientId;
 
@@ -95,6 +96,11 @@ impl Exchange {
         let (sender, answer) = oneshot::channel();
         let (exchange, _flight) = Self::open(Waiting(Mutex::new(Some(sender))));
         (exchange, answer)
+    }
+
+    /// Opens an exchange whose answer does not matter.
+    pub fn unheard() -> Self {
+        Self::open(Unheard).0
     }
 
     /// Opens an exchange that takes the place of this one; its answer goes to `next`, which has the last word on
@@ -246,6 +252,16 @@ impl Sink for Waiting {
         if let Some(waiting) = waiting {
             // Nobody waits any more.
             let _ = waiting.send(reply);
+        }
+    }
+}
+
+struct Unheard;
+
+impl Sink for Unheard {
+    fn reply(&self, reply: Reply) {
+        if let Err(failure) = reply {
+            debug!(?failure, "a server refused what it was told in passing");
         }
     }
 }

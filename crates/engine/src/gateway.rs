@@ -1,7 +1,9 @@
 //! One namespace as one server: the place where each method finds its way.
 
 mod extensions;
+mod listings;
 mod logging;
+mod news;
 mod resources;
 mod subscriptions;
 mod view;
@@ -10,19 +12,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
-use manifold_config::{Config, Server, ServerKey, ServerStart, Settings};
-use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject, Reply, notification};
-use tracing::{debug, info};
+use manifold_config::{Config, Settings};
+use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject};
+use tracing::debug;
 
-use crate::catalog::{Catalog, Member, ResourceOwner, View};
-use crate::changes::{Client, ClientId, Clients, Level};
+use crate::catalog::{Catalog, Member, ResourceOwner};
+use crate::changes::{Client, ClientId, Clients};
 use crate::control::{self, Control, Reloader, ServerRow};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
 use crate::outbox::Outbox;
 use crate::router::{self, Found};
-use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
+use crate::upstream::{BoxFuture, ClientFacts, Upstream};
+use news::answer_from_config;
 use view::view;
 
 /// Which door a namespace is served at: some defaults differ.
@@ -382,253 +385,10 @@ impl Gateway {
             None => exchange.fail(Fault::UnknownResource(label)),
         }
     }
-
-    /// Runs `answer` once every server that may be asked has been, or patience is over.
-    fn with_listings(
-        self: &Arc<Self>,
-        exchange: Exchange,
-        answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
-    ) {
-        self.refresh_stale();
-        let unknown = self.undiscovered();
-        if unknown.is_empty() {
-            self.catch_up(&self.catalog.load());
-            return answer(self, exchange);
-        }
-        let gateway = Arc::clone(self);
-        self.fleet.tasks().spawn(async move {
-            gateway.discovery.discover(unknown, gateway.fleet.tasks()).await;
-            gateway.catch_up(&gateway.catalog.load());
-            answer(&gateway, exchange);
-        });
-    }
-
-    /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes
-    /// its listing a moment before the catalog shows it, and nobody may be told in between that it has nothing.
-    fn catch_up(&self, seen: &Catalog) -> bool {
-        let behind = !seen.is_current();
-        // Another call may have taken them over since.
-        if behind && !self.catalog.load().is_current() {
-            self.refresh();
-        }
-        behind
-    }
-
-    /// Starts what is to run from the beginning, once there is a client.
-    pub(crate) fn start_eager(&self) {
-        if !self.introduced.load(Ordering::Relaxed) {
-            return;
-        }
-        let is_eager = |member: &Member| {
-            let listing = member.upstream.listing();
-            let start = member.server.as_ref().map(|server| server.start);
-            may_start(member)
-                && (self.opening.eager || start == Some(ServerStart::Eager))
-                && listing.is_none_or(|listing| listing.is_saved())
-        };
-        let eager = self.members(is_eager);
-        if !eager.is_empty() {
-            info!(servers = eager.len(), "starting eager servers");
-            self.discover_behind(eager);
-        }
-    }
-
-    /// Asks servers again whose lists are known from long ago; nobody waits, and what is new is announced.
-    fn refresh_stale(&self) {
-        let is_stale = |member: &Member| {
-            may_start(member) && member.upstream.listing().is_some_and(|listing| listing.is_stale())
-        };
-        let stale = self.members(is_stale);
-        if !stale.is_empty() {
-            self.discover_behind(stale);
-        }
-    }
-
-    fn discover_behind(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>) {
-        let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
-        self.fleet.tasks().spawn(async move { discovery.discover(servers, &tasks).await });
-    }
-
-    /// Returns the servers of which nothing is known and that may be started to learn it.
-    fn undiscovered(&self) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
-        self.members(may_discover)
-    }
-
-    fn members(&self, wanted: impl Fn(&Member) -> bool) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
-        let catalog = self.catalog.load();
-        let members = catalog.view.members.iter().filter(|member| wanted(member));
-        members.map(|member| (member.key.clone(), Arc::clone(&member.upstream))).collect()
-    }
-}
-
-/// What servers and the fleet bring.
-impl Gateway {
-    pub(crate) fn has(&self, server: &ServerKey) -> bool {
-        self.catalog.load().view.members.iter().any(|member| member.key == *server)
-    }
-
-    /// Takes over changed listings.
-    pub(crate) fn refresh(&self) {
-        self.replace(|old| Arc::clone(&old.view));
-    }
-
-    /// Takes over a changed config.
-    pub(crate) fn rebuild(&self) {
-        let before = self.catalog.load_full();
-        self.replace(|_| Arc::new(view(&self.fleet, &self.opening, &self.manager)));
-        let is_new = |member: &&Member| {
-            !before.view.members.iter().any(|old| Arc::ptr_eq(&old.upstream, &member.upstream))
-        };
-        // Nobody would ask for the lists of a server nobody has heard of.
-        if self.catalog.load().view.members.iter().filter(is_new).any(may_discover) {
-            Kind::ALL.into_iter().for_each(|kind| self.clients.bump(kind));
-        }
-    }
-
-    fn replace(&self, view: impl FnOnce(&Catalog) -> Arc<View>) {
-        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.catalog.load_full();
-        let new = Arc::new(Catalog::build(view(&old)));
-        self.catalog.store(Arc::clone(&new));
-        for kind in Kind::ALL {
-            if old.list(kind).items != new.list(kind).items {
-                self.clients.bump(kind);
-            }
-        }
-    }
-
-    /// Passes a server's notification on to the clients it concerns.
-    pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        if method == notification::TASKS {
-            return self.notice_task(server, params);
-        }
-        if method != notification::RESOURCE_UPDATED {
-            let level =
-                (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
-            let concerned = level.map_or_else(|| self.clients.all(), |level| self.clients.wanting(level));
-            for entry in concerned {
-                entry.client.notify(method, params.clone());
-            }
-            return;
-        }
-        let Some(params) = params else { return };
-        let Some(original) = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned())) else {
-            return;
-        };
-        let catalog = self.catalog.load();
-        let member = catalog.view.members.iter().position(|member| member.key == *server);
-        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
-        let exposed = exposed.unwrap_or_else(|| original.as_str().into());
-        let params = if exposed == original {
-            params
-        } else {
-            let mut object = params.object().unwrap_or_default();
-            object.set("uri", Raw::string(&exposed));
-            object.into_raw()
-        };
-        let entries = self.clients.all();
-        let alone = entries.len() == 1;
-        for entry in entries.iter().filter(|entry| alone || entry.subscribes(&exposed)) {
-            entry.client.notify(method, Some(params.clone()));
-        }
-    }
-
-    fn notice_task(&self, server: &ServerKey, params: Option<Raw>) {
-        let Some(params) = params else { return };
-        let own = params.get("taskId");
-        let own = own.as_ref().and_then(|id| id.to_text());
-        let Some(exposed) = own.and_then(|own| self.exposed_task(server, &own)) else { return };
-        let mut object = params.object().unwrap_or_default();
-        object.set("taskId", Raw::string(&exposed));
-        let params = object.into_raw();
-        for entry in self.clients.all().iter().filter(|entry| entry.follows(&exposed)) {
-            entry.client.notify(notification::TASKS, Some(params.clone()));
-        }
-    }
-
-    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29).
-    pub(crate) fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
-        let config = self.fleet.config();
-        let has_roots = |one: &Server| one.key == *server && !one.roots.is_empty();
-        let own_roots = call.method == Method::ListRoots && config.servers.iter().any(has_roots);
-        match self.clients.only() {
-            Some(entry) if !own_roots => entry.client.ask(call, exchange),
-            _ => answer_from_config(Some(&config), Some(server), &call, exchange),
-        }
-    }
-
-    /// Answers a question that has no client to go to.
-    pub(crate) fn answer_alone(
-        config: Option<Arc<Config>>,
-        server: &ServerKey,
-        call: Call,
-        exchange: Exchange,
-    ) {
-        answer_from_config(config.as_deref(), Some(server), &call, exchange);
-    }
-
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.load_full()
-    }
-
-    pub(crate) fn opening(&self) -> &Opening {
-        &self.opening
-    }
-}
-
-fn answer_from_config(config: Option<&Config>, server: Option<&ServerKey>, call: &Call, exchange: Exchange) {
-    let roots = config.map(|config| {
-        let own = config.servers.iter().find(|candidate| Some(&candidate.key) == server);
-        let own = own.map(|server| server.roots.clone()).filter(|roots| !roots.is_empty());
-        own.unwrap_or_else(|| config.settings.roots.clone())
-    });
-    match roots {
-        Some(roots) if call.method == Method::ListRoots => {
-            let roots: Vec<Raw> = roots
-                .iter()
-                .map(|root| {
-                    let mut object = RawObject::default();
-                    object.set("uri", Raw::string(&root.uri));
-                    if let Some(name) = &root.name {
-                        object.set("name", Raw::string(name));
-                    }
-                    object.into_raw()
-                })
-                .collect();
-            let mut result = RawObject::default();
-            result.set("roots", Raw::array(&roots));
-            exchange.finish(Ok(result.into_raw()));
-        }
-        _ => exchange.fail(Fault::ClientCannot { what: format!("`{}`", call.method) }),
-    }
-}
-
-/// Returns whether a list may start this server to learn what it offers.
-fn may_discover(member: &Member) -> bool {
-    may_start(member) && member.upstream.listing().is_none()
-}
-
-fn may_start(member: &Member) -> bool {
-    let Some(server) = &member.server else { return false };
-    server.enabled
-        && server.fault.is_none()
-        && server.start != ServerStart::Manual
-        && member.upstream.status().phase != Phase::Stopped
 }
 
 fn standing(member: &Member) -> std::sync::MutexGuard<'_, crate::upstream::Standing> {
     member.standing.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes answers nobody waits for.
-struct Unheard;
-
-impl crate::exchange::Sink for Unheard {
-    fn reply(&self, reply: Reply) {
-        if let Err(failure) = reply {
-            debug!(?failure, "a server refused what was passed on to all");
-        }
-    }
 }
 
 #[cfg(test)]

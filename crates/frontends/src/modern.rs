@@ -152,10 +152,6 @@ impl Desk {
         if self.stopping.load(Ordering::Relaxed) {
             return refuse(Fault::ShuttingDown, Verdict::BadRequest);
         }
-        if is_of_tasks(&method) && !declares_tasks(&caller) {
-            let required = Raw::from_static(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
-            return refuse(Fault::MissingCapability { required }, Verdict::BadRequest);
-        }
         if is_list(&method) && params.as_ref().is_some_and(|params| params.get("cursor").is_some()) {
             let why = "`cursor`: lists are given whole here, so there is no page to go on with".to_owned();
             return refuse(Fault::InvalidParams(why), Verdict::Served);
@@ -319,14 +315,6 @@ fn may_return(method: &Method) -> bool {
 
 fn is_list(method: &Method) -> bool {
     Kind::ALL.iter().any(|kind| kind.list_method() == *method)
-}
-
-fn is_of_tasks(method: &Method) -> bool {
-    matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
-}
-
-fn declares_tasks(caller: &Caller) -> bool {
-    caller.capabilities.path(&["extensions", modern::TASKS]).is_some()
 }
 
 /// Answers a request that came to nothing; without an id where none could be read.

@@ -21,10 +21,8 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
-use manifold_protocol::{
-    Answer, Call, Failure, Fault, Id, Method, Raw, RawObject, Reply, envelope, notification,
-};
-use tokio::sync::{Notify, oneshot, watch};
+use manifold_protocol::{Answer, Call, Failure, Fault, Id, Method, Raw, RawObject, envelope, notification};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
@@ -162,8 +160,7 @@ impl Connection {
 
     /// Sends a request in the course of a client's call, where that is known, and waits for its answer.
     async fn request_call(&self, call: Call, origin: Origin, timeout: Duration) -> Result<Raw, Failure> {
-        let (sender, answer) = oneshot::channel();
-        let (mut exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
+        let (mut exchange, answer) = Exchange::answered();
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
         exchange.aim(Arc::new(target));
         self.send_as(call, exchange, origin);
@@ -173,8 +170,7 @@ impl Connection {
 
     /// Sends one of our own requests whose answer does not matter.
     pub(crate) fn order(&self, method: Method, params: Raw) {
-        let (exchange, _flight) = Exchange::open(OwnRequest(Mutex::new(None)));
-        self.send_own(Call::new(method, Some(params)), exchange);
+        self.send_own(Call::new(method, Some(params)), Exchange::unheard());
     }
 
     /// Tells a server that starts anew what was told before: the log level and the subscriptions.
@@ -446,18 +442,6 @@ fn retag(params: Option<Raw>, id: u64) -> (Option<Raw>, Option<Raw>) {
     match replaced() {
         Some((params, token)) => (Some(params), Some(token)),
         None => (params, None),
-    }
-}
-
-struct OwnRequest(Mutex<Option<oneshot::Sender<Reply>>>);
-
-impl Sink for OwnRequest {
-    fn reply(&self, reply: Reply) {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(waiting) = waiting {
-            // Nobody waits any more: the asker's own deadline has passed.
-            let _ = waiting.send(reply);
-        }
     }
 }
 

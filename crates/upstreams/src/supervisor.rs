@@ -1,14 +1,15 @@
 //! The life of one server: asleep, starting, ready, resting after a failure, stopped. One task owns the state;
 //! others hold a handle to ask and a snapshot to look.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+mod life;
+mod rests;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use manifold_config::{RemoteKind, Server, ServerStart, Transport};
-use manifold_engine::{BoxFuture, Exchange, Host, Listing, Order, Phase, Status, Tasks, Upstream};
-use manifold_protocol::dialect::ServerFacts;
+use manifold_config::ServerStart;
+use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -18,7 +19,8 @@ use tracing::{debug, info, warn};
 use crate::connection::Connection;
 use crate::listing;
 use crate::logs::LogRing;
-use crate::memory::Memory;
+pub(crate) use life::{Ending, Launcher, Life, Running};
+use rests::{back_off, restart_delay};
 
 /// Calls that may wait for a server to start.
 const MAILBOX: usize = 4096;
@@ -26,52 +28,6 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
 const SHORT_REST: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
-
-/// Brings a server to life. A seam, so that the diagram below is tested without processes.
-pub(crate) trait Launcher: Send + Sync + 'static {
-    type Life: Life;
-
-    fn server(&self) -> &Arc<Server>;
-
-    fn host(&self) -> &Arc<dyn Host>;
-
-    fn logs(&self) -> &Arc<LogRing>;
-
-    fn memory(&self) -> &Memory;
-
-    /// Returns how long the server rests at most between starts that fail.
-    fn longest_rest(&self) -> Duration {
-        LONGEST_BACKOFF
-    }
-
-    /// Starts the server and shakes hands. Dropping the future ends what it started.
-    fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
-}
-
-/// A server that has shaken hands.
-pub(crate) struct Running<L> {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) said: ServerFacts,
-    pub(crate) pid: Option<u32>,
-    pub(crate) life: L,
-}
-
-/// What keeps a server alive; dropping it ends the server.
-pub(crate) trait Life: Send + 'static {
-    /// Waits for the server's end and says how it came.
-    fn ended(&mut self) -> impl Future<Output = Ending> + Send;
-
-    /// Ends the server step by step.
-    fn stop(self) -> impl Future<Output = ()> + Send;
-}
-
-/// How a server's life ended.
-pub(crate) enum Ending {
-    /// It exited, in good order or not; the text says how.
-    Exited { clean: bool, how: String },
-    /// It lives, but takes or gives no more messages.
-    Silent,
-}
 
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
@@ -577,31 +533,6 @@ async fn unused(connection: &Connection, idle_timeout: Option<Duration>) {
     match idle_timeout {
         Some(patience) => connection.unused_for(patience).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Counts a failure and returns how long to rest after it: at most eight starts a minute come to nothing (F1).
-fn back_off(failures: &mut u32, launcher: &impl Launcher) -> Duration {
-    let pause = launcher.longest_rest().min(FIRST_BACKOFF * 2u32.pow((*failures).min(16)));
-    *failures += 1;
-    jittered(pause, &launcher.server().key.id, *failures)
-}
-
-/// Shortens a pause by up to a quarter, for each server and each time by another part: those that failed together do
-/// not all come back together.
-fn jittered(pause: Duration, server: &str, failures: u32) -> Duration {
-    let mut hasher = DefaultHasher::new();
-    (server, failures, std::process::id()).hash(&mut hasher);
-    pause - pause.mul_f64((hasher.finish() % 256) as f64 / 1024.0)
-}
-
-/// Returns how long a server rests that ended by itself, `None` if it is not to be started again.
-fn restart_delay(server: &Server) -> Option<Duration> {
-    match &server.transport {
-        Transport::Process(spec) => spec.restart.then(|| spec.restart_delay.unwrap_or_default()),
-        // Its stream is its session; taking it up again is a new start.
-        Transport::Remote(spec) if spec.kind == RemoteKind::Sse => Some(spec.reconnect_interval),
-        Transport::Builtin(_) | Transport::Remote(_) => Some(Duration::ZERO),
     }
 }
 

@@ -15,8 +15,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::alone;
 use crate::http::{Conn, Gateway, calling, end_quietly};
+use crate::{Random, alone};
 
 const CLIENTS: usize = 64;
 const SERVERS: usize = 8;
@@ -174,15 +174,4 @@ fn executions(sandbox: &Sandbox) -> HashMap<String, Vec<usize>> {
         }
     }
     ran
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, Sandbox, fake};
 use serde_json::json;
 
-use crate::{alone, figure};
+use crate::{Random, alone, figure};
 
 const AT_ONCE: usize = 200;
 const SOON: Duration = Duration::from_secs(30);
@@ -25,16 +25,7 @@ const SEEDS: [&str; 10] = [
     r#"{"jsonrpc":"2.0","id":10,"method":"logging/setLevel","params":{"level":"debug"}}"#,
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
     /// Spoils a message in a few places; it stays one line.
     fn spoil(&mut self, seed: &str) -> Vec<u8> {
         const PIECES: [&[u8]; 12] =

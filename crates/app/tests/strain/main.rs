@@ -26,6 +26,18 @@ fn memory(pid: u32, field: &str) -> u64 {
     line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap_or_default()
 }
 
+/// Chance that is the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
 /// Waits for the machine.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());

@@ -7,7 +7,7 @@ use manifold_config::ServerKey;
 use manifold_protocol::dialect::modern;
 use manifold_protocol::{Call, Fault, Mark, Method, Raw};
 
-use super::{Gateway, Unheard, standing};
+use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
@@ -85,8 +85,7 @@ impl Gateway {
             return;
         }
         if member.upstream.status().phase == Phase::Ready {
-            let (quiet, _flight) = Exchange::open(Unheard);
-            member.upstream.send(Call::new(Method::Listen, None), quiet);
+            member.upstream.send(Call::new(Method::Listen, None), Exchange::unheard());
         }
     }
 

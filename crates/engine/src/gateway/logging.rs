@@ -2,7 +2,7 @@
 
 use manifold_protocol::{Call, Fault, Method, Raw, RawObject};
 
-use super::{Gateway, Unheard, standing};
+use super::{Gateway, standing};
 use crate::changes::Level;
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
@@ -37,8 +37,7 @@ impl Gateway {
             standing(member).log_level.clone_from(&call.params);
             let logs = member.upstream.listing().is_none_or(|listing| listing.declares("logging"));
             if logs && member.upstream.status().phase == Phase::Ready {
-                let (quiet, _flight) = Exchange::open(Unheard);
-                member.upstream.send(call.clone(), quiet);
+                member.upstream.send(call.clone(), Exchange::unheard());
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use manifold_config::ServerKey;
 use manifold_protocol::{Call, Method, Raw};
 
-use super::{Gateway, Unheard, standing};
+use super::{Gateway, standing};
 use crate::catalog::{Catalog, ItemRoute, Member, ResourceOwner};
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
@@ -86,8 +86,7 @@ impl Gateway {
         if self.drop_unwanted(member, original) && member.upstream.status().phase == Phase::Ready {
             let mut call = Call::new(Method::ResourcesUnsubscribe, None);
             call.set_param("uri", Raw::string(original));
-            let (quiet, _flight) = Exchange::open(Unheard);
-            member.upstream.send(call, quiet);
+            member.upstream.send(call, Exchange::unheard());
         }
     }
 

@@ -1,7 +1,7 @@
 //! The revisions with `initialize` and a session (2024-11-05 to 2025-11-25).
 
-use super::ServerFacts;
 use super::modern::SERVER_INFO;
+use super::{ServerFacts, edit_meta};
 use crate::model::{Answer, Mark};
 use crate::raw::{Kind, Raw, RawObject};
 use crate::version::Revision;
@@ -94,15 +94,9 @@ fn take_off_marks(object: &mut RawObject) {
     for mark in ["resultType", "ttlMs", "cacheScope"] {
         object.remove(mark);
     }
-    let Some(mut meta) = object.get("_meta").and_then(|meta| meta.object()) else { return };
-    if !meta.contains(SERVER_INFO) {
-        return;
-    }
-    meta.remove(SERVER_INFO);
-    if meta.is_empty() {
-        object.remove("_meta");
-    } else {
-        object.set("_meta", meta.into_raw());
+    let is_marked = object.get("_meta").is_some_and(|meta| meta.get(SERVER_INFO).is_some());
+    if is_marked {
+        edit_meta(object, |meta| meta.remove(SERVER_INFO));
     }
 }
 

@@ -8,7 +8,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use super::ServerFacts;
+use super::{ServerFacts, edit_meta};
 use crate::fault::Fault;
 use crate::method::Method;
 use crate::model::{Answer, Caller, Freshness, List, Mark, Scope};
@@ -38,7 +38,7 @@ pub fn version_of(params: Option<&Raw>) -> Option<Raw> {
 pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
     let missing = |key: &str| Fault::InvalidParams(format!("`_meta` must have `{key}`"));
     let mut object = params.and_then(|params| params.object()).unwrap_or_default();
-    let mut meta = object.get("_meta").and_then(|meta| meta.object()).ok_or_else(|| missing(VERSION))?;
+    let meta = object.get("_meta").and_then(|meta| meta.object()).ok_or_else(|| missing(VERSION))?;
     let version = meta.get(VERSION).ok_or_else(|| missing(VERSION))?;
     let Some(version) = version.to_text() else {
         return Err(Fault::InvalidParams(format!("`{VERSION}` must be a string")));
@@ -57,14 +57,9 @@ pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
         comes_back: true,
         is_back: object.contains("requestState") || object.contains("inputResponses"),
     };
-    for key in [VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
-        meta.remove(key);
-    }
-    if meta.is_empty() {
-        object.remove("_meta");
-    } else {
-        object.set("_meta", meta.into_raw());
-    }
+    edit_meta(&mut object, |meta| {
+        [VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL].into_iter().for_each(|key| meta.remove(key));
+    });
     Ok((Some(object.into_raw()), caller))
 }
 
@@ -189,9 +184,7 @@ pub fn result(answer: &Answer, method: &Method, server_info: &Raw) -> Raw {
     if let Some(freshness) = freshness {
         set_freshness(&mut object, freshness);
     }
-    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
-    meta.set(SERVER_INFO, server_info.clone());
-    object.set("_meta", meta.into_raw());
+    edit_meta(&mut object, |meta| meta.set(SERVER_INFO, server_info.clone()));
     object.into_raw()
 }
 

@@ -1,7 +1,7 @@
 //! Questions in the middle of a call, where the server asks them by its answer and the asker must be asked in mid-call:
 //! we ask, and send the call again with what we heard.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use manifold_engine::{Exchange, Flight, Sink};
 use manifold_protocol::dialect::modern::rounds::{InputRequired, with_answers};
@@ -9,9 +9,9 @@ use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use super::Connection;
 use super::kept::Stage;
 use super::question::Resume;
-use super::{Connection, OwnRequest};
 
 /// A server that asks more often is given up on.
 const MAX_ROUNDS: u32 = 8;
@@ -89,9 +89,8 @@ impl Connection {
         let asker = self.lock().asked(Some(id)).ok()??.asker;
         let resume = Resume::new(self.me.clone(), id);
         self.sooner.notify_one();
-        let (sender, answer) = oneshot::channel();
-        let (exchange, flight) = Exchange::open(OwnRequest(Mutex::new(Some(sender))));
-        let open = OpenQuestion { flight, answer, _resume: resume };
+        let (exchange, answer) = Exchange::answered();
+        let open = OpenQuestion { flight: exchange.asker(), answer, _resume: resume };
         // Roots of its own in the config are the answer, whoever is calling.
         if question.method == Method::ListRoots && !self.server.roots.is_empty() {
             self.host.ask(&self.server.key, question, exchange);

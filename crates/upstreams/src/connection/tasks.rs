@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::kept::Stage;
 use super::table::{Origin, Pending};
-use super::{Connection, HARD_LIMIT, Known, OwnRequest};
+use super::{Connection, HARD_LIMIT, Known};
 
 const USUAL_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -64,9 +64,8 @@ impl Connection {
     /// Tells the server to give up a task nobody waits for.
     pub(super) fn cancel_task(&self, task: &str, pending: &Pending) {
         let caller = pending.kept.as_ref().and_then(|kept| kept.call.caller.clone());
-        let (exchange, _flight) = Exchange::open(OwnRequest(std::sync::Mutex::new(None)));
         let call = Call { method: Method::TasksCancel, params: Some(about(task)), caller };
-        self.send_own(call, exchange);
+        self.send_own(call, Exchange::unheard());
     }
 }
 

@@ -1,9 +1,14 @@
 use std::collections::VecDeque;
 
+use manifold_config::Server;
+use manifold_engine::Host;
 use manifold_protocol::Method;
+use manifold_protocol::dialect::ServerFacts;
 
+use super::rests::jittered;
 use super::*;
 use crate::fake::{Asked, Does, FakeHost, lock, raw, run, server};
+use crate::memory::Memory;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,6 @@
 //! News of changes: one long request whose filter says what its sender wants to hear of.
 
+use crate::dialect::edit_meta;
 use crate::raw::{Kind, Raw, RawObject};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -60,22 +61,17 @@ impl Filter {
 /// Tags a notification, or the result that ends the stream, with the id of the request it belongs to.
 pub fn tag(params: Option<Raw>, id: Raw) -> Raw {
     let mut object = params.and_then(|params| params.object()).unwrap_or_default();
-    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
-    meta.set(SUBSCRIPTION, id);
-    object.set("_meta", meta.into_raw());
+    edit_meta(&mut object, |meta| meta.set(SUBSCRIPTION, id));
     object.into_raw()
 }
 
 /// Takes a server's tag off a notification.
 pub fn untag(params: Option<Raw>) -> Option<Raw> {
     let mut object = params.as_ref().and_then(|params| params.object())?;
-    let Some(mut meta) = object.get("_meta").and_then(|meta| meta.object()) else { return params };
-    meta.remove(SUBSCRIPTION);
-    if meta.is_empty() {
-        object.remove("_meta");
-    } else {
-        object.set("_meta", meta.into_raw());
+    if object.get("_meta").is_none_or(|meta| meta.kind() != Kind::Object) {
+        return params;
     }
+    edit_meta(&mut object, |meta| meta.remove(SUBSCRIPTION));
     Some(object.into_raw())
 }
 

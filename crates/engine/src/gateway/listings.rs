@@ -1,0 +1,104 @@
+//! What is known of the servers' lists, and when a server is asked for them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use manifold_config::{ServerKey, ServerStart};
+use tracing::info;
+
+use super::Gateway;
+use crate::catalog::{Catalog, Member};
+use crate::exchange::Exchange;
+use crate::upstream::{Phase, Upstream};
+
+impl Gateway {
+    /// Runs `answer` once every server that may be asked has been, or patience is over.
+    pub(super) fn with_listings(
+        self: &Arc<Self>,
+        exchange: Exchange,
+        answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
+    ) {
+        self.refresh_stale();
+        let unknown = self.undiscovered();
+        if unknown.is_empty() {
+            self.catch_up(&self.catalog.load());
+            return answer(self, exchange);
+        }
+        let gateway = Arc::clone(self);
+        self.fleet.tasks().spawn(async move {
+            gateway.discovery.discover(unknown, gateway.fleet.tasks()).await;
+            gateway.catch_up(&gateway.catalog.load());
+            answer(&gateway, exchange);
+        });
+    }
+
+    /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes
+    /// its listing a moment before the catalog shows it, and nobody may be told in between that it has nothing.
+    pub(super) fn catch_up(&self, seen: &Catalog) -> bool {
+        let behind = !seen.is_current();
+        // Another call may have taken them over since.
+        if behind && !self.catalog.load().is_current() {
+            self.refresh();
+        }
+        behind
+    }
+
+    /// Starts what is to run from the beginning, once there is a client.
+    pub(crate) fn start_eager(&self) {
+        if !self.introduced.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_eager = |member: &Member| {
+            let listing = member.upstream.listing();
+            let start = member.server.as_ref().map(|server| server.start);
+            may_start(member)
+                && (self.opening.eager || start == Some(ServerStart::Eager))
+                && listing.is_none_or(|listing| listing.is_saved())
+        };
+        let eager = self.members(is_eager);
+        if !eager.is_empty() {
+            info!(servers = eager.len(), "starting eager servers");
+            self.discover_behind(eager);
+        }
+    }
+
+    /// Asks servers again whose lists are known from long ago; nobody waits, and what is new is announced.
+    pub(super) fn refresh_stale(&self) {
+        let is_stale = |member: &Member| {
+            may_start(member) && member.upstream.listing().is_some_and(|listing| listing.is_stale())
+        };
+        let stale = self.members(is_stale);
+        if !stale.is_empty() {
+            self.discover_behind(stale);
+        }
+    }
+
+    pub(super) fn discover_behind(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>) {
+        let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
+        self.fleet.tasks().spawn(async move { discovery.discover(servers, &tasks).await });
+    }
+
+    /// Returns the servers of which nothing is known and that may be started to learn it.
+    pub(super) fn undiscovered(&self) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
+        self.members(may_discover)
+    }
+
+    pub(super) fn members(&self, wanted: impl Fn(&Member) -> bool) -> Vec<(ServerKey, Arc<dyn Upstream>)> {
+        let catalog = self.catalog.load();
+        let members = catalog.view.members.iter().filter(|member| wanted(member));
+        members.map(|member| (member.key.clone(), Arc::clone(&member.upstream))).collect()
+    }
+}
+
+/// Returns whether a list may start this server to learn what it offers.
+pub(super) fn may_discover(member: &Member) -> bool {
+    may_start(member) && member.upstream.listing().is_none()
+}
+
+fn may_start(member: &Member) -> bool {
+    let Some(server) = &member.server else { return false };
+    server.enabled
+        && server.fault.is_none()
+        && server.start != ServerStart::Manual
+        && member.upstream.status().phase != Phase::Stopped
+}

@@ -1,0 +1,60 @@
+//! What a supervisor is given to supervise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_config::Server;
+use manifold_engine::Host;
+use manifold_protocol::Fault;
+use manifold_protocol::dialect::ServerFacts;
+
+use super::LONGEST_BACKOFF;
+use crate::connection::Connection;
+use crate::logs::LogRing;
+use crate::memory::Memory;
+
+/// Brings a server to life. A seam, so that the diagram below is tested without processes.
+pub(crate) trait Launcher: Send + Sync + 'static {
+    type Life: Life;
+
+    fn server(&self) -> &Arc<Server>;
+
+    fn host(&self) -> &Arc<dyn Host>;
+
+    fn logs(&self) -> &Arc<LogRing>;
+
+    fn memory(&self) -> &Memory;
+
+    /// Returns how long the server rests at most between starts that fail.
+    fn longest_rest(&self) -> Duration {
+        LONGEST_BACKOFF
+    }
+
+    /// Starts the server and shakes hands. Dropping the future ends what it started.
+    fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
+}
+
+/// A server that has shaken hands.
+pub(crate) struct Running<L> {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) said: ServerFacts,
+    pub(crate) pid: Option<u32>,
+    pub(crate) life: L,
+}
+
+/// What keeps a server alive; dropping it ends the server.
+pub(crate) trait Life: Send + 'static {
+    /// Waits for the server's end and says how it came.
+    fn ended(&mut self) -> impl Future<Output = Ending> + Send;
+
+    /// Ends the server step by step.
+    fn stop(self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a server's life ended.
+pub(crate) enum Ending {
+    /// It exited, in good order or not; the text says how.
+    Exited { clean: bool, how: String },
+    /// It lives, but takes or gives no more messages.
+    Silent,
+}

@@ -75,6 +75,10 @@ pub struct Share {
 }
 
 impl Share {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub fn grow(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.budget.0.held.fetch_add(bytes, Ordering::Relaxed);

@@ -3,6 +3,8 @@
 mod body;
 mod connection;
 mod door;
+mod h1;
+mod h2;
 mod json_api;
 mod legacy_sse;
 mod modern;

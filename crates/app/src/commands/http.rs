@@ -1,6 +1,7 @@
 //! `http`: every enabled namespace at its own path.
 
 use std::collections::HashMap;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use manifold_engine::{Front, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Door, Plan, Rooms, Site, TlsAcceptor, is_loopback, tls_acceptor};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -17,6 +19,9 @@ use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving};
+
+/// More threads than this would only wait for each other.
+const MAX_WORKERS: usize = 8;
 
 pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
     if let Err(why) = apply_flags(&mut config, flags, &options.environment) {
@@ -33,7 +38,7 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         Ok(tls) => tls,
         Err(error) => return fail(&super::with_causes(&error), USAGE),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
     };
@@ -43,6 +48,21 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => fail(&why, 1),
     }
+}
+
+/// Half the machine is for the servers and whoever calls them. Passing a call on costs a few microseconds, of which waking
+/// a second thread would be a large part: where half the machine is one core, one thread does it all.
+fn runtime() -> io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = match cores / 2 {
+        0 | 1 => Builder::new_current_thread(),
+        workers => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(workers.min(MAX_WORKERS));
+            builder
+        }
+    };
+    builder.enable_all().build()
 }
 
 /// Flag before environment before config.

@@ -167,16 +167,16 @@ fn idle_sessions_cost_little() {
     check_idle("sessions", session, 20.0);
 }
 
-// F37: the buffers that hyper keeps for a connection, of a fixed size, are 16 KiB of this
+// F37
 #[test]
 fn idle_streams_cost_little() {
-    check_idle("sessions with a stream", session_with_stream, 28.0);
+    check_idle("sessions with a stream", session_with_stream, 20.0);
 }
 
 // F37
 #[test]
 fn idle_listeners_cost_little() {
-    check_idle("listen streams", listener, 28.0);
+    check_idle("listen streams", listener, 20.0);
 }
 
 /// Calls a tool of a session and returns how long it took.

@@ -14,12 +14,13 @@ use manifold_engine::Budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::Site;
-use super::connection::{Busy, REQUEST_PATIENCE};
+use super::connection::REQUEST_PATIENCE;
+use super::h2::Busy;
 use super::modern::LaneBody;
 use super::stream::EventBody;
 
 /// The slowest a long body may come.
-const SLOWEST_BYTES_PER_MS: u64 = 16;
+pub(super) const SLOWEST_BYTES_PER_MS: u64 = 16;
 
 /// The body of a response.
 pub(super) struct Body {
@@ -58,6 +59,27 @@ impl Body {
         Self { content: Content::Lane(lane), _busy: None, budget: None }
     }
 
+    pub(super) fn is_stream(&self) -> bool {
+        !matches!(self.content, Content::Whole(_))
+    }
+
+    /// Returns the bytes of a body that is there whole, or gives back a stream.
+    pub(super) fn into_whole(self) -> Result<Bytes, Self> {
+        match self.content {
+            Content::Whole(bytes) => Ok(bytes.unwrap_or_default()),
+            Content::Events(_) | Content::Lane(_) => Err(self),
+        }
+    }
+
+    /// Gives the next bytes; `None` ends the body.
+    pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match &mut self.content {
+            Content::Whole(bytes) => Poll::Ready(bytes.take()),
+            Content::Events(events) => events.poll_bytes(context),
+            Content::Lane(lane) => lane.poll_bytes(context),
+        }
+    }
+
     pub(super) fn held(self, busy: Busy, budget: &Budget) -> Self {
         Self { _busy: Some(busy), budget: Some(budget.clone()), ..self }
     }
@@ -71,12 +93,7 @@ impl HttpBody for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let polled = match &mut self.content {
-            Content::Whole(bytes) => Poll::Ready(bytes.take()),
-            Content::Events(events) => events.poll_bytes(context),
-            Content::Lane(lane) => lane.poll_bytes(context),
-        };
-        polled.map(|bytes| {
+        self.poll_bytes(context).map(|bytes| {
             let bytes = match (bytes?, &self.budget) {
                 (bytes, Some(budget)) => budget.hold(bytes),
                 (bytes, None) => bytes,
@@ -106,7 +123,7 @@ pub(super) enum Unread {
     Broken,
 }
 
-/// Reads a request body, giving up as soon as it is too large or too slow, or too much is under way with it.
+/// Reads a request body over HTTP/2, giving up as soon as it is too large or too slow, or too much is under way with it.
 pub(super) async fn read(headers: &HeaderMap, body: Incoming, site: &Site) -> Result<Bytes, Unread> {
     let limit_bytes = site.limit_bytes;
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());

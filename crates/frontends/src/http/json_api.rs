@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use hyper::body::Incoming as IncomingBody;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use manifold_engine::{Exchange, Flight, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
@@ -13,18 +12,13 @@ use manifold_protocol::{Call, Caller, Failure, Fault, Id, Method, Raw, RawObject
 use tokio::sync::oneshot;
 use tracing::{debug, error};
 
-use super::body::{self, Body, bare, json};
-use super::{Shared, Site, route};
+use super::body::{Body, bare, json};
+use super::{Shared, Site};
 use crate::session::refusal_fault;
 
 /// S2-6.
-pub(super) async fn call(request: Request<IncomingBody>, namespace: &str, shared: &Shared) -> Response<Body> {
-    let (head, body) = request.into_parts();
+pub(super) async fn call(body: Bytes, namespace: &str, shared: &Shared) -> Response<Body> {
     let site = &shared.site;
-    let body = match body::read(&head.headers, body, site).await {
-        Ok(body) => body,
-        Err(why) => return route::unread(why, shared),
-    };
     let incoming = envelope::parse(body);
     let Some(gateway) = &site.rooms.find(Some(namespace)) else {
         return no_namespace(namespace, incoming.ok());

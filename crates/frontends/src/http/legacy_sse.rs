@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::Incoming as IncomingBody;
-use hyper::{Request, Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
 use manifold_protocol::envelope;
 
-use super::body::{self, Body, bare, json};
+use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
 use super::{Shared, route, streamable};
 use crate::session::{Outlet, refusal_fault};
@@ -39,18 +39,13 @@ pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Bo
 }
 
 /// Takes a message; whatever follows from it is said on the session's stream.
-pub(super) async fn post(request: Request<IncomingBody>, shared: &Arc<Shared>) -> Response<Body> {
-    let (head, body) = request.into_parts();
+pub(super) fn post(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<Body> {
     let query = head.uri.query().unwrap_or("");
     let id = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("sessionId=").or_else(|| pair.strip_prefix("session_id=")));
     let Some(session) = id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse)) else {
         return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
-    };
-    let body = match body::read(&head.headers, body, &shared.site).await {
-        Ok(body) => body,
-        Err(why) => return route::unread(why, shared),
     };
     match envelope::parse(body) {
         Ok(incoming) => {

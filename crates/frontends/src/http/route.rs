@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode, Version};
 use manifold_protocol::{Fault, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
@@ -25,51 +26,66 @@ const ENDPOINTS: [&str; 8] = [
     "POST /messages?sessionId={id}",
 ];
 
-/// Answers one request.
-pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let origin = request.headers().get(ORIGIN).cloned();
+/// Answers a request that is not let in, or that needs nothing but its head.
+pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
     let door = &shared.site.door;
     // Its body would be taken for the next request (T31).
-    let unbounded = request.version() == Version::HTTP_10
-        && method == Method::POST
-        && !request.headers().contains_key(CONTENT_LENGTH);
+    let unbounded = head.version == Version::HTTP_10
+        && head.method == Method::POST
+        && !head.headers.contains_key(CONTENT_LENGTH);
     let refused = unbounded.then_some(Refused::Unbounded);
-    let mut response = match refused.or_else(|| door.refuses(&method, request.uri(), request.headers())) {
+    let mut response = match refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers)) {
         Some(refused) => {
-            debug!(%method, path, why = refused.message(), "refused at the door");
             let mut response = problem(refused.status(), refused.message());
             if refused.status() == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
+            debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "refused at the door");
             // The body was not read; what is left of it must not be taken for the next request.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             response
         }
-        None if method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
-        None => dispatch(request, shared).await,
+        None if head.method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
+        None => return None,
     };
-    door.add_cors(origin.as_ref(), method == Method::OPTIONS, &mut response);
-    debug!(%method, path, status = response.status().as_u16(), "request");
+    finish(head, &mut response, shared);
+    Some(response)
+}
+
+/// Answers a request that was let in.
+pub(super) async fn answer(head: Parts, body: Result<Bytes, Unread>, shared: &Arc<Shared>) -> Response<Body> {
+    let mut response = match body {
+        Ok(body) => dispatch(&head, body, shared).await,
+        Err(why) => unread(why, shared),
+    };
+    finish(&head, &mut response, shared);
     response
 }
 
-async fn dispatch(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
-    let path = request.uri().path().to_owned();
+fn finish(head: &Parts, response: &mut Response<Body>, shared: &Shared) {
+    shared.site.door.add_cors(head.headers.get(ORIGIN), head.method == Method::OPTIONS, response);
+    debug!(method = %head.method, path = head.uri.path(), status = response.status().as_u16(), "request");
+}
+
+async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<Body> {
+    let path = head.uri.path();
+    // The way that nearly all take.
+    if path == "/mcp" {
+        return streamable::answer(head, body, None, shared).await;
+    }
     // Cut before decoding: an escaped slash is part of a name.
     let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
     let segments: Vec<Cow<'_, str>> = path.trim_matches('/').split('/').map(decode).collect();
     let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
-    let method = request.method().clone();
-    match (segments.as_slice(), &method) {
+    match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),
         (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site),
-        (["api", namespace, "mcp"], &Method::POST) => json_api::call(request, namespace, shared).await,
-        (["mcp"], _) => streamable::answer(request, None, shared).await,
-        (["mcp", namespace], _) => streamable::answer(request, Some(namespace), shared).await,
+        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, shared).await,
+        (["mcp"], _) => streamable::answer(head, body, None, shared).await,
+        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), shared).await,
         (["sse"], &Method::GET) => legacy_sse::open(None, shared),
         (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), shared),
-        (["messages"], &Method::POST) => legacy_sse::post(request, shared).await,
+        (["messages"], &Method::POST) => legacy_sse::post(head, body, shared),
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
         (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _) => {
             endpoints(StatusCode::METHOD_NOT_ALLOWED, Some("Method not allowed"))
@@ -96,7 +112,7 @@ pub(super) fn problem(status: StatusCode, what: &str) -> Response<Body> {
 }
 
 /// Answers a body that was not read.
-pub(super) fn unread(why: Unread, shared: &Shared) -> Response<Body> {
+fn unread(why: Unread, shared: &Shared) -> Response<Body> {
     let mut response = match why {
         Unread::TooLarge => {
             let fault = Fault::TooLarge { server: None, limit_bytes: shared.site.limit_bytes };

@@ -5,14 +5,15 @@ mod lane;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming as IncomingBody;
+use bytes::Bytes;
 use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{HeaderMap, Method as HttpMethod, Request, Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use manifold_engine::Gateway;
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::{Fault, Revision};
 
-use super::body::{self, Body, bare, json};
+use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
 use super::stream::{EventBody, parse_event_id, priming};
 use super::{Shared, modern, route};
@@ -26,7 +27,8 @@ pub(super) const PLAIN_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Answers at `/mcp` or `/mcp/{namespace}`.
 pub(super) async fn answer(
-    request: Request<IncomingBody>,
+    head: &Parts,
+    body: Bytes,
     namespace: Option<&str>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
@@ -39,16 +41,16 @@ pub(super) async fn answer(
             .map_or_else(|| "no namespace is selected".to_owned(), |id| format!("no namespace '{id}'"));
         return route::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
     };
-    match *request.method() {
+    match head.method {
         HttpMethod::GET | HttpMethod::DELETE
-            if modern::is_named(request.headers())
-                && known_session(request.headers(), namespace, shared).is_none() =>
+            if modern::is_named(&head.headers)
+                && known_session(&head.headers, namespace, shared).is_none() =>
         {
             modern::only_post()
         }
-        HttpMethod::POST => post(request, &gateway, namespace, shared).await,
-        HttpMethod::GET => get(request.headers(), namespace, shared),
-        HttpMethod::DELETE => delete(request.headers(), namespace, shared),
+        HttpMethod::POST => post(head, body, &gateway, namespace, shared).await,
+        HttpMethod::GET => get(&head.headers, namespace, shared),
+        HttpMethod::DELETE => delete(&head.headers, namespace, shared),
         _ => {
             let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -58,17 +60,13 @@ pub(super) async fn answer(
 }
 
 async fn post(
-    request: Request<IncomingBody>,
+    head: &Parts,
+    body: Bytes,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let (head, body) = request.into_parts();
     let accepts = Accepts::of(&head.headers);
-    let body = match body::read(&head.headers, body, &shared.site).await {
-        Ok(body) => body,
-        Err(why) => return route::unread(why, shared),
-    };
     let incoming = match envelope::parse(body) {
         Ok(incoming) => incoming,
         Err(refusal) if modern::is_named(&head.headers) => return modern::refuse(&refusal),
@@ -127,8 +125,7 @@ async fn post(
         First::Stream(stream) => {
             // Older clients would try to read the priming event as a message.
             let primes = session.session.revision() >= Some(Revision::V2025_11_25);
-            let preamble =
-                if primes { priming(stream.number()) } else { bytes::Bytes::from_static(b":\n\n") };
+            let preamble = if primes { priming(stream.number()) } else { Bytes::from_static(b":\n\n") };
             events(stream.attach(0, preamble, std::future::pending()))
         }
     };
@@ -174,7 +171,7 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
     let Some(session) = known_session(headers, namespace, shared) else {
         return no_session(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared);
     };
-    let beat = bytes::Bytes::from_static(b":\n\n");
+    let beat = Bytes::from_static(b":\n\n");
     let closing = shared.closed();
     let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
     let body = match last_seen {

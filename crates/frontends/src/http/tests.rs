@@ -377,3 +377,91 @@ async fn a_client_s_handshake_tells_servers_nothing() {
     assert_eq!(door.post("/mcp", hello).await.0, 200);
     assert_eq!(door.fake.told_facts(), before);
 }
+
+/// Sends bytes in pieces on one connection, and returns all that comes back until it ends.
+async fn talk(house: &House, pieces: &[&str]) -> String {
+    let mut stream = house.connect();
+    for piece in pieces {
+        stream.write_all(piece.as_bytes()).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+const POST: &str = "POST /api/default/mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+#[tokio::test]
+async fn a_body_may_come_in_chunks_and_in_pieces() {
+    let (begin, end) = PING.split_at(11);
+    let chunked = format!(
+        "{POST}connection: close\r\ntransfer-encoding: chunked\r\n\r\n{:x};note=1\r\n{begin}\r\n{:X}\r\n{end}\r\n0\r\nx: y\r\n\r\n",
+        begin.len(),
+        end.len()
+    );
+    let pieces: Vec<String> = chunked.chars().map(String::from).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    for pieces in [&[chunked.as_str()][..], &pieces] {
+        let answer = talk(&house(), pieces).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(PONG), "{answer}");
+    }
+    for wrong in ["xyz\r\n", "5\r\nabcdefg\r\n", "fffffffffffffffffff\r\n"] {
+        let answer =
+            talk(&house(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n{wrong}0\r\n\r\n")]).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{wrong}: {answer}");
+    }
+    let answer = talk(&house(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n1f5\r\n")]).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+}
+
+#[tokio::test]
+async fn requests_may_follow_one_another_without_waiting() {
+    let one = format!("{POST}content-length: {}\r\n\r\n{PING}", PING.len());
+    let last = one.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    let answer = talk(&house(), &[&format!("{one}{one}{last}")]).await;
+    assert_eq!(answer.matches(PONG).count(), 3, "{answer}");
+    assert_eq!(answer.matches("connection: close").count(), 1, "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_is_asked_for_only_where_it_is_wanted() {
+    let house = house();
+    let ask = |length: usize| {
+        format!("{POST}connection: close\r\nexpect: 100-continue\r\ncontent-length: {length}\r\n\r\n")
+    };
+    let answer = talk(&house, &[&ask(501)]).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    let mut stream = house.connect();
+    stream.write_all(ask(PING.len()).as_bytes()).await.unwrap();
+    let mut go_on = [0; 25];
+    stream.read_exact(&mut go_on).await.unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(PING.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(PONG), "{answer}");
+}
+
+// T31
+#[tokio::test]
+async fn both_a_length_and_chunks_are_400() {
+    let answer =
+        talk(&house(), &[&format!("{POST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")])
+            .await;
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("connection: close"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_old_version_is_closed_unless_it_asks() {
+    let get = "GET /health HTTP/1.0\r\nhost: localhost\r\n";
+    let answer = talk(&house(), &[&format!("{get}\r\n")]).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    let answer = talk(&house(), &[&format!("{get}connection: keep-alive\r\n\r\n{get}\r\n")]).await;
+    assert_eq!(answer.matches("HTTP/1.1 200").count(), 2, "{answer}");
+    let head =
+        talk(&house(), &["HEAD /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"]).await;
+    assert!(head.contains("content-length: ") && head.ends_with("\r\n\r\n"), "{head}");
+}

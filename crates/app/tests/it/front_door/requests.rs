@@ -120,8 +120,7 @@ fn t31_smuggled_requests_are_400_and_the_end() {
     end_quietly(gateway.client);
 }
 
-// T31: a request with both a length and chunks is the last of its connection, whichever comes first, so that nothing is
-// found behind it. (hyper takes the length away before the door could refuse it.)
+// T31: a request with both a length and chunks is refused, whichever comes first, and nothing is found behind it.
 #[test]
 fn t31_a_length_beside_chunks_ends_the_connection() {
     let sandbox = Sandbox::new();
@@ -141,6 +140,7 @@ fn t31_a_length_beside_chunks_ends_the_connection() {
                 let answer =
                     exchange(gateway.port, format!("{head}{lengths}\r\n\r\n{sent}{hidden}").as_bytes());
                 assert_eq!(answers(&answer), 1, "{lengths}: {answer}");
+                assert!(answer.starts_with("HTTP/1.1 400"), "{lengths}: {answer}");
                 assert!(!answer.contains("NOT CLOSED"), "{lengths}: {answer}");
             }
         }

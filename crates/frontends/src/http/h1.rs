@@ -1,0 +1,178 @@
+//! HTTP/1.1 as we serve it: one task per connection, no buffer held while it rests, one write per answer.
+
+mod alarm;
+mod body;
+mod head;
+mod respond;
+mod wire;
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::{Response, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+
+use self::alarm::Alarm;
+use self::head::{Head, Malformed};
+use self::wire::Wire;
+use super::body::Body;
+use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
+use super::{Shared, route};
+
+/// How a connection ended.
+pub(super) enum End<S> {
+    /// By the rules: somebody said it is the last request, or the peer left between two.
+    Done,
+    TooSlow,
+    Broken(io::Error),
+    /// It is HTTP/2 that is spoken here; so much of it has been read.
+    Preface(S, Bytes),
+}
+
+impl<S> From<io::Error> for End<S> {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Answers the requests of a connection, one after another.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: &Arc<Shared>) -> End<S> {
+    let mut wire = Wire::new(stream);
+    let mut alarm = Alarm::new(Instant::now() + REQUEST_PATIENCE);
+    let closed = shared.closed();
+    tokio::pin!(closed);
+    loop {
+        let head = tokio::select! {
+            biased;
+            head = next_head(&mut wire, &mut alarm) => Some(head),
+            () = closed.as_mut() => None,
+        };
+        let head = match head {
+            Some(head) => head,
+            None if wire.input.is_empty() => return End::Done,
+            // A request that has begun to come is still answered.
+            None => next_head(&mut wire, &mut alarm).await,
+        };
+        match head {
+            Ok(Next::Request(head)) => match answer(&mut wire, head, shared).await {
+                Ok(After::Next) => alarm.set(Instant::now() + KEEP_ALIVE),
+                Ok(After::Last) => {
+                    wire.linger().await;
+                    return End::Done;
+                }
+                Err(error) => return End::Broken(error),
+            },
+            Ok(Next::Nothing) => return End::Done,
+            Ok(Next::Preface) => {
+                let (stream, read) = wire.into_parts();
+                return End::Preface(stream, read);
+            }
+            Ok(Next::Malformed(what)) => {
+                let _ = respond::write(&mut wire, refuse(&what), respond::Manner::LAST, shared).await;
+                wire.linger().await;
+                return End::Done;
+            }
+            Err(Late::TooSlow) => return End::TooSlow,
+            Err(Late::Broken(error)) => return End::Broken(error),
+        }
+    }
+}
+
+/// What comes next on a connection.
+enum Next {
+    Request(Box<Head>),
+    Malformed(Malformed),
+    Preface,
+    Nothing,
+}
+
+/// Why nothing came.
+enum Late {
+    TooSlow,
+    Broken(io::Error),
+}
+
+/// Waits for the next head. May be dropped: what was read stays in the wire.
+async fn next_head<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    alarm: &mut Alarm,
+) -> Result<Next, Late> {
+    let mut searched = 0;
+    loop {
+        if wire.input.len() > searched {
+            match head::take(&mut wire.input, searched) {
+                Ok(Some(head)) => return Ok(Next::Request(Box::new(head))),
+                Ok(None) => {}
+                Err(Malformed::Preface) => return Ok(Next::Preface),
+                Err(what) => return Ok(Next::Malformed(what)),
+            }
+            if searched == 0 {
+                alarm.set(Instant::now() + REQUEST_PATIENCE);
+            }
+            searched = wire.input.len();
+        }
+        let filled = tokio::select! {
+            biased;
+            filled = wire.fill() => filled,
+            () = alarm.rings() => return Err(Late::TooSlow),
+        };
+        match filled {
+            Ok(0) => return Ok(Next::Nothing),
+            Ok(_) => {}
+            Err(error) => return Err(Late::Broken(error)),
+        }
+    }
+}
+
+/// Whether another request may follow.
+enum After {
+    Next,
+    Last,
+}
+
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    head: Box<Head>,
+    shared: &Arc<Shared>,
+) -> io::Result<After> {
+    let mut manner = head.manner();
+    let response = match route::turned_away(&head.parts, shared) {
+        Some(response) => response,
+        None => {
+            let body = body::read(wire, &head, &shared.site).await;
+            // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
+            let mut answering = Box::pin(route::answer(head.parts, body, shared));
+            tokio::select! {
+                biased;
+                response = &mut answering => response,
+                // Dropping the future takes the call back.
+                () = wire.hung_up() => return Err(io::ErrorKind::ConnectionReset.into()),
+            }
+        }
+    };
+    let ends_with_it = response.body().is_stream() && !manner.has_chunks;
+    if ends_with_it || says_close(&response) || *shared.closing.borrow() {
+        manner.is_last = true;
+    }
+    respond::write(wire, response, manner, shared).await?;
+    Ok(if manner.is_last { After::Last } else { After::Next })
+}
+
+fn says_close(response: &Response<Body>) -> bool {
+    response.headers().get(hyper::header::CONNECTION).is_some_and(|value| value == "close")
+}
+
+fn refuse(what: &Malformed) -> Response<Body> {
+    let status = match what {
+        Malformed::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        Malformed::Preface | Malformed::Head | Malformed::Length | Malformed::Coding => {
+            StatusCode::BAD_REQUEST
+        }
+    };
+    route::problem(status, what.message())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The head of a request: read by httparse, and judged where two readers could differ about where it ends (T31).
+
+use bytes::{Bytes, BytesMut};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Uri, Version};
+use memchr::memmem;
+
+use super::respond::Manner;
+use crate::http::connection::MAX_HEAD_BYTES;
+
+const MAX_HEADERS: usize = 100;
+
+/// The head of a request.
+pub(super) struct Head {
+    pub(super) parts: Parts,
+    pub(super) length: Length,
+    /// The peer waits to be told that its body is wanted.
+    pub(super) expects_continue: bool,
+    keeps_alive: bool,
+}
+
+/// How long the body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Known(usize),
+    Chunked,
+}
+
+/// Why a head is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Malformed {
+    Head,
+    TooLarge,
+    Length,
+    Coding,
+    /// It opens HTTP/2.
+    Preface,
+}
+
+impl Malformed {
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::Head | Self::Preface => "the request could not be read",
+            Self::TooLarge => "the request's headers are too large",
+            Self::Length => "the request's length could not be read",
+            Self::Coding => "a body may be chunked, but not coded in another way",
+        }
+    }
+}
+
+impl Head {
+    pub(super) fn manner(&self) -> Manner {
+        Manner {
+            is_last: !self.keeps_alive,
+            has_body: self.parts.method != Method::HEAD,
+            has_chunks: self.parts.version == Version::HTTP_11,
+        }
+    }
+}
+
+/// Takes a head off the input if it is there whole. Where it was not found before, only what is new is searched.
+pub(super) fn take(input: &mut BytesMut, searched: usize) -> Result<Option<Head>, Malformed> {
+    let new = &input[searched.saturating_sub(3)..];
+    let ends = memmem::find(new, b"\n\r\n").is_some() || memmem::find(new, b"\n\n").is_some();
+    if !ends {
+        return if input.len() > MAX_HEAD_BYTES { Err(Malformed::TooLarge) } else { Ok(None) };
+    }
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let size = match request.parse(input) {
+        Ok(httparse::Status::Complete(size)) if size > MAX_HEAD_BYTES => return Err(Malformed::TooLarge),
+        Ok(httparse::Status::Complete(size)) => size,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::TooLarge),
+        Err(httparse::Error::Version) if input.starts_with(b"PRI * HTTP/2.0\r\n") => {
+            return Err(Malformed::Preface);
+        }
+        Err(_) => return Err(Malformed::Head),
+    };
+    let layout = Layout::of(&request, input)?;
+    let text = input.split_to(size).freeze();
+    layout.read(&text).map(Some)
+}
+
+/// Where in the text of a head its parts are, so that they can share it.
+struct Layout {
+    method: Method,
+    uri: (usize, usize),
+    version: Version,
+    headers: Vec<(HeaderName, (usize, usize))>,
+}
+
+impl Layout {
+    fn of(request: &httparse::Request<'_, '_>, input: &[u8]) -> Result<Self, Malformed> {
+        let place = |part: &[u8]| {
+            let begin = part.as_ptr() as usize - input.as_ptr() as usize;
+            (begin, begin + part.len())
+        };
+        let (Some(method), Some(path), Some(version)) = (request.method, request.path, request.version)
+        else {
+            return Err(Malformed::Head);
+        };
+        let mut headers = Vec::with_capacity(request.headers.len());
+        for header in request.headers.iter() {
+            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Malformed::Head)?;
+            headers.push((name, place(header.value)));
+        }
+        Ok(Self {
+            method: Method::from_bytes(method.as_bytes()).map_err(|_| Malformed::Head)?,
+            uri: place(path.as_bytes()),
+            version: if version == 0 { Version::HTTP_10 } else { Version::HTTP_11 },
+            headers,
+        })
+    }
+
+    fn read(self, text: &Bytes) -> Result<Head, Malformed> {
+        let part = |(begin, end): (usize, usize)| text.slice(begin..end);
+        let mut headers = HeaderMap::with_capacity(self.headers.len());
+        for (name, value) in self.headers {
+            let value = HeaderValue::from_maybe_shared(part(value)).map_err(|_| Malformed::Head)?;
+            headers.append(name, value);
+        }
+        let (mut parts, ()) = Request::new(()).into_parts();
+        parts.method = self.method;
+        parts.uri = Uri::from_maybe_shared(part(self.uri)).map_err(|_| Malformed::Head)?;
+        parts.version = self.version;
+        let length = length(&headers, self.version)?;
+        let keeps_alive = keeps_alive(&headers, self.version);
+        let expects_continue = self.version == Version::HTTP_11
+            && headers
+                .get(EXPECT)
+                .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        parts.headers = headers;
+        Ok(Head { parts, length, expects_continue, keeps_alive })
+    }
+}
+
+/// RFC 9112, section 6: chunks go before a length; the door refuses whoever says both.
+fn length(headers: &HeaderMap, version: Version) -> Result<Length, Malformed> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        let is_chunked = coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+        return match (is_chunked && codings.next().is_none(), version) {
+            (true, Version::HTTP_11) => Ok(Length::Chunked),
+            (true, _) => Err(Malformed::Length),
+            (false, _) => Err(Malformed::Coding),
+        };
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let Some(length) = lengths.next() else { return Ok(Length::Known(0)) };
+    if lengths.any(|other| other != length) || !length.as_bytes().iter().all(u8::is_ascii_digit) {
+        return Err(Malformed::Length);
+    }
+    let number = length.to_str().ok().and_then(|length| length.parse().ok());
+    number.map(Length::Known).ok_or(Malformed::Length)
+}
+
+fn keeps_alive(headers: &HeaderMap, version: Version) -> bool {
+    let says = |wanted: &str| {
+        let lines = headers.get_all(CONNECTION).iter().filter_map(|line| line.to_str().ok());
+        lines.flat_map(|line| line.split(',')).any(|word| word.trim().eq_ignore_ascii_case(wanted))
+    };
+    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
+}

@@ -1,0 +1,190 @@
+//! An answer on its way out: head and body in one write, a stream in chunks as its parts come.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::wire::Wire;
+use crate::http::Shared;
+use crate::http::body::Body;
+
+/// A body up to this size is copied behind its head; a longer one is written from where it is.
+const COPIED_BYTES: usize = 8 << 10;
+/// A stream's parts that are ready are written together up to this size.
+const TOGETHER_BYTES: usize = 64 << 10;
+
+/// How a request wants to be answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// No other request follows on this connection.
+    pub(super) is_last: bool,
+    /// False for HEAD.
+    pub(super) has_body: bool,
+    /// Whether the peer can read chunks; else a stream ends with the connection.
+    pub(super) has_chunks: bool,
+}
+
+impl Manner {
+    /// For a request that could not be read.
+    pub(super) const LAST: Self = Self { is_last: true, has_body: true, has_chunks: true };
+}
+
+/// Writes an answer to its end.
+pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    response: Response<Body>,
+    manner: Manner,
+    shared: &Arc<Shared>,
+) -> io::Result<()> {
+    let (parts, body) = response.into_parts();
+    let mut out = Vec::with_capacity(512);
+    match body.into_whole() {
+        Ok(bytes) => {
+            encode_head(&mut out, parts.status, &parts.headers, manner, Some(bytes.len()));
+            if !manner.has_body {
+                return wire.write(&out, b"").await;
+            }
+            if bytes.len() <= COPIED_BYTES {
+                out.extend_from_slice(&bytes);
+                return wire.write(&out, b"").await;
+            }
+            let bytes = shared.site.budget.hold(bytes);
+            wire.write(&out, &bytes).await
+        }
+        Err(body) => {
+            encode_head(&mut out, parts.status, &parts.headers, manner, None);
+            drop(parts);
+            if !manner.has_body {
+                return wire.write(&out, b"").await;
+            }
+            write_stream(wire, out, body, manner.has_chunks).await
+        }
+    }
+}
+
+async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    head: Vec<u8>,
+    mut body: Body,
+    has_chunks: bool,
+) -> io::Result<()> {
+    let mut out = head;
+    loop {
+        // What is ready goes out together with the head, or with what was ready before it.
+        let has_ended = loop {
+            match poll_fn(|context| Poll::Ready(body.poll_bytes(context))).await {
+                Poll::Ready(Some(bytes)) => push_part(&mut out, &bytes, has_chunks),
+                Poll::Ready(None) => break true,
+                Poll::Pending => break false,
+            }
+            if out.len() > TOGETHER_BYTES {
+                break false;
+            }
+        };
+        if has_ended {
+            if has_chunks {
+                out.extend_from_slice(b"0\r\n\r\n");
+            }
+            return wire.write(&out, b"").await;
+        }
+        wire.write(&out, b"").await?;
+        // A stream at rest holds no buffer (F37).
+        out = Vec::new();
+        let part: Option<Bytes> = tokio::select! {
+            biased;
+            part = poll_fn(|context| body.poll_bytes(context)) => part,
+            () = wire.hung_up() => return Err(io::ErrorKind::ConnectionReset.into()),
+        };
+        match part {
+            Some(bytes) => push_part(&mut out, &bytes, has_chunks),
+            None => {
+                let end: &[u8] = if has_chunks { b"0\r\n\r\n" } else { b"" };
+                return wire.write(end, b"").await;
+            }
+        }
+    }
+}
+
+fn push_part(out: &mut Vec<u8>, bytes: &[u8], has_chunks: bool) {
+    // A chunk of no bytes would be the last.
+    if bytes.is_empty() {
+        return;
+    }
+    out.reserve(bytes.len() + 16);
+    if has_chunks {
+        let _ = write!(out, "{:x}\r\n", bytes.len());
+    }
+    out.extend_from_slice(bytes);
+    if has_chunks {
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn encode_head(
+    out: &mut Vec<u8>,
+    status: StatusCode,
+    headers: &HeaderMap,
+    manner: Manner,
+    length: Option<usize>,
+) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for (name, value) in headers {
+        if *name != CONNECTION && *name != CONTENT_LENGTH {
+            push_header(out, name.as_str(), value.as_bytes());
+        }
+    }
+    let has_none = status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
+    match length {
+        Some(length) if !has_none => {
+            let _ = write!(out, "content-length: {length}\r\n");
+        }
+        None if manner.has_chunks => push_header(out, "transfer-encoding", b"chunked"),
+        Some(_) | None => {}
+    }
+    // Without chunks the end of the connection is the end of a stream.
+    if manner.is_last || (length.is_none() && !manner.has_chunks) {
+        push_header(out, "connection", b"close");
+    } else if !manner.has_chunks {
+        push_header(out, "connection", b"keep-alive");
+    }
+    if !headers.contains_key(DATE) {
+        push_date(out);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn push_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Says the time, which is worked out once a second.
+fn push_date(out: &mut Vec<u8>) {
+    thread_local! {
+        static LAST: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+    }
+    let now = SystemTime::now();
+    let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    LAST.with_borrow_mut(|(at, text)| {
+        if *at != second || text.is_empty() {
+            *at = second;
+            *text = httpdate::fmt_http_date(now);
+        }
+        push_header(out, "date", text.as_bytes());
+    });
+}

@@ -1,0 +1,94 @@
+use bytes::BytesMut;
+use expect_test::{Expect, expect};
+
+use super::head::{Length, Malformed, take};
+
+/// Reads one head that comes in pieces of `size` bytes.
+fn read(text: &str, size: usize) -> Result<Option<(Length, String)>, Malformed> {
+    let mut input = BytesMut::new();
+    let mut searched = 0;
+    for piece in text.as_bytes().chunks(size) {
+        input.extend_from_slice(piece);
+        if let Some(head) = take(&mut input, searched)? {
+            let headers: Vec<_> =
+                head.parts.headers.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+            let manner = head.manner();
+            let line = format!(
+                "{} {} {:?} [{}] last={} continue={}",
+                head.parts.method,
+                head.parts.uri,
+                head.parts.version,
+                headers.join(" "),
+                manner.is_last,
+                head.expects_continue
+            );
+            return Ok(Some((head.length, line)));
+        }
+        searched = input.len();
+    }
+    Ok(None)
+}
+
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    let whole = read(text, text.len());
+    for size in [1, 2, 3, 7] {
+        assert_eq!(read(text, size), whole, "in pieces of {size}");
+    }
+    expected.assert_eq(&format!("{whole:?}"));
+}
+
+#[test]
+fn a_head_is_the_same_in_any_pieces() {
+    check(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\n",
+        expect![[
+            r#"Ok(Some((Known(12), "POST /mcp HTTP/1.1 [host=\"localhost\" content-length=\"12\"] last=false continue=false")))"#
+        ]],
+    );
+    check(
+        "\r\nGET /health HTTP/1.0\nHost: x\nConnection: Keep-Alive\n\n",
+        expect![[
+            r#"Ok(Some((Known(0), "GET /health HTTP/1.0 [host=\"x\" connection=\"Keep-Alive\"] last=false continue=false")))"#
+        ]],
+    );
+    check(
+        "POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\nExpect: 100-Continue\r\nConnection: x, CLOSE\r\n\r\n",
+        expect![[
+            r#"Ok(Some((Chunked, "POST / HTTP/1.1 [transfer-encoding=\"Chunked\" expect=\"100-Continue\" connection=\"x, CLOSE\"] last=true continue=true")))"#
+        ]],
+    );
+    check("GET /half HTTP/1.1\r\nHost: x\r\n", expect!["Ok(None)"]);
+}
+
+// T31: where two readers could differ about the end of a request, there is none.
+#[test]
+fn what_could_be_read_in_two_ways_is_refused() {
+    let with = |header: &str| {
+        read(&format!("POST / HTTP/1.1\r\n{header}\r\n\r\n"), 4096).map(|head| head.unwrap().0)
+    };
+    assert_eq!(with("Content-Length: 5\r\nContent-Length: 5"), Ok(Length::Known(5)));
+    for length in ["+5", "-1", "5 5", "5,5", "0x5", "", "99999999999999999999999", "5\r\nContent-Length: 6"] {
+        assert_eq!(with(&format!("Content-Length: {length}")), Err(Malformed::Length), "{length}");
+    }
+    for coding in
+        ["gzip", "chunked, chunked", "gzip, chunked", "xchunked", "chunked\r\nTransfer-Encoding: chunked"]
+    {
+        assert_eq!(with(&format!("Transfer-Encoding: {coding}")), Err(Malformed::Coding), "{coding}");
+    }
+    for head in ["Host : x", " Host: x", "Host: x\r\n folded", "Ho st: x", "Host: \u{0}"] {
+        assert_eq!(with(head), Err(Malformed::Head), "{head}");
+    }
+    let old = read("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 4096);
+    assert_eq!(old, Err(Malformed::Length));
+}
+
+#[test]
+fn heads_have_their_limits() {
+    let long = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(70_000));
+    assert_eq!(read(&long, 4096), Err(Malformed::TooLarge));
+    assert_eq!(read(&format!("{long}\r\n\r\n"), usize::MAX), Err(Malformed::TooLarge));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101));
+    assert_eq!(read(&many, usize::MAX), Err(Malformed::TooLarge));
+    assert_eq!(read("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 5), Err(Malformed::Preface));
+}

@@ -1,0 +1,114 @@
+//! The bytes of a connection, both ways.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::timeout;
+
+use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
+
+/// What is read at once; requests are mostly smaller.
+const SCRATCH_BYTES: usize = 32 << 10;
+/// How long a peer may take to hear the last answer, and how much more of it we read meanwhile.
+const LINGER: Duration = Duration::from_millis(500);
+const LINGER_BYTES: usize = 4 << 20;
+
+thread_local! {
+    /// Bytes are read into here and only kept at their size, so that a connection at rest holds no buffer (F37).
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
+}
+
+/// A connection, and what was read from it and not yet used.
+pub(super) struct Wire<S> {
+    pub(super) stream: S,
+    pub(super) input: BytesMut,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, input: BytesMut::new() }
+    }
+
+    pub(super) fn into_parts(self) -> (S, Bytes) {
+        (self.stream, self.input.freeze())
+    }
+
+    /// Reads some more and returns how much; nothing is the end.
+    pub(super) async fn fill(&mut self) -> io::Result<usize> {
+        poll_fn(|context| self.poll_fill(context)).await
+    }
+
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            self.input.extend_from_slice(buffer.filled());
+            Poll::Ready(Ok(buffer.filled().len()))
+        })
+    }
+
+    /// Resolves when the peer is gone. What it says ahead of its turn is kept, up to a limit.
+    pub(super) async fn hung_up(&mut self) {
+        while self.input.len() < MAX_HEAD_BYTES {
+            match self.fill().await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Writes both to the end, together where the stream can. A peer that takes nothing is waited for only so long
+    /// (F20).
+    pub(super) async fn write(&mut self, mut first: &[u8], mut second: &[u8]) -> io::Result<()> {
+        while !first.is_empty() || !second.is_empty() {
+            let stream = &mut self.stream;
+            let write = poll_fn(|context| {
+                let mut stream = Pin::new(&mut *stream);
+                match (first, second) {
+                    (one, []) | ([], one) => stream.as_mut().poll_write(context, one),
+                    (first, second) => {
+                        let slices = [IoSlice::new(first), IoSlice::new(second)];
+                        stream.as_mut().poll_write_vectored(context, &slices)
+                    }
+                }
+            });
+            let Ok(wrote) = timeout(WRITE_PATIENCE, write).await else {
+                return Err(io::ErrorKind::TimedOut.into());
+            };
+            let wrote = wrote?;
+            if wrote == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            let of_first = wrote.min(first.len());
+            first = &first[of_first..];
+            second = &second[wrote - of_first..];
+        }
+        // Without TLS there is nothing to flush.
+        self.stream.flush().await
+    }
+
+    /// Ends the connection so that the last answer is heard: closing it over unread bytes would take the answer back.
+    pub(super) async fn linger(&mut self) {
+        if self.stream.shutdown().await.is_err() {
+            return;
+        }
+        let drain = async {
+            let mut read = 0;
+            while read < LINGER_BYTES {
+                self.input.clear();
+                match self.fill().await {
+                    Ok(0) | Err(_) => return,
+                    Ok(more) => read += more,
+                }
+            }
+        };
+        let _ = timeout(LINGER, drain).await;
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use manifold_protocol::Parcel;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -24,7 +24,7 @@ pub struct Outbox {
 
 #[derive(Debug, Default)]
 struct Queue {
-    messages: VecDeque<Bytes>,
+    messages: VecDeque<Parcel>,
     /// Queued, or taken by the writer and not yet written.
     bytes: usize,
     closed: bool,
@@ -47,14 +47,14 @@ impl Outbox {
     }
 
     /// Queues a message. Returns false when the peer is gone.
-    pub fn push(&self, message: Bytes) -> bool {
+    pub fn push(&self, message: impl Into<Parcel>) -> bool {
         let mut queue = self.lock();
         if queue.closed {
             return false;
         }
         let message = match &self.budget {
-            Some(budget) => budget.hold(message),
-            None => message,
+            Some(budget) => message.into().map_load(|load| budget.hold(load)),
+            None => message.into(),
         };
         queue.bytes += message.len();
         queue.messages.push_back(message);
@@ -64,7 +64,7 @@ impl Outbox {
     }
 
     /// Queues a message unless the peer is behind. Returns whether it was queued.
-    pub fn push_droppable(&self, message: Bytes) -> bool {
+    pub fn push_droppable(&self, message: impl Into<Parcel>) -> bool {
         !self.crowded() && self.push(message)
     }
 
@@ -100,7 +100,7 @@ impl Outbox {
     }
 
     /// Waits for messages and moves all of them into `batch`. Returns false once closed and empty.
-    pub async fn take(&self, batch: &mut Vec<Bytes>) -> bool {
+    pub async fn take(&self, batch: &mut Vec<Parcel>) -> bool {
         loop {
             let filled = self.filled.notified();
             {
@@ -164,6 +164,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Kind, Method, Raw, RawObject, Reply, Revision,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Kind, Method, Parcel, Raw, RawObject, Reply, Revision,
     envelope,
 };
 use tokio::sync::Notify;
@@ -54,7 +54,7 @@ pub(crate) enum Verdict {
 /// The way back to whoever sent one request. None of these may block.
 pub(crate) trait Lane: Send + Sync {
     /// Takes the one answer.
-    fn answer(&self, verdict: Verdict, message: Bytes);
+    fn answer(&self, verdict: Verdict, message: Parcel);
 
     /// Takes a message the client must see.
     fn say(&self, message: Bytes);
@@ -319,7 +319,7 @@ fn is_list(method: &Method) -> bool {
 
 /// Answers a request that came to nothing; without an id where none could be read.
 pub(crate) fn refuse(lane: &dyn Lane, id: Option<&Id>, fault: &Fault, verdict: Verdict) {
-    lane.answer(verdict, refusal(id, fault));
+    lane.answer(verdict, refusal(id, fault).into());
 }
 
 pub(crate) fn refusal(id: Option<&Id>, fault: &Fault) -> Bytes {
@@ -341,7 +341,7 @@ fn discovery(gateway: &Arc<Gateway>) -> Answer {
     reply.encode().into()
 }
 
-fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict, Bytes) {
+fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict, Parcel) {
     match reply {
         Ok(answer) => {
             (Verdict::Served, envelope::result(id, &modern::result(&answer, method, &server_info(gateway))))
@@ -349,7 +349,7 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
         Err(Failure::Peer(error)) => {
             let error = modern::error(&error);
             let code = error.get("code").and_then(|code| code.as_str().parse().ok());
-            (verdict_of(code.unwrap_or_default()), envelope::error(Some(id), &error))
+            (verdict_of(code.unwrap_or_default()), envelope::error(Some(id), &error).into())
         }
         Err(Failure::Fault(fault)) => {
             // Parameters are the handler's to judge: what was wrong with the request itself was said before.
@@ -357,7 +357,7 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
                 -32600 => Verdict::BadRequest,
                 code => verdict_of(code),
             };
-            (verdict, refusal(Some(id), &fault))
+            (verdict, refusal(Some(id), &fault).into())
         }
     }
 }

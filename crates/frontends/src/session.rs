@@ -16,7 +16,8 @@ use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, F
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Raw, Reply, Revision, notification,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Parcel, Raw, Reply, Revision,
+    notification,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
@@ -86,7 +87,8 @@ impl Lane {
         Self { outlet: Arc::clone(outlet), batch: None }
     }
 
-    fn answer(&self, message: Bytes) {
+    fn answer(&self, message: impl Into<Parcel>) {
+        let message = message.into();
         match &self.batch {
             Some(batch) => batch.add(message),
             None => self.outlet.answer(message),
@@ -161,7 +163,7 @@ impl Session {
 
     /// Answers something that never became a message.
     pub fn reject(&self, id: Option<&Id>, fault: &Fault) {
-        self.outlet.answer(envelope::error(id, &fault.to_error(self.doorway.codes)));
+        self.outlet.answer(envelope::error(id, &fault.to_error(self.doorway.codes)).into());
     }
 
     /// Waits until no call is in flight.
@@ -413,7 +415,7 @@ impl Session {
         self.confirm_shutdown(&mut state);
     }
 
-    fn encode(&self, id: &Id, reply: Reply) -> Bytes {
+    fn encode(&self, id: &Id, reply: Reply) -> Parcel {
         match reply {
             // Such a client would take it for a result with nothing in it.
             Ok(answer) if answer.mark() == Mark::InputRequired => {
@@ -421,11 +423,11 @@ impl Session {
                     Fault::Internal("a request for input reached a client that cannot return".to_owned());
                 self.encode(id, Err(fault.into()))
             }
-            Ok(answer) => envelope::result(id, &answer.plain()),
-            Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)),
+            Ok(answer) => legacy::answer(id, &answer),
+            Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)).into(),
             Err(Failure::Fault(fault)) => {
                 debug!(fault = fault.message(), "answered with an error");
-                envelope::error(Some(id), &fault.to_error(self.doorway.codes))
+                envelope::error(Some(id), &fault.to_error(self.doorway.codes)).into()
             }
         }
     }

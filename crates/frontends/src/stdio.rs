@@ -6,10 +6,10 @@ mod streams;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use manifold_engine::{Budget, Outbox, Tasks};
-use manifold_protocol::framing::{self, ClientDecoder, Frame, FrameError, Framing};
-use manifold_protocol::{Fault, envelope};
+use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
+use manifold_protocol::{Fault, Frames, Parcel, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::{debug, info};
@@ -164,29 +164,24 @@ fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Ar
 }
 
 async fn write<O: AsyncWrite + Unpin>(outbox: Arc<Outbox>, framing: Arc<OnceLock<Framing>>, mut output: O) {
-    let mut batch: Vec<Bytes> = Vec::new();
-    let mut buffer = BytesMut::new();
+    let mut batch: Vec<Parcel> = Vec::new();
+    let mut frames = Frames::default();
     while outbox.take(&mut batch).await {
         // We never speak first, so the client's framing is known by now.
         let framing = framing.get().copied().unwrap_or(Framing::Newline);
         let mut waiting = 0;
         for message in batch.drain(..) {
-            framing::encode(framing, &message, &mut buffer);
             waiting += message.len();
-            if buffer.len() >= WRITE_BYTES {
-                if output.write_all(&buffer).await.is_err() {
+            frames.push(framing, message);
+            if waiting >= WRITE_BYTES {
+                if output.write_all_buf(&mut frames).await.is_err() {
                     return outbox.abandon();
                 }
-                buffer.clear();
                 outbox.written(std::mem::take(&mut waiting));
             }
         }
-        if output.write_all(&buffer).await.is_err() || output.flush().await.is_err() {
+        if output.write_all_buf(&mut frames).await.is_err() || output.flush().await.is_err() {
             return outbox.abandon();
-        }
-        buffer.clear();
-        if buffer.capacity() > 4 * WRITE_BYTES {
-            buffer = BytesMut::new();
         }
         outbox.written(waiting);
     }

@@ -11,7 +11,7 @@ use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{ClientFacts, ClientId, Exchange, Flight, Host, Sink, Standing, Target};
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
-use manifold_protocol::{Call, CodeSet, Failure, Id, Raw, Reply, Revision};
+use manifold_protocol::{Call, CodeSet, Failure, Id, Parcel, Raw, Reply, Revision};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -37,10 +37,10 @@ pub(crate) fn raw(text: &str) -> Raw {
 
 /// Takes what is waiting to be written, without waiting for more.
 pub(crate) fn written(connection: &Connection) -> Vec<String> {
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch = Vec::new();
     let _ = pin!(connection.outbox.take(&mut batch)).poll(&mut Context::from_waker(Waker::noop()));
-    connection.outbox.written(batch.iter().map(Bytes::len).sum());
-    batch.iter().map(|message| String::from_utf8(message.to_vec()).unwrap()).collect()
+    connection.outbox.written(batch.iter().map(Parcel::len).sum());
+    batch.into_iter().map(|message| String::from_utf8(message.into_bytes().to_vec()).unwrap()).collect()
 }
 
 pub(crate) fn receive(connection: &Connection, line: &str) {
@@ -68,7 +68,8 @@ pub(crate) fn run(
         while connection.outbox.take(&mut batch).await {
             for message in batch.drain(..) {
                 connection.outbox.written(message.len());
-                let Ok(Incoming::One(Message::Request { id, method, params })) = envelope::parse(message)
+                let Ok(Incoming::One(Message::Request { id, method, params })) =
+                    envelope::parse(message.into_bytes())
                 else {
                     continue;
                 };

@@ -189,11 +189,12 @@ where
     W: Future<Output = ()> + Send + 'static,
 {
     let mut posts = JoinSet::new();
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch = Vec::new();
     while connection.outbox.take(&mut batch).await {
         for message in batch.drain(..) {
             // Each goes its own way: none of them waits for another to be read.
             connection.outbox.written(message.len());
+            let message = message.into_bytes();
             let call = request_id(&message);
             let (connection, work) = (Arc::clone(&connection), post(message, call));
             posts.spawn(async move { while_wanted(&connection, call, work).await });
@@ -267,9 +268,9 @@ mod tests {
         let params = Raw::from_static(r#"{"id":3}"#);
         for number in [0, 7, u64::MAX] {
             let request = envelope::request(&Id::number(number), "tools/call", Some(&params));
-            assert_eq!(request_id(&request), Some(number));
+            assert_eq!(request_id(&request.into_bytes()), Some(number));
         }
-        assert_eq!(request_id(&envelope::result(&Id::number(7), &params)), None);
+        assert_eq!(request_id(&envelope::result(&Id::number(7), &params).into_bytes()), None);
         assert_eq!(request_id(&envelope::error(Some(&Id::number(7)), &params)), None);
         assert_eq!(request_id(&envelope::notification("x", Some(&params))), None);
     }

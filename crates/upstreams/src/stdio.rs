@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::framing::{Line, LineDecoder};
-use manifold_protocol::{Era, Fault};
+use manifold_protocol::framing::{Framing, Line, LineDecoder};
+use manifold_protocol::{Era, Fault, Frames, Parcel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
@@ -49,6 +48,8 @@ pub(crate) struct Launch {
     pub(crate) limit_bytes: usize,
 }
 
+/// What is written at once.
+const WRITE_BYTES: usize = 64 << 10;
 /// Starts within one launch: a server that goes at the wrong greeting is started again for the right one.
 const MAX_STARTS: usize = 3;
 
@@ -309,18 +310,22 @@ async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> bool {
 }
 
 async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch: Vec<Parcel> = Vec::new();
+    let mut frames = Frames::default();
     while connection.outbox.take(&mut batch).await {
-        for message in batch.drain(..) {
-            let deadline = Instant::now() + WRITE_PATIENCE;
-            let whole = async {
-                stdin.write_all(&message).await?;
-                stdin.write_all(b"\n").await
-            };
-            match timeout_at(deadline, whole).await {
+        let mut messages = batch.drain(..).peekable();
+        while let Some(message) = messages.next() {
+            // All that is ready goes in one write, up to a size.
+            let mut bytes = message.len();
+            frames.push(Framing::Newline, message);
+            while let Some(more) = messages.next_if(|next| bytes + next.len() <= WRITE_BYTES) {
+                bytes += more.len();
+                frames.push(Framing::Newline, more);
+            }
+            match timeout(WRITE_PATIENCE, stdin.write_all_buf(&mut frames)).await {
                 Ok(Ok(())) => {
                     said_hello.store(true, Ordering::Relaxed);
-                    connection.outbox.written(message.len());
+                    connection.outbox.written(bytes);
                 }
                 Ok(Err(_)) | Err(_) => {
                     connection.outbox.abandon();

@@ -11,6 +11,7 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use manifold_engine::Budget;
+use manifold_protocol::Parcel;
 use tokio::time::{Instant, timeout_at};
 
 use super::Site;
@@ -32,23 +33,18 @@ pub(super) struct Body {
 }
 
 enum Content {
-    Whole(Option<Bytes>),
+    Whole(Parcel),
     Events(EventBody),
     Lane(LaneBody),
 }
 
 impl Body {
-    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
-        Self {
-            content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
-            _busy: None,
-            budget: None,
-        }
+    pub(super) fn whole(message: impl Into<Parcel>) -> Self {
+        Self { content: Content::Whole(message.into()), _busy: None, budget: None }
     }
 
     pub(super) fn empty() -> Self {
-        Self { content: Content::Whole(None), _busy: None, budget: None }
+        Self::whole(Parcel::default())
     }
 
     pub(super) fn events(events: EventBody) -> Self {
@@ -63,10 +59,10 @@ impl Body {
         !matches!(self.content, Content::Whole(_))
     }
 
-    /// Returns the bytes of a body that is there whole, or gives back a stream.
-    pub(super) fn into_whole(self) -> Result<Bytes, Self> {
+    /// Returns a body that is there whole, or gives back a stream.
+    pub(super) fn into_whole(self) -> Result<Parcel, Self> {
         match self.content {
-            Content::Whole(bytes) => Ok(bytes.unwrap_or_default()),
+            Content::Whole(message) => Ok(message),
             Content::Events(_) | Content::Lane(_) => Err(self),
         }
     }
@@ -74,7 +70,10 @@ impl Body {
     /// Gives the next bytes; `None` ends the body.
     pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match &mut self.content {
-            Content::Whole(bytes) => Poll::Ready(bytes.take()),
+            Content::Whole(message) => {
+                let bytes = std::mem::take(message).into_bytes();
+                Poll::Ready(Some(bytes).filter(|bytes| !bytes.is_empty()))
+            }
             Content::Events(events) => events.poll_bytes(context),
             Content::Lane(lane) => lane.poll_bytes(context),
         }
@@ -103,12 +102,12 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.content, Content::Whole(None))
+        matches!(&self.content, Content::Whole(message) if message.len() == 0)
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Content::Whole(message) => SizeHint::with_exact(message.len() as u64),
             Content::Events(_) | Content::Lane(_) => SizeHint::default(),
         }
     }
@@ -191,7 +190,7 @@ impl Read {
 }
 
 /// Makes a JSON response.
-pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+pub(super) fn json(status: StatusCode, body: impl Into<Parcel>) -> Response<Body> {
     let mut response = Response::new(Body::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));

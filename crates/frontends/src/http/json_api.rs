@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use manifold_engine::{Exchange, Flight, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Call, Caller, Failure, Fault, Id, Method, Raw, RawObject, Reply, Revision};
+use manifold_protocol::{Call, Caller, Failure, Fault, Id, Method, Parcel, Raw, RawObject, Reply, Revision};
 use tokio::sync::oneshot;
 use tracing::{debug, error};
 
@@ -46,10 +46,10 @@ async fn answer_batch(
         let answer = match one {
             Ok(None) => continue,
             Ok(Some(answer)) => answer.await,
-            Err(refusal) => refuse(site, &refusal),
+            Err(refusal) => refuse(site, &refusal).into(),
         };
         array.put_u8(if array.is_empty() { b'[' } else { b',' });
-        array.put_slice(&answer);
+        answer.pieces().into_iter().for_each(|piece| array.put(piece));
     }
     if array.is_empty() {
         return bare(StatusCode::ACCEPTED);
@@ -63,7 +63,7 @@ fn begin(
     site: &Site,
     gateway: &Arc<Gateway>,
     message: Message,
-) -> Option<impl Future<Output = Bytes> + use<>> {
+) -> Option<impl Future<Output = Parcel> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
     let call = Call::new(method.into(), params).by(Arc::new(nobody()));
@@ -84,9 +84,9 @@ fn begin(
             reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
         guard.disarm();
         match reply {
-            Ok(answer) => envelope::result(&id, &answer.plain()),
-            Err(Failure::Peer(error)) => envelope::error(Some(&id), &legacy::error(&error)),
-            Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)),
+            Ok(answer) => legacy::answer(&id, &answer),
+            Err(Failure::Peer(error)) => envelope::error(Some(&id), &legacy::error(&error)).into(),
+            Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)).into(),
         }
     })
 }

@@ -86,7 +86,7 @@ async fn request(
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
-            streaming(Body::whole(lane::encode([answer].into_iter())))
+            streaming(Body::whole(lane::encode([answer.into_bytes()].into_iter())))
         }
         First::Answer(verdict, answer) => json(status(verdict), answer),
         First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use manifold_engine::Budget;
+use manifold_protocol::Parcel;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::session::Outlet;
@@ -178,8 +179,8 @@ impl State {
 
 /// A stream that belongs to no request: the session's own.
 impl Outlet for Stream {
-    fn answer(&self, message: Bytes) {
-        self.add(message, true);
+    fn answer(&self, message: Parcel) {
+        self.add(message.into_bytes(), true);
     }
 
     fn ask(&self, message: Bytes) {

@@ -15,7 +15,8 @@ use crate::fake::{self, World, lock};
 struct Heard(Mutex<Vec<String>>);
 
 impl Lane for Heard {
-    fn answer(&self, verdict: Verdict, message: Bytes) {
+    fn answer(&self, verdict: Verdict, message: Parcel) {
+        let message = message.into_bytes();
         let message = String::from_utf8(message.to_vec()).unwrap();
         lock(&self.0).push(format!("{verdict:?} {message}"));
     }

@@ -42,7 +42,8 @@ impl Session {
         }
         state.questions.insert(number, exchange);
         drop(state);
-        outlet.ask(envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref()));
+        let question = envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref());
+        outlet.ask(question.into_bytes());
     }
 
     pub(super) fn answered(&self, id: &Id, outcome: Outcome) {

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Outlet;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
+use manifold_protocol::Parcel;
 
 pub(super) struct Batch {
-    state: Mutex<(usize, Vec<Bytes>)>,
+    state: Mutex<(usize, Vec<Parcel>)>,
     outlet: Arc<dyn Outlet>,
 }
 
@@ -17,7 +18,7 @@ impl Batch {
         (expected > 0).then(|| Arc::new(Self { state: Mutex::new((expected, Vec::new())), outlet }))
     }
 
-    pub(super) fn add(&self, message: Bytes) {
+    pub(super) fn add(&self, message: Parcel) {
         self.settle(Some(message));
     }
 
@@ -26,7 +27,7 @@ impl Batch {
         self.settle(None);
     }
 
-    fn settle(&self, message: Option<Bytes>) {
+    fn settle(&self, message: Option<Parcel>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = state.0.saturating_sub(1);
         state.1.extend(message);
@@ -39,9 +40,9 @@ impl Batch {
         let mut array = BytesMut::new();
         for (at, message) in state.1.drain(..).enumerate() {
             array.put_u8(if at == 0 { b'[' } else { b',' });
-            array.put_slice(&message);
+            message.pieces().into_iter().for_each(|piece| array.put(piece));
         }
         array.put_u8(b']');
-        self.outlet.answer(array.freeze());
+        self.outlet.answer(array.freeze().into());
     }
 }

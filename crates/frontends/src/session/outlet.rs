@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use manifold_engine::Outbox;
+use manifold_protocol::Parcel;
 
 /// A way to a client. None of these may block.
 pub trait Outlet: Send + Sync {
     /// Takes the answer to what came in by this way.
-    fn answer(&self, message: Bytes);
+    fn answer(&self, message: Parcel);
 
     /// Takes a message the client must see.
     fn ask(&self, message: Bytes);
@@ -27,7 +28,7 @@ pub trait Outlet: Send + Sync {
 }
 
 impl Outlet for Outbox {
-    fn answer(&self, message: Bytes) {
+    fn answer(&self, message: Parcel) {
         self.push(message);
     }
 

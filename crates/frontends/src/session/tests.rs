@@ -8,6 +8,8 @@ use manifold_config::ServerKey;
 use manifold_engine::Outbox;
 use tokio::sync::oneshot;
 
+use manifold_protocol::Parcel;
+
 use super::*;
 use crate::fake::{self, World, lock};
 
@@ -60,10 +62,10 @@ fn cancel(id: &str) -> String {
 }
 
 fn drain(outbox: &Outbox) -> Vec<String> {
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch = Vec::new();
     let _ = pin!(outbox.take(&mut batch)).poll(&mut Context::from_waker(Waker::noop()));
-    outbox.written(batch.iter().map(Bytes::len).sum());
-    batch.iter().map(|message| String::from_utf8(message.to_vec()).unwrap()).collect()
+    outbox.written(batch.iter().map(Parcel::len).sum());
+    batch.into_iter().map(|message| String::from_utf8(message.into_bytes().to_vec()).unwrap()).collect()
 }
 
 impl Desk {

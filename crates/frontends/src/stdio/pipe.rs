@@ -7,7 +7,7 @@ use bytes::Bytes;
 use manifold_engine::{ClientId, Gateway, Outbox, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
-use manifold_protocol::{Fault, Id, Method, Raw, notification};
+use manifold_protocol::{Fault, Id, Method, Parcel, Raw, notification};
 
 use crate::modern::{Desk, Lane, Request, Ticket, Verdict, refusal};
 use crate::session::Session;
@@ -121,7 +121,7 @@ struct PipeLane {
 }
 
 impl Lane for PipeLane {
-    fn answer(&self, _verdict: Verdict, message: Bytes) {
+    fn answer(&self, _verdict: Verdict, message: Parcel) {
         // The id is free before the client can know.
         let _answered = self.pipe.lock().remove(&self.id);
         self.pipe.outbox.push(message);

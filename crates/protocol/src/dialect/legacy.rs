@@ -2,7 +2,10 @@
 
 use super::modern::SERVER_INFO;
 use super::{ServerFacts, edit_meta};
+use crate::envelope;
+use crate::id::Id;
 use crate::model::{Answer, Mark};
+use crate::parcel::Parcel;
 use crate::raw::{Kind, Raw, RawObject};
 use crate::version::Revision;
 
@@ -67,6 +70,14 @@ pub fn read_initialize_result(result: &Raw) -> Option<ServerFacts> {
         capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
         instructions: text("instructions"),
     })
+}
+
+/// Writes the message that answers a request.
+pub fn answer(id: &Id, answer: &Answer) -> Parcel {
+    match answer {
+        Answer::List(list) => envelope::list(id, list.kind.member(), &list.strict_items),
+        answer => envelope::result(id, &result(answer)),
+    }
 }
 
 /// Writes an answer as clients of these revisions expect it; the result of a server of theirs keeps its bytes.

@@ -238,14 +238,14 @@ fn writes_one_line() {
     let lines = [
         request(&id, "tools/call", Some(&raw("{\n \"a\":\r\n\"\\n\"}"))),
         request(&id, "odd \"name\"\n", None),
-        notification("x", Some(&raw("{}"))),
+        notification("x", Some(&raw("{}"))).into(),
         result(&Id::from_raw(&raw("\"a\"")).unwrap(), &raw("[1]")),
-        error(Some(&id), &raw("{\"code\":1}")),
-        error(None, &raw("{}")),
-        error_without_id(&raw("{}")),
+        error(Some(&id), &raw("{\"code\":1}")).into(),
+        error(None, &raw("{}")).into(),
+        error_without_id(&raw("{}")).into(),
     ];
     let lines: String =
-        lines.iter().map(|line| format!("{}\n", std::str::from_utf8(line).unwrap())).collect();
+        lines.map(|line| format!("{}\n", std::str::from_utf8(&line.into_bytes()).unwrap())).concat();
     expect![[r#"
         {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{  "a":  "\n"}}
         {"jsonrpc":"2.0","id":5,"method":"odd \"name\"\n"}
@@ -278,7 +278,7 @@ proptest! {
     fn what_is_written_is_read(id in any::<u64>(), method in any::<String>(), params in scan::tests::any_json()) {
         let id = Id::number(id);
         let params = Raw::parse(format!("{{\"a\":{params}}}")).unwrap();
-        let written = request(&id, &method, Some(&params));
+        let written = request(&id, &method, Some(&params)).into_bytes();
         prop_assert!(!written.contains(&b'\n'));
         let Ok(Incoming::One(Message::Request { id: same_id, method: same_method, .. })) = parse(written) else {
             return Err(TestCaseError::fail("not read"));

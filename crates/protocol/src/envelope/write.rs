@@ -1,16 +1,22 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::id::Id;
+use crate::parcel::{Parcel, blank_line_ends};
 use crate::raw::Raw;
 
 // All of these write one line without its terminator.
 
-pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
-    let mut out = start(id.max_len() + method.len() + payload_len(params));
+pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Parcel {
+    let mut out = start(id.max_len() + method.len());
     put_id(&mut out, Some(id));
     put_method(&mut out, method);
-    put_params(&mut out, params);
-    finish(out)
+    match params {
+        Some(params) => {
+            out.put_slice(b",\"params\":");
+            Parcel::pack(out, params.bytes(), b"}")
+        }
+        None => finish(out).into(),
+    }
 }
 
 pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
@@ -20,12 +26,21 @@ pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
     finish(out)
 }
 
-pub fn result(id: &Id, result: &Raw) -> Bytes {
-    let mut out = start(id.max_len() + result.as_bytes().len());
+pub fn result(id: &Id, result: &Raw) -> Parcel {
+    let mut out = start(id.max_len());
     put_id(&mut out, Some(id));
     out.put_slice(b",\"result\":");
-    out.put_slice(result.as_bytes());
-    finish(out)
+    Parcel::pack(out, result.bytes(), b"}")
+}
+
+/// Writes a result whose only member is a list.
+pub fn list(id: &Id, member: &str, items: &Raw) -> Parcel {
+    let mut out = start(id.max_len() + member.len());
+    put_id(&mut out, Some(id));
+    out.put_slice(b",\"result\":{\"");
+    out.put_slice(member.as_bytes());
+    out.put_slice(b"\":");
+    Parcel::pack(out, items.bytes(), b"}}")
 }
 
 /// Writes an error; an id that could not be read is null.
@@ -87,14 +102,6 @@ fn payload_len(payload: Option<&Raw>) -> usize {
 
 fn finish(mut out: BytesMut) -> Bytes {
     out.put_u8(b'}');
-    // A bare newline in valid JSON is only whitespace: blanking it keeps one line per frame.
-    let mut rest: &mut [u8] = &mut out;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-        let (done, after) = rest.split_at_mut(at + 1);
-        if let Some(byte) = done.last_mut() {
-            *byte = b' ';
-        }
-        rest = after;
-    }
+    blank_line_ends(&mut out);
     out.freeze()
 }

@@ -149,7 +149,7 @@ impl Connection {
             Some(poster) => {
                 let (leave, left) = oneshot::channel();
                 pending.leave = Some(leave);
-                Some((poster, Post { call: id, method: call.method, params, body, left }))
+                Some((poster, Post { call: id, method: call.method, params, body: body.into_bytes(), left }))
             }
         }
     }

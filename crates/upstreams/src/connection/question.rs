@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use manifold_engine::{Exchange, Flight, Sink};
+use manifold_protocol::dialect::legacy;
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
 
 use super::Connection;
@@ -119,9 +120,11 @@ impl Sink for Answer {
         let Some(connection) = self.connection.upgrade() else { return };
         connection.questions.lock().remove(&self.id.to_raw());
         connection.outbox.push(match reply {
-            Ok(answer) => envelope::result(&self.id, &answer.plain()),
-            Err(Failure::Peer(error)) => envelope::error(Some(&self.id), &error),
-            Err(Failure::Fault(fault)) => envelope::error(Some(&self.id), &fault.to_error(CodeSet::Standard)),
+            Ok(answer) => legacy::answer(&self.id, &answer),
+            Err(Failure::Peer(error)) => envelope::error(Some(&self.id), &error).into(),
+            Err(Failure::Fault(fault)) => {
+                envelope::error(Some(&self.id), &fault.to_error(CodeSet::Standard)).into()
+            }
         });
     }
 }

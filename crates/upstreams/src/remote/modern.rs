@@ -75,7 +75,7 @@ async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFac
     let params = era::discover_params(&remote.host.client_facts());
     let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
     let headers = headers_of(&Method::Discover, &params, None);
-    let answer = client.send(Verb::POST, client.uri(), &headers, body).await;
+    let answer = client.send(Verb::POST, client.uri(), &headers, body.into_bytes()).await;
     let refused = |error: &Raw| Unreached::Refused(error.clone());
     let (word, why) = match answer {
         Ok(answer) => match read_response(answer, remote.limit_bytes).await.map_err(Unmet::Failed)? {

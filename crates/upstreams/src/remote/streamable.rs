@@ -82,7 +82,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         spec: remote.spec.clone(),
         unauthorized: remote.unauthorized(),
         limit_bytes: remote.limit_bytes,
-        hello,
+        hello: hello.into_bytes(),
         state: Mutex::default(),
         renewing: tokio::sync::Mutex::new(()),
         gone,

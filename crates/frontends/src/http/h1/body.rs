@@ -36,7 +36,7 @@ pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
         Length::Known(_) | Length::Chunked => Reader::new(site),
     };
     if head.expects_continue && wire.input.is_empty() {
-        wire.write(b"HTTP/1.1 100 Continue\r\n\r\n", b"").await.map_err(|_| Unread::Broken)?;
+        wire.write(&[b"HTTP/1.1 100 Continue\r\n\r\n"]).await.map_err(|_| Unread::Broken)?;
     }
     match head.length {
         Length::Known(length) => reader.take(wire, length).await?,

@@ -48,23 +48,23 @@ pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     let (parts, body) = response.into_parts();
     let mut out = Vec::with_capacity(512);
     match body.into_whole() {
-        Ok(bytes) => {
-            encode_head(&mut out, parts.status, &parts.headers, manner, Some(bytes.len()));
+        Ok(message) => {
+            encode_head(&mut out, parts.status, &parts.headers, manner, Some(message.len()));
             if !manner.has_body {
-                return wire.write(&out, b"").await;
+                return wire.write(&[&out]).await;
             }
-            if bytes.len() <= COPIED_BYTES {
-                out.extend_from_slice(&bytes);
-                return wire.write(&out, b"").await;
+            if message.len() <= COPIED_BYTES {
+                message.pieces().iter().for_each(|piece| out.extend_from_slice(piece));
+                return wire.write(&[&out]).await;
             }
-            let bytes = shared.site.budget.hold(bytes);
-            wire.write(&out, &bytes).await
+            let [head, load, tail] = message.map_load(|load| shared.site.budget.hold(load)).pieces();
+            wire.write(&[&out, &head, &load, &tail]).await
         }
         Err(body) => {
             encode_head(&mut out, parts.status, &parts.headers, manner, None);
             drop(parts);
             if !manner.has_body {
-                return wire.write(&out, b"").await;
+                return wire.write(&[&out]).await;
             }
             write_stream(wire, out, body, manner.has_chunks).await
         }
@@ -94,9 +94,9 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             if has_chunks {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            return wire.write(&out, b"").await;
+            return wire.write(&[&out]).await;
         }
-        wire.write(&out, b"").await?;
+        wire.write(&[&out]).await?;
         // A stream at rest holds no buffer (F37).
         out = Vec::new();
         let part: Option<Bytes> = tokio::select! {
@@ -108,7 +108,7 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             Some(bytes) => push_part(&mut out, &bytes, has_chunks),
             None => {
                 let end: &[u8] = if has_chunks { b"0\r\n\r\n" } else { b"" };
-                return wire.write(end, b"").await;
+                return wire.write(&[end]).await;
             }
         }
     }

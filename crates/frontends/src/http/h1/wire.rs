@@ -15,6 +15,8 @@ use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
+/// What is written together at most: the head of an answer and its three pieces.
+const MAX_PIECES: usize = 4;
 /// How long a peer may take to hear the last answer, and how much more of it we read meanwhile.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 4 << 20;
@@ -64,31 +66,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         std::future::pending().await
     }
 
-    /// Writes both to the end, together where the stream can. A peer that takes nothing is waited for only so long
+    /// Writes pieces to the end, together where the stream can. A peer that takes nothing is waited for only so long
     /// (F20).
-    pub(super) async fn write(&mut self, mut first: &[u8], mut second: &[u8]) -> io::Result<()> {
-        while !first.is_empty() || !second.is_empty() {
-            let stream = &mut self.stream;
+    pub(super) async fn write(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        let mut slices = [IoSlice::new(b""); MAX_PIECES];
+        for (slice, piece) in slices.iter_mut().zip(pieces) {
+            *slice = IoSlice::new(piece);
+        }
+        let mut left = &mut slices[..pieces.len().min(MAX_PIECES)];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
             let write = poll_fn(|context| {
-                let mut stream = Pin::new(&mut *stream);
-                match (first, second) {
-                    (one, []) | ([], one) => stream.as_mut().poll_write(context, one),
-                    (first, second) => {
-                        let slices = [IoSlice::new(first), IoSlice::new(second)];
-                        stream.as_mut().poll_write_vectored(context, &slices)
-                    }
+                let stream = Pin::new(&mut self.stream);
+                match &*left {
+                    [one] => stream.poll_write(context, one),
+                    several => stream.poll_write_vectored(context, several),
                 }
             });
             let Ok(wrote) = timeout(WRITE_PATIENCE, write).await else {
                 return Err(io::ErrorKind::TimedOut.into());
             };
-            let wrote = wrote?;
-            if wrote == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+            match wrote? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                wrote => IoSlice::advance_slices(&mut left, wrote),
             }
-            let of_first = wrote.min(first.len());
-            first = &first[of_first..];
-            second = &second[wrote - of_first..];
         }
         // Without TLS there is nothing to flush.
         self.stream.flush().await

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use manifold_engine::Budget;
-use manifold_protocol::Raw;
+use manifold_protocol::{Parcel, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
@@ -29,7 +29,7 @@ pub(super) struct PostLane {
 
 #[derive(Default)]
 struct State {
-    answer: Option<(Verdict, Bytes)>,
+    answer: Option<(Verdict, Parcel)>,
     is_stream: bool,
     unread: VecDeque<Bytes>,
     unread_bytes: usize,
@@ -39,7 +39,7 @@ struct State {
 
 /// What a request is answered with.
 pub(super) enum First {
-    Answer(Verdict, Bytes),
+    Answer(Verdict, Parcel),
     Stream,
 }
 
@@ -111,12 +111,12 @@ impl State {
 }
 
 impl Lane for PostLane {
-    fn answer(&self, verdict: Verdict, message: Bytes) {
-        let message = self.budget.hold(message);
+    fn answer(&self, verdict: Verdict, message: Parcel) {
+        let message = message.map_load(|load| self.budget.hold(load));
         let mut state = self.lock();
         if state.is_stream {
             state.is_finished = true;
-            state.push(message);
+            state.push(message.into_bytes());
         } else {
             state.answer = Some((verdict, message));
         }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use manifold_protocol::Parcel;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -21,7 +22,7 @@ pub(super) struct PostLane {
 
 #[derive(Default)]
 struct State {
-    answer: Option<Bytes>,
+    answer: Option<Parcel>,
     stream: Option<Arc<Stream>>,
     /// The call was cancelled: no answer will come.
     abandoned: bool,
@@ -29,7 +30,7 @@ struct State {
 
 /// What a POST is answered with.
 pub(super) enum First {
-    Answer(Bytes),
+    Answer(Parcel),
     Stream(Arc<Stream>),
     Nothing,
 }
@@ -55,7 +56,7 @@ impl PostLane {
                         return First::Answer(answer);
                     }
                     let stream = self.stream(&mut state);
-                    stream.push(answer);
+                    stream.push(answer.into_bytes());
                     stream.finish();
                     return First::Stream(stream);
                 }
@@ -90,11 +91,11 @@ impl PostLane {
 }
 
 impl Outlet for PostLane {
-    fn answer(&self, message: Bytes) {
+    fn answer(&self, message: Parcel) {
         let mut state = self.lock();
         match &state.stream {
             Some(stream) => {
-                stream.push(message);
+                stream.push(message.into_bytes());
                 stream.finish();
             }
             None => state.answer = Some(message),

@@ -1,0 +1,208 @@
+//! A message as it is written.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use crate::framing::Framing;
+
+/// A payload up to this size is copied between its head and tail: cheaper than three pieces.
+const COPIED_BYTES: usize = 16 << 10;
+
+/// A message of one line, ready to be written: in one piece, or with a large payload left where it is between the two
+/// parts of its label.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parcel {
+    head: Bytes,
+    load: Bytes,
+    tail: Bytes,
+}
+
+impl Parcel {
+    /// Packs a payload. `tail` is what closes the brackets that `head` opens.
+    pub(crate) fn pack(mut head: BytesMut, load: Bytes, tail: &'static [u8]) -> Self {
+        if load.len() <= COPIED_BYTES || has_line_end(&load) {
+            let begin = head.len();
+            head.reserve(load.len() + tail.len());
+            head.put_slice(&load);
+            blank_line_ends(&mut head[begin..]);
+            head.put_slice(tail);
+            return head.freeze().into();
+        }
+        Self { head: head.freeze(), load, tail: Bytes::from_static(tail) }
+    }
+
+    #[expect(clippy::len_without_is_empty, reason = "no message is empty")]
+    pub fn len(&self) -> usize {
+        self.head.len() + self.load.len() + self.tail.len()
+    }
+
+    /// Returns its pieces in order; all but the first may be empty.
+    pub fn pieces(self) -> [Bytes; 3] {
+        [self.head, self.load, self.tail]
+    }
+
+    /// Returns it in one piece, which may mean copying it.
+    pub fn into_bytes(self) -> Bytes {
+        if self.load.is_empty() && self.tail.is_empty() {
+            return self.head;
+        }
+        let mut whole = BytesMut::with_capacity(self.len());
+        self.pieces().into_iter().for_each(|piece| whole.put(piece));
+        whole.freeze()
+    }
+
+    /// Replaces the largest piece: by one that counts somewhere while it is held.
+    pub fn map_load(self, hold: impl FnOnce(Bytes) -> Bytes) -> Self {
+        if self.load.is_empty() {
+            Self { head: hold(self.head), ..self }
+        } else {
+            Self { load: hold(self.load), ..self }
+        }
+    }
+}
+
+impl From<Bytes> for Parcel {
+    fn from(message: Bytes) -> Self {
+        Self { head: message, ..Self::default() }
+    }
+}
+
+fn has_line_end(text: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', text).is_some()
+}
+
+/// A bare newline in valid JSON is only whitespace: blanking it keeps one line per frame.
+pub(crate) fn blank_line_ends(text: &mut [u8]) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        let (done, after) = rest.split_at_mut(at + 1);
+        if let Some(byte) = done.last_mut() {
+            *byte = b' ';
+        }
+        rest = after;
+    }
+}
+
+/// Framed messages on their way to a stream: small ones together, large payloads from where they are.
+#[derive(Debug, Default)]
+pub struct Frames {
+    /// Written before `small`.
+    pieces: std::collections::VecDeque<Bytes>,
+    small: BytesMut,
+}
+
+impl Frames {
+    pub fn push(&mut self, framing: Framing, message: Parcel) {
+        if framing == Framing::ContentLength {
+            self.small.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+        }
+        for piece in message.pieces() {
+            self.put(piece);
+        }
+        if framing == Framing::Newline {
+            self.small.put_u8(b'\n');
+        }
+    }
+
+    fn put(&mut self, piece: Bytes) {
+        if piece.len() <= COPIED_BYTES {
+            return self.small.put(piece);
+        }
+        self.close_small();
+        self.pieces.push_back(piece);
+    }
+
+    fn close_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push_back(self.small.split().freeze());
+        }
+    }
+}
+
+impl Buf for Frames {
+    fn remaining(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum::<usize>() + self.small.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.pieces.front().map_or(&self.small, |piece| piece)
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [std::io::IoSlice<'a>]) -> usize {
+        let pieces = self.pieces.iter().map(|piece| &piece[..]).chain([&self.small[..]]);
+        let filled = pieces.filter(|piece| !piece.is_empty()).zip(slices.iter_mut());
+        filled.map(|(piece, slice)| *slice = std::io::IoSlice::new(piece)).count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        while count > 0 {
+            let Some(first) = self.pieces.front_mut() else { return self.small.advance(count) };
+            let step = count.min(first.len());
+            first.advance(step);
+            if first.is_empty() {
+                self.pieces.pop_front();
+            }
+            count -= step;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> BytesMut {
+        BytesMut::from(&b"{\"a\":"[..])
+    }
+
+    #[test]
+    fn a_large_payload_is_not_copied() {
+        let load = Bytes::from(vec![b'1'; COPIED_BYTES + 1]);
+        let parcel = Parcel::pack(head(), load.clone(), b"}");
+        assert_eq!(parcel.len(), load.len() + 6);
+        assert_eq!(parcel.clone().into_bytes().len(), load.len() + 6);
+        assert_eq!(parcel.pieces()[1].as_ptr(), load.as_ptr());
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        for size in [10, COPIED_BYTES + 1] {
+            let mut load = vec![b' '; size];
+            load[3] = b'\n';
+            load[7] = b'\r';
+            let text = Parcel::pack(head(), load.into(), b"}").into_bytes();
+            assert!(!has_line_end(&text));
+            assert_eq!(text.len(), size + 6);
+        }
+    }
+
+    #[test]
+    fn frames_are_the_same_however_they_are_taken() {
+        let large = Bytes::from(vec![b'x'; COPIED_BYTES * 2]);
+        let messages = [
+            Parcel::from(Bytes::from_static(b"{}")),
+            Parcel::pack(head(), large, b"}"),
+            Parcel::from(Bytes::from_static(b"[1]")),
+        ];
+        for framing in [Framing::Newline, Framing::ContentLength] {
+            let mut expected = BytesMut::new();
+            for message in &messages {
+                crate::framing::encode(framing, &message.clone().into_bytes(), &mut expected);
+            }
+            for step in [1, 3, 1000, usize::MAX] {
+                let mut frames = Frames::default();
+                messages.iter().for_each(|message| frames.push(framing, message.clone()));
+                let mut taken = Vec::new();
+                while frames.has_remaining() {
+                    let mut slices = [std::io::IoSlice::new(b""); 8];
+                    let filled = frames.chunks_vectored(&mut slices);
+                    assert!(filled > 0);
+                    assert_eq!(&*slices[0], frames.chunk());
+                    let size = step.min(slices[0].len());
+                    taken.extend_from_slice(&slices[0][..size]);
+                    frames.advance(size);
+                }
+                assert_eq!(taken, expected, "{framing:?} by {step}");
+            }
+        }
+    }
+}

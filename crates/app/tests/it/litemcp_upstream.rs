@@ -174,11 +174,16 @@ fn a_litemcp_tool_is_an_mcp_tool_over_every_transport() {
         let tool = &listed[0];
         assert_eq!(tool["name"], "calc__Calculator");
         let described = tool["description"].as_str().unwrap();
-        assert!(described.contains("A simple calculator") && described.contains("Calculate the sum of 2 and 3"));
+        assert!(
+            described.contains("A simple calculator") && described.contains("Calculate the sum of 2 and 3")
+        );
         assert_eq!(tool["inputSchema"]["required"], json!(["a", "b"]));
         assert_eq!(tool["inputSchema"]["properties"]["b"]["type"], "string");
         let described = tool["inputSchema"]["properties"]["b"]["description"].as_str().unwrap();
-        assert!(["The second number", "number", "3"].iter().all(|part| described.contains(part)), "{described}");
+        assert!(
+            ["The second number", "number", "3"].iter().all(|part| described.contains(part)),
+            "{described}"
+        );
 
         // Strings go as they are, anything else as its JSON.
         for (a, b, sum) in [(json!("2"), json!("3"), "5"), (json!(2.5), json!(-1), "1.5")] {
@@ -202,10 +207,10 @@ fn a_litemcp_tool_is_an_mcp_tool_over_every_transport() {
 fn calls_at_the_same_time_get_their_own_answers() {
     let (http, ws) = (Calculator::start("--http", 0, &[]), Calculator::start("--ws", 0, &[]));
     let sandbox = Sandbox::new();
-    let servers = json!({"stdio": calculator(), "http": http.entry(), "ws": ws.entry()});
+    let servers = json!({"a": calculator(), "b": http.entry(), "c": ws.entry()});
     let mut client = open(&sandbox, servers);
     let names = client.tool_names();
-    assert_eq!(names, ["stdio__Calculator", "http__Calculator", "ws__Calculator"]);
+    assert_eq!(names, ["a__Calculator", "b__Calculator", "c__Calculator"]);
     let mut calls = Vec::new();
     for n in 0..150 {
         let params = json!({"name": names[n % 3], "arguments": {"a": n.to_string(), "b": "1000"}});
@@ -292,7 +297,8 @@ fn its_tool_is_remembered_and_its_process_rests() {
 #[test]
 fn a_server_that_speaks_no_litemcp_says_so() {
     let sandbox = Sandbox::new();
-    let mut silent = json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo ready >&2; exec sleep 60"]});
+    let mut silent =
+        json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo ready >&2; exec sleep 60"]});
     silent["startTimeout"] = json!(500);
     let ended = json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo no licence >&2; exit 3"]});
     let web = json!({"type": "litemcp", "url": format!("http://127.0.0.1:{}/", free_port()), "retries": 0});
@@ -395,7 +401,8 @@ fn every_example_config_is_in_order() {
 // S4-1, S4-2, S4-4, S4-7, S4-8, S4-9, S4-10: the sample server gives the seed's answers to the seed's messages.
 #[test]
 fn the_sample_server_answers_as_the_seed_says() {
-    let get = "{\n    \"version\": [1, 0, 0],\n    \"id\": 1,\n    \"type\": \"get\",\n    \"data\": {}\n}\n\n\n";
+    let get =
+        "{\n    \"version\": [1, 0, 0],\n    \"id\": 1,\n    \"type\": \"get\",\n    \"data\": {}\n}\n\n\n";
     let call = "{\n    \"version\": [1, 0, 0],\n    \"id\": 2,\n    \"type\": \"call\",\n    \"data\": {\n        \"version\": [1, 0, 0],\n        \"tool\": \"Calculator\",\n        \"arguments\": [\n          \"2\",\n          \"3\"\n        ]\n    }\n}\n\n\n";
     let sandbox = Sandbox::new();
     // The second `get` has an id that was there before: no answer.
@@ -403,10 +410,8 @@ fn the_sample_server_answers_as_the_seed_says() {
     let mut command = python(&examples().join("litemcp/calculator.py"));
     let output = command.stdin(fs::File::open(input).unwrap()).output().unwrap();
     let answers = String::from_utf8(output.stdout).unwrap();
-    let answers: Vec<Value> = answers
-        .split_terminator("\n\n\n")
-        .map(|text| serde_json::from_str(text).unwrap())
-        .collect();
+    let answers: Vec<Value> =
+        answers.split_terminator("\n\n\n").map(|text| serde_json::from_str(text).unwrap()).collect();
     let parameter = |name: &str, which: &str, example: &str| json!({"name": name, "type": "number", "description": format!("The {which} number"), "example": example});
     let tool = json!({"version": [1, 0, 0], "name": "Calculator", "description": "A simple calculator",
         "example": "Calculate the sum of 2 and 3",
@@ -431,7 +436,12 @@ fn the_sample_client_renders_a_tool_and_calls_it() {
         run(command)
     };
     let shown = client(&[]).stdout;
-    for part in ["Calculator", "A simple calculator", "1. `a` (number): The first number, for example `2`", r#"{"tool": "Calculator", "arguments": ["2", "3"]}"#] {
+    for part in [
+        "Calculator",
+        "A simple calculator",
+        "1. `a` (number): The first number, for example `2`",
+        r#"{"tool": "Calculator", "arguments": ["2", "3"]}"#,
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
     let called = client(&["--call", "2", "3"]);

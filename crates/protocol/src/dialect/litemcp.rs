@@ -17,7 +17,7 @@ use crate::raw::{Kind, Raw, RawObject};
 use crate::scan::ScanError;
 
 pub use call::{CallResult, Item, ToolCall};
-pub use convert::{ArgumentError, Arguments};
+pub use convert::{ArgumentError, Arguments, named};
 pub use tool::{Parameter, Tool};
 
 /// Where an MCP text block says which type it had as an item of LiteMCP (decision 28).

@@ -43,7 +43,6 @@ impl Arguments {
     pub fn convert(schema: &Raw, given: &[Raw]) -> Result<Self, ArgumentError> {
         let properties = schema.get("properties").and_then(|all| all.object()).unwrap_or_default();
         let mut values = RawObject::default();
-        let mut params = RawObject::default();
         let names = || properties.keys().collect::<Vec<_>>().join(", ");
         if given.len() > properties.len() {
             let wanted = properties.len();
@@ -59,7 +58,6 @@ impl Arguments {
                 }
                 continue;
             };
-            params.set(&name, text.clone());
             match convert(schema, &property, text) {
                 Some(value) => values.set(&name, value),
                 // The only way to leave out an argument that others follow.
@@ -70,8 +68,18 @@ impl Arguments {
                 }
             }
         }
-        Ok(Self { values: values.into_raw(), params: params.into_raw() })
+        Ok(Self { values: values.into_raw(), params: named(schema, given) })
     }
+}
+
+/// Tells strings by the names they would have, as far as there are names for them.
+pub fn named(schema: &Raw, given: &[Raw]) -> Raw {
+    let properties = schema.get("properties").and_then(|all| all.object()).unwrap_or_default();
+    let mut params = RawObject::default();
+    for (name, text) in properties.keys().zip(given) {
+        params.set(&name, text.clone());
+    }
+    params.into_raw()
 }
 
 pub(super) fn is_required(schema: &Raw, name: &str) -> bool {

@@ -455,3 +455,36 @@ fn the_sample_client_renders_a_tool_and_calls_it() {
     assert_eq!((called.code, called.stdout.as_str()), (Some(0), "5\n"));
     assert_eq!(client(&["--call", "2", "x"]).code, Some(1));
 }
+
+/// Uses the sample client as a module: the tool, a call by its bare name and one that fails, as they came.
+const ASK: &str = r#"
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import client
+with client.connect(json.loads(sys.argv[2])) as server:
+    calls = [server.call(*arguments, tool="Calculator") for arguments in (("2", "3"), ("two", "3"))]
+    print(json.dumps([server.tool(), *calls]))
+"#;
+
+fn ask(sandbox: &Sandbox, server: &Value) -> [Value; 3] {
+    let mut command = sandbox.command("python3");
+    command.args(["-B", "-c", ASK]).arg(examples().join("litemcp")).arg(server.to_string());
+    let ran = run(command);
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
+// S4-8, S4-9, S4-11, decisions 27 and 28
+#[test]
+fn a_litemcp_client_calls_a_litemcp_server_through_the_gateway_unchanged() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.write_config(&json!({"mcpServers": {"calc": calculator()}, "managerTools": false}));
+    let direct = ask(&sandbox, &json!(["python3", "-B", examples().join("litemcp/calculator.py")]));
+    let manifold = manifold_testkit::bin("manifold");
+    let through = json!([manifold, "litemcp", "--tool", "calc__Calculator", "--config", config]);
+    let [mut tool, called, failed] = ask(&sandbox, &through);
+    assert_eq!(tool["name"], "calc__Calculator");
+    tool["name"] = direct[0]["name"].clone();
+    assert_eq!([tool, called, failed], direct);
+    assert_eq!(direct[1]["response"]["content"][0], json!({"type": "number", "data": "5"}));
+    assert_eq!(direct[2]["response"]["error"], true);
+}

@@ -50,6 +50,8 @@ pub(crate) struct Reached {
     gone: watch::Receiver<Option<String>>,
     session: Option<Arc<streamable::Session>>,
     _tasks: JoinSet<()>,
+    /// What ends by itself once the connection is closed, after a last word to the server.
+    parting: JoinSet<()>,
 }
 
 impl Launcher for Remote {
@@ -245,7 +247,12 @@ async fn while_wanted(connection: &Connection, call: Option<u64>, work: impl Fut
 impl Reached {
     /// Makes the life of a server that has no session to end.
     pub(crate) fn new(gone: watch::Receiver<Option<String>>, tasks: JoinSet<()>) -> Self {
-        Self { gone, session: None, _tasks: tasks }
+        Self { gone, session: None, _tasks: tasks, parting: JoinSet::new() }
+    }
+
+    /// Lets these tasks end by themselves.
+    pub(crate) fn parting(self, parting: JoinSet<()>) -> Self {
+        Self { parting, ..self }
     }
 }
 
@@ -258,10 +265,11 @@ impl Life for Reached {
     }
 
     /// Tells the server that the session is over, if it can still be told.
-    async fn stop(self) {
+    async fn stop(mut self) {
         if let Some(session) = &self.session {
             let _ = timeout(Duration::from_millis(500), session.end()).await;
         }
+        let _ = timeout(Duration::from_millis(500), self.parting.join_next()).await;
     }
 }
 

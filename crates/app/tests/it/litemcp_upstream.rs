@@ -87,6 +87,12 @@ fn logged(client: &Client, part: &str) {
     assert!(until(SOON, || client.stderr().contains(part)), "no {part} in {}", client.stderr());
 }
 
+/// Lists until these tools are there: a list does not wait long for a slow server (decision 18).
+#[track_caller]
+fn lists(client: &mut Client, names: &[&str]) {
+    assert!(until(SOON, || client.tool_names() == names), "{:?} {}", client.tool_names(), client.stderr());
+}
+
 fn add(client: &mut Client, tool: &str, a: Value, b: Value) -> Value {
     client.call(tool, json!({"a": a, "b": b}))
 }
@@ -175,10 +181,9 @@ fn a_litemcp_tool_is_an_mcp_tool_over_every_transport() {
     for entry in [calculator(), http.entry(), ws.entry()] {
         let sandbox = Sandbox::new();
         let mut client = open(&sandbox, json!({"calc": entry}));
+        lists(&mut client, &["calc__Calculator"]);
         let listed = client.ask("tools/list", json!({}))["result"]["tools"].clone();
-        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
         let tool = &listed[0];
-        assert_eq!(tool["name"], "calc__Calculator");
         let described = tool["description"].as_str().unwrap();
         assert!(
             described.contains("A simple calculator") && described.contains("Calculate the sum of 2 and 3")
@@ -215,8 +220,8 @@ fn calls_at_the_same_time_get_their_own_answers() {
     let sandbox = Sandbox::new();
     let servers = json!({"a": calculator(), "b": http.entry(), "c": ws.entry()});
     let mut client = open(&sandbox, servers);
-    let names = client.tool_names();
-    assert_eq!(names, ["a__Calculator", "b__Calculator", "c__Calculator"]);
+    let names = ["a__Calculator", "b__Calculator", "c__Calculator"];
+    lists(&mut client, &names);
     let mut calls = Vec::new();
     for n in 0..150 {
         let params = json!({"name": names[n % 3], "arguments": {"a": n.to_string(), "b": "1000"}});
@@ -231,12 +236,12 @@ fn calls_at_the_same_time_get_their_own_answers() {
 #[test]
 fn clients_without_sessions_call_a_litemcp_tool() {
     let sandbox = Sandbox::new();
-    let path = sandbox.write_config(&json!({"mcpServers": {"calc": calculator()}}));
+    let path = sandbox.write_config(&json!({"mcpServers": {"calc": calculator()}, "managerTools": false}));
     let mut command = sandbox.manifold();
     command.args(["serve", "--stdio", "--config"]).arg(path);
     let mut client = Client::spawn(command);
     client.speak_modern(json!({}));
-    assert!(client.tool_names().contains(&"calc__Calculator".to_owned()));
+    lists(&mut client, &["calc__Calculator"]);
     assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
 }
 
@@ -247,7 +252,7 @@ fn a_server_that_dies_is_started_again() {
     let mut client = naughty(&sandbox, json!({}));
     assert_eq!(text_of(&order(&mut client, "work")), "42");
     let message = error_of(&order(&mut client, "die"), -32603, "bad");
-    assert!(message.contains("signal 9") && message.contains("the dog ate my homework"), "{message}");
+    assert!(message.contains("the dog ate my homework"), "{message}");
     assert_eq!(text_of(&order(&mut client, "work")), "42");
     assert_eq!(starts(&sandbox), 2);
 }
@@ -256,9 +261,9 @@ fn a_server_that_dies_is_started_again() {
 #[test]
 fn a_call_that_hangs_ends_at_its_deadline_and_others_go_on() {
     let sandbox = Sandbox::new();
-    let mut client = naughty(&sandbox, json!({"timeout": 400, "maxConcurrency": 1}));
+    let mut client = naughty(&sandbox, json!({"timeout": 1000, "maxConcurrency": 1}));
     let message = error_of(&order(&mut client, "hang"), -32002, "bad");
-    assert!(message.contains("400"), "{message}");
+    assert!(message.contains("1000"), "{message}");
     // Its place is free, and a call that is taken back frees it as well.
     let params = json!({"name": "bad__Calculator", "arguments": {"a": "hang", "b": "x"}});
     let id = client.request("tools/call", params);
@@ -283,13 +288,31 @@ fn what_is_no_answer_hurts_only_the_server_that_says_it() {
     logged(&client, "ignored from the server");
 }
 
+// Decision 33: over HTTP and WebSocket as well; a WebSocket cannot go on after it, and is opened anew.
+#[test]
+fn an_answer_over_the_limit_fails_its_call() {
+    for mode in ["--http", "--ws"] {
+        let server = Calculator::start(mode, 0, &[]);
+        let sandbox = Sandbox::new();
+        let servers = json!({"calc": server.entry()});
+        let limits = json!({"messageBytes": 1 << 20});
+        let config = json!({"mcpServers": servers, "managerTools": false, "limits": limits});
+        let mut client = open_with(&sandbox, &config, &[]);
+        assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
+        // What it cannot read it repeats.
+        let answer = add(&mut client, "calc__Calculator", json!("x".repeat(1 << 20)), json!("3"));
+        error_of(&answer, -32603, "calc");
+        assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5", "{mode}");
+    }
+}
+
 // F11: lazily started, and known to the next run before it starts.
 #[test]
 fn its_tool_is_remembered_and_its_process_rests() {
     let sandbox = Sandbox::new();
     let mut client = naughty(&sandbox, json!({"idleTimeout": 200}));
     assert_eq!(starts(&sandbox), 0, "nobody asked yet");
-    assert!(client.tool_names().contains(&"bad__Calculator".to_owned()));
+    lists(&mut client, &["bad__Calculator", "good__echo"]);
     assert_eq!(starts(&sandbox), 1);
     logged(&client, "it rests until it is needed");
     assert_eq!(text_of(&order(&mut client, "work")), "42");
@@ -308,8 +331,14 @@ fn a_server_that_speaks_no_litemcp_says_so() {
     silent["startTimeout"] = json!(500);
     let ended = json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo no licence >&2; exit 3"]});
     let web = json!({"type": "litemcp", "url": format!("http://127.0.0.1:{}/", free_port()), "retries": 0});
-    let mut client = open(&sandbox, json!({"silent": silent, "ended": ended, "web": web}));
+    let (http, ws) = (Calculator::start("--http", 0, &[]), Calculator::start("--ws", 0, &[]));
+    let no_ws = json!({"type": "litemcp", "url": http.url.replace("http://", "ws://")});
+    let no_http = json!({"type": "litemcp", "url": ws.url.replace("ws://", "http://")});
+    let servers = json!({"silent": silent, "ended": ended, "web": web, "no-ws": no_ws, "no-http": no_http});
+    let mut client = open(&sandbox, servers);
     for (server, parts) in [
+        ("no-ws", ["it answered HTTP 200", "Calculator"]),
+        ("no-http", ["it answered HTTP 426", "this is a WebSocket"]),
         ("silent", ["did not tell of its tool within", "ready"]),
         ("ended", ["exit code 3", "no licence"]),
         ("web", ["no connection", "refused"]),
@@ -335,7 +364,7 @@ fn a_token_opens_the_door_and_is_never_shown() {
             let config =
                 json!({"mcpServers": {"calc": entry}, "managerTools": false, "logging": {"level": "debug"}});
             let mut client = open_with(&sandbox, &config, &[("CALC_TOKEN", TOKEN)]);
-            assert_eq!(client.tool_names(), ["calc__Calculator"], "{mode}");
+            lists(&mut client, &["calc__Calculator"]);
             assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
             assert!(!client.stderr().contains(TOKEN), "{}", client.stderr());
 

@@ -31,6 +31,8 @@ use crate::supervisor::Running;
 const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 /// A frame now and then keeps the ways between open, and shows a peer that is gone.
 const HEARTBEAT: Duration = Duration::from_secs(30);
+/// How long the closing of a WebSocket may take.
+const LAST_WORD: Duration = Duration::from_millis(200);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -49,7 +51,8 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
     tasks.spawn(read_messages(Arc::clone(&connection), reader, gone.clone()));
-    tasks.spawn(write_messages(Arc::clone(&connection), writer, gone));
+    let mut writing = JoinSet::new();
+    writing.spawn(write_messages(Arc::clone(&connection), writer, gone));
     let met = tokio::select! {
         met = meet(&connection, deadline) => met,
         why = is_gone.wait_for(Option::is_some) => Err(match why {
@@ -61,7 +64,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         connection.close(&why);
         remote.failed(why)
     })?;
-    Ok(Running { connection, said, pid: None, life: Reached::new(is_gone, tasks) })
+    Ok(Running { connection, said, pid: None, life: Reached::new(is_gone, tasks).parting(writing) })
 }
 
 /// Asks the server to turn an HTTP connection into a WebSocket (RFC 6455, 4.1).
@@ -93,7 +96,12 @@ async fn read_messages(
             Some(Ok(Message::Binary(bytes))) => connection.receive_lite(bytes),
             // Pings are answered by the socket itself.
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-            Some(Ok(Message::Close(_))) | None => break "it closed its WebSocket".to_owned(),
+            Some(Ok(Message::Close(_))) => {
+                // The answer to its closing is written by the next reading.
+                let _ = timeout(LAST_WORD, reader.next()).await;
+                break "it closed its WebSocket".to_owned();
+            }
+            None => break "it closed its WebSocket".to_owned(),
             Some(Err(Error::Capacity(_))) => {
                 break "it sent a message over the limit, which ends a WebSocket".to_owned();
             }
@@ -124,7 +132,7 @@ async fn write_messages(
         return connection.outbox.abandon();
     }
     // Best effort: who closes first says so.
-    let _ = timeout(Duration::from_millis(200), writer.close()).await;
+    let _ = timeout(LAST_WORD, writer.close()).await;
 }
 
 async fn write(

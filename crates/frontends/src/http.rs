@@ -1,10 +1,11 @@
-//! HTTP: the simple JSON API, the standard MCP endpoint and the old SSE transport, behind one front door.
+//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front door.
 
 mod body;
 mod connection;
 mod door;
 mod json_api;
 mod legacy_sse;
+mod litemcp;
 mod modern;
 mod rooms;
 mod route;
@@ -13,6 +14,7 @@ mod status;
 mod stream;
 mod streamable;
 mod tls;
+mod websocket;
 
 use std::io;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
 pub use tokio_rustls::TlsAcceptor;
+use websocket::Sockets;
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -62,6 +65,8 @@ struct Shared {
     site: Site,
     sessions: Sessions,
     desk: Arc<Desk>,
+    /// Connections that are WebSockets by now; shutdown waits for them.
+    sockets: Sockets,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -105,7 +110,8 @@ pub async fn serve(
     tasks: &Tasks,
 ) {
     let (close, closing) = watch::channel(false);
-    let shared = Arc::new(Shared { site, sessions: Sessions::default(), desk: Desk::new(tasks), closing });
+    let (sessions, sockets) = (Sessions::default(), Sockets::new(drain));
+    let shared = Arc::new(Shared { site, sessions, desk: Desk::new(tasks), sockets, closing });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);
@@ -144,13 +150,15 @@ pub async fn serve(
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
     shared.desk.stop();
-    if timeout(drain, all_ended(&mut connections)).await.is_err() {
+    let ended = async { tokio::join!(all_ended(&mut connections), shared.sockets.ended()) };
+    if timeout(drain, ended).await.is_err() {
         warn!("calls were still in flight at the end of the drain time; they are taken back");
     }
     // Whoever still waits is told so, and given a moment to hear it.
     shared.sessions.close_all();
     shared.desk.close();
-    let _ = timeout(LAST_WORDS, all_ended(&mut connections)).await;
+    let ended = async { tokio::join!(all_ended(&mut connections), shared.sockets.ended()) };
+    let _ = timeout(LAST_WORDS, ended).await;
 }
 
 async fn all_ended(connections: &mut JoinSet<()>) {

@@ -21,7 +21,6 @@ use tracing::info;
 use crate::stdio::{CROWDED_BYTES, LAST_WORDS, write};
 
 pub(crate) use conversation::Conversation;
-pub(crate) use service::OTHER_VERSION;
 pub use service::Service;
 
 pub struct Options {

@@ -71,7 +71,7 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
         .max_concurrent_streams(100)
         .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_pending_accept_reset_streams(20);
-    let connection = builder.serve_connection(io, service);
+    let connection = builder.serve_connection_with_upgrades(io, service);
     tokio::pin!(connection);
     let expired = watch.expired();
     tokio::pin!(expired);

@@ -12,9 +12,9 @@ use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
 use super::door::Refused;
-use super::{Shared, json_api, legacy_sse, status, streamable};
+use super::{Shared, json_api, legacy_sse, litemcp, status, streamable};
 
-const ENDPOINTS: [&str; 8] = [
+const ENDPOINTS: [&str; 11] = [
     "GET /health",
     "GET /api/status",
     "POST /api/{schema}/mcp",
@@ -23,6 +23,9 @@ const ENDPOINTS: [&str; 8] = [
     "GET /sse",
     "GET /sse/{namespace}",
     "POST /messages?sessionId={id}",
+    "GET /litemcp/{namespace} (WebSocket)",
+    "GET /litemcp/{namespace}/{tool}",
+    "POST /litemcp/{namespace}/{tool}",
 ];
 
 /// Answers one request.
@@ -70,8 +73,15 @@ async fn dispatch(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<
         (["sse"], &Method::GET) => legacy_sse::open(None, shared),
         (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), shared),
         (["messages"], &Method::POST) => legacy_sse::post(request, shared).await,
+        (["litemcp", namespace], &Method::GET | &Method::POST) => {
+            litemcp::answer(request, namespace, None, shared).await
+        }
+        (["litemcp", namespace, tool], &Method::GET | &Method::POST) => {
+            litemcp::answer(request, namespace, Some(tool), shared).await
+        }
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
-        (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _) => {
+        (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _)
+        | (["litemcp", _] | ["litemcp", _, _], _) => {
             endpoints(StatusCode::METHOD_NOT_ALLOWED, Some("Method not allowed"))
         }
         _ => endpoints(StatusCode::NOT_FOUND, Some("Not found")),

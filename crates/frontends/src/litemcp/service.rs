@@ -69,6 +69,15 @@ impl Service {
         }
     }
 
+    /// Returns why there is no such tool, if so.
+    pub(crate) async fn missing(&self) -> Option<Fault> {
+        match (self.gateway(), &self.tool) {
+            (Ok(gateway), Some(name)) => gateway.look_up(name).await.err(),
+            (Ok(_), None) => None,
+            (Err(fault), _) => Some(fault),
+        }
+    }
+
     /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11).
     pub(crate) async fn call(&self, call: ToolCall) -> CallResult {
         if !call.is_spoken {
@@ -143,7 +152,7 @@ impl Service {
     }
 }
 
-pub(crate) const OTHER_VERSION: &str =
+const OTHER_VERSION: &str =
     "the message is of another version of LiteMCP; 1.x is spoken here: \"version\": [1, 0, 0]";
 
 /// What a call asks for.

@@ -13,6 +13,8 @@ use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::cli::run;
+use crate::front_door::spawn;
+use crate::http_lifecycle::{Gateway, http_command};
 use crate::s1_protocol::{fake_with, text_of};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -516,4 +518,51 @@ fn a_litemcp_client_calls_a_litemcp_server_through_the_gateway_unchanged() {
     assert_eq!([tool, called, failed], direct);
     assert_eq!(direct[1]["response"]["content"][0], json!({"type": "number", "data": "5"}));
     assert_eq!(direct[2]["response"]["error"], true);
+}
+
+// The same over HTTP and over a WebSocket, where the client speaks with the gateway at an address.
+#[test]
+fn a_litemcp_client_at_an_address_gets_the_same_answers() {
+    let sandbox = Sandbox::new();
+    let config = json!({"mcpServers": {"calc": calculator()}, "managerTools": false});
+    let gateway = Gateway::start(&sandbox, &config, &[]);
+    let direct = ask(&sandbox, &json!(["python3", "-B", examples().join("litemcp/calculator.py")]));
+    let [_, called, failed] = direct;
+    let at =
+        |scheme: &str, path: &str| json!(format!("{scheme}://127.0.0.1:{}/litemcp/{path}", gateway.port));
+    for url in [at("http", "default/calc__Calculator"), at("ws", "default")] {
+        let [tool, through, through_failed] = ask(&sandbox, &url);
+        assert!(tool["name"].is_string(), "{tool}");
+        assert_eq!((&through, &through_failed), (&called, &failed), "{url}");
+    }
+}
+
+// Decision 24 meets decision 28: one gateway is a LiteMCP server to another, behind TLS and a token.
+#[test]
+fn a_gateway_reaches_another_over_tls() {
+    let sandbox = Sandbox::new();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let cert = sandbox.write("cert.pem", &made.cert.pem());
+    let key = sandbox.write("key.pem", &made.signing_key.serialize_pem());
+    let mut config = json!({"mcpServers": {"calc": calculator()}, "managerTools": false});
+    config["server"] = json!({"token": TOKEN, "tls": {"cert": cert, "key": key}});
+    let gateway = spawn(http_command(&sandbox, &config, &[]));
+    let entry = |scheme: &str, path: &str| {
+        let url = format!("{scheme}://localhost:{}/litemcp/default{path}", gateway.port);
+        json!({"type": "litemcp", "url": url, "bearer_token_env_var": "CALC_TOKEN"})
+    };
+    let servers = json!({"one": entry("https", "/calc__Calculator"), "all": entry("wss", "")});
+    let near = json!({"mcpServers": servers, "managerTools": false});
+    let certificate = cert.to_str().unwrap();
+    let here = Sandbox::new();
+    let mut client = open_with(&here, &near, &[("CALC_TOKEN", TOKEN), ("SSL_CERT_FILE", certificate)]);
+    assert!(until(SOON, || client.tool_names().len() == 2), "{}", client.stderr());
+    assert_eq!(text_of(&add(&mut client, "one__calc__Calculator", json!("2"), json!("3"))), "5");
+    let names = client.tool_names();
+    let all = names.iter().find(|name| name.starts_with("all__")).unwrap();
+    let arguments = json!({"tool": "calc__Calculator", "arguments": {"a": "2", "b": "3"}});
+    let called = client.call(all, arguments);
+    assert_eq!(text_of(&called), "5");
+    assert_eq!(called["result"]["content"][0]["_meta"]["litemcp/type"], "number");
+    assert!(!client.stderr().contains(TOKEN));
 }

@@ -2,6 +2,9 @@
 //! transport, and one that does everything wrong.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod faults;
+mod through;
+
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -13,9 +16,7 @@ use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::cli::run;
-use crate::front_door::spawn;
-use crate::http_lifecycle::{Gateway, http_command};
-use crate::s1_protocol::{fake_with, text_of};
+use crate::s1_protocol::text_of;
 
 const SOON: Duration = Duration::from_secs(10);
 const TOKEN: &str = "a-token-that-nobody-may-see";
@@ -99,83 +100,6 @@ fn add(client: &mut Client, tool: &str, a: Value, b: Value) -> Value {
     client.call(tool, json!({"a": a, "b": b}))
 }
 
-/// Python that answers like the calculator, unless the first argument of a call tells it otherwise.
-const NAUGHTY: &str = r#"
-import json, os, signal, sys
-sys.path.insert(0, os.environ["EXAMPLES"])
-import calculator, wire
-
-def write(data):
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-with open(os.environ["STARTS"], "a") as starts:
-    starts.write(f"{os.getpid()}\n")
-print("naughty is up", file=sys.stderr, flush=True)
-for text in wire.read_messages(sys.stdin.buffer):
-    message = json.loads(text)
-    identity, kind = message["id"], message["type"]
-    if kind == "get":
-        data, answer = calculator.TOOL, "info"
-    else:
-        order = message["data"]["arguments"][0]
-        if order == "hang":
-            continue
-        if order == "die":
-            print("the dog ate my homework", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        if order == "garbage":
-            write(b"npm WARN deprecated\n\n\n{\"half\":\n\n\n}{\n\n\n[1,2\n\n\nnull\n\n\n\xff\xfe\n\n\n")
-        if order == "strangers":
-            for other in (0, identity + 1, -identity, 1 << 40, str(identity)):
-                write(wire.encode({**message, "id": other, "type": "result", "data": calculator.call(message["data"])}))
-        if order == "half":
-            write(wire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": {"no": "response"}}))
-            continue
-        if order == "pretty":
-            result = {**message, "type": "result", "data": calculator.call({"tool": "Calculator", "arguments": ["1", "1"]})}
-            write(json.dumps(result, indent=4).replace("\n", "\r\n").encode() + b"\r\n\r\n\r\n")
-            continue
-        if order == "large":
-            item = {"type": "text", "data": "x" * (3 << 20)}
-            data = {"version": [1, 0, 0], "params": {}, "response": {"content": [item], "error": False}}
-            write(wire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": data}))
-            continue
-        data, answer = calculator.call({"tool": "Calculator", "arguments": ["20", "22"]}), "result"
-    write(wire.encode({"version": [1, 0, 0], "id": identity, "type": answer, "data": data}))
-"#;
-
-/// A gateway with a server that does as it is told, and a good one.
-fn naughty(sandbox: &Sandbox, more: Value) -> Client {
-    let script = sandbox.write("naughty.py", NAUGHTY);
-    let env = json!({"EXAMPLES": examples().join("litemcp"), "STARTS": sandbox.path("starts")});
-    let mut entry = json!({"type": "litemcp", "command": "python3", "args": ["-B", script], "env": env});
-    for (key, value) in more.as_object().unwrap() {
-        entry[key] = value.clone();
-    }
-    let servers = json!({"bad": entry, "good": fake_with(&["echo"], json!({}))});
-    let config = json!({"mcpServers": servers, "managerTools": false, "limits": {"messageBytes": 1 << 20}});
-    open_with(sandbox, &config, &[])
-}
-
-fn starts(sandbox: &Sandbox) -> usize {
-    fs::read_to_string(sandbox.path("starts")).unwrap_or_default().lines().count()
-}
-
-/// Tells the bad server to do this; the good one does not notice.
-fn order(client: &mut Client, order: &str) -> Value {
-    let answer = add(client, "bad__Calculator", json!(order), json!("x"));
-    assert_eq!(text_of(&client.call("good__echo", json!({"text": order}))), order);
-    answer
-}
-
-#[track_caller]
-fn error_of(answer: &Value, code: i64, server: &str) -> String {
-    let error = &answer["error"];
-    assert_eq!((&error["code"], &error["data"]["serverId"]), (&json!(code), &json!(server)), "{answer}");
-    error["message"].as_str().unwrap().to_owned()
-}
-
 // S4-1, S4-8, S4-9, S4-11, decision 28
 #[test]
 fn a_litemcp_tool_is_an_mcp_tool_over_every_transport() {
@@ -247,112 +171,6 @@ fn clients_without_sessions_call_a_litemcp_tool() {
     assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
 }
 
-// S4-6, F1: its log tells why it went, and it is back for the next call.
-#[test]
-fn a_server_that_dies_is_started_again() {
-    let sandbox = Sandbox::new();
-    let mut client = naughty(&sandbox, json!({}));
-    assert_eq!(text_of(&order(&mut client, "work")), "42");
-    let message = error_of(&order(&mut client, "die"), -32603, "bad");
-    assert!(message.contains("the dog ate my homework"), "{message}");
-    assert_eq!(text_of(&order(&mut client, "work")), "42");
-    assert_eq!(starts(&sandbox), 2);
-}
-
-// F2
-#[test]
-fn a_call_that_hangs_ends_at_its_deadline_and_others_go_on() {
-    let sandbox = Sandbox::new();
-    let mut client = naughty(&sandbox, json!({"timeout": 1000, "maxConcurrency": 1}));
-    let message = error_of(&order(&mut client, "hang"), -32002, "bad");
-    assert!(message.contains("1000"), "{message}");
-    // Its place is free, and a call that is taken back frees it as well.
-    let params = json!({"name": "bad__Calculator", "arguments": {"a": "hang", "b": "x"}});
-    let id = client.request("tools/call", params);
-    client.notify("notifications/cancelled", json!({"requestId": id}));
-    assert_eq!(text_of(&order(&mut client, "work")), "42");
-    assert_eq!(starts(&sandbox), 1);
-}
-
-// S4-2, S4-10, F5, decision 33
-#[test]
-fn what_is_no_answer_hurts_only_the_server_that_says_it() {
-    let sandbox = Sandbox::new();
-    let mut client = naughty(&sandbox, json!({}));
-    assert_eq!(text_of(&order(&mut client, "garbage")), "42");
-    assert_eq!(text_of(&order(&mut client, "strangers")), "42");
-    assert_eq!(text_of(&order(&mut client, "pretty")), "2", "over many lines, with \\r\\n");
-    error_of(&order(&mut client, "half"), -32603, "bad");
-    let too_large = order(&mut client, "large");
-    assert!(error_of(&too_large, -32603, "bad").contains("1048576"), "{too_large}");
-    assert_eq!(text_of(&order(&mut client, "work")), "42");
-    assert_eq!(starts(&sandbox), 1, "all in one life");
-    logged(&client, "ignored from the server");
-}
-
-// Decision 33: over HTTP and WebSocket as well; a WebSocket cannot go on after it, and is opened anew.
-#[test]
-fn an_answer_over_the_limit_fails_its_call() {
-    for mode in ["--http", "--ws"] {
-        let server = Calculator::start(mode, 0, &[]);
-        let sandbox = Sandbox::new();
-        let servers = json!({"calc": server.entry()});
-        let limits = json!({"messageBytes": 1 << 20});
-        let config = json!({"mcpServers": servers, "managerTools": false, "limits": limits});
-        let mut client = open_with(&sandbox, &config, &[]);
-        assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
-        // What it cannot read it repeats.
-        let answer = add(&mut client, "calc__Calculator", json!("x".repeat(1 << 20)), json!("3"));
-        error_of(&answer, -32603, "calc");
-        assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5", "{mode}");
-    }
-}
-
-// F11: lazily started, and known to the next run before it starts.
-#[test]
-fn its_tool_is_remembered_and_its_process_rests() {
-    let sandbox = Sandbox::new();
-    let mut client = naughty(&sandbox, json!({"idleTimeout": 200}));
-    assert_eq!(starts(&sandbox), 0, "nobody asked yet");
-    lists(&mut client, &["bad__Calculator", "good__echo"]);
-    assert_eq!(starts(&sandbox), 1);
-    logged(&client, "it rests until it is needed");
-    assert_eq!(text_of(&order(&mut client, "work")), "42");
-    assert_eq!(starts(&sandbox), 2);
-    drop(client);
-    let mut client = naughty(&sandbox, json!({"idleTimeout": 200}));
-    assert!(client.tool_names().contains(&"bad__Calculator".to_owned()));
-    assert_eq!(starts(&sandbox), 2, "known without a start");
-}
-
-#[test]
-fn a_server_that_speaks_no_litemcp_says_so() {
-    let sandbox = Sandbox::new();
-    let mut silent =
-        json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo ready >&2; exec sleep 60"]});
-    silent["startTimeout"] = json!(500);
-    let ended = json!({"type": "litemcp", "command": "sh", "args": ["-c", "echo no licence >&2; exit 3"]});
-    let web = json!({"type": "litemcp", "url": format!("http://127.0.0.1:{}/", free_port()), "retries": 0});
-    let (http, ws) = (Calculator::start("--http", 0, &[]), Calculator::start("--ws", 0, &[]));
-    let no_ws = json!({"type": "litemcp", "url": http.url.replace("http://", "ws://")});
-    let no_http = json!({"type": "litemcp", "url": ws.url.replace("ws://", "http://")});
-    let servers = json!({"silent": silent, "ended": ended, "web": web, "no-ws": no_ws, "no-http": no_http});
-    let mut client = open(&sandbox, servers);
-    for (server, parts) in [
-        ("no-ws", ["it answered HTTP 200", "Calculator"]),
-        ("no-http", ["it answered HTTP 426", "this is a WebSocket"]),
-        ("silent", ["did not tell of its tool within", "ready"]),
-        ("ended", ["exit code 3", "no licence"]),
-        ("web", ["no connection", "refused"]),
-    ] {
-        let answer = add(&mut client, &format!("{server}__Calculator"), json!("1"), json!("1"));
-        assert_ne!(answer["error"], Value::Null, "{server}");
-        for part in parts {
-            logged(&client, part);
-        }
-    }
-}
-
 // Decision 16, T24: bearer tokens and static headers; nothing of them is ever shown.
 #[test]
 fn a_token_opens_the_door_and_is_never_shown() {
@@ -376,30 +194,6 @@ fn a_token_opens_the_door_and_is_never_shown() {
             logged(&client, "Authentication failed: Invalid or missing CALC_TOKEN");
             assert!(!client.stderr().contains("another-wrong-one"), "{}", client.stderr());
         }
-    }
-}
-
-// F14
-#[test]
-fn a_server_at_an_address_is_found_again() {
-    for mode in ["--http", "--ws"] {
-        let port = free_port();
-        let server = Calculator::start(mode, port, &[]);
-        let sandbox = Sandbox::new();
-        let mut entry = server.entry();
-        entry["retries"] = json!(0);
-        let mut client = open(&sandbox, json!({"calc": entry, "good": fake_with(&["echo"], json!({}))}));
-        assert_eq!(text_of(&add(&mut client, "calc__Calculator", json!("2"), json!("3"))), "5");
-        drop(server);
-        let gone = add(&mut client, "calc__Calculator", json!("2"), json!("3"));
-        assert_eq!(gone["error"]["data"]["serverId"], "calc", "{mode}: {gone}");
-        assert_eq!(text_of(&client.call("good__echo", json!({"text": "fine"}))), "fine");
-        let _server = Calculator::start(mode, port, &[]);
-        let again = until(SOON, || {
-            let answer = add(&mut client, "calc__Calculator", json!("2"), json!("3"));
-            answer["result"]["content"][0]["text"] == "5"
-        });
-        assert!(again, "{mode}: {}", client.stderr());
     }
 }
 
@@ -485,84 +279,4 @@ fn the_sample_client_renders_a_tool_and_calls_it() {
     let called = client(&["--call", "2", "3"]);
     assert_eq!((called.code, called.stdout.as_str()), (Some(0), "5\n"));
     assert_eq!(client(&["--call", "2", "x"]).code, Some(1));
-}
-
-/// Uses the sample client as a module: the tool, a call by its bare name and one that fails, as they came.
-const ASK: &str = r#"
-import json, sys
-sys.path.insert(0, sys.argv[1])
-import client
-with client.connect(json.loads(sys.argv[2])) as server:
-    calls = [server.call(*arguments, tool="Calculator") for arguments in (("2", "3"), ("two", "3"))]
-    print(json.dumps([server.tool(), *calls]))
-"#;
-
-fn ask(sandbox: &Sandbox, server: &Value) -> [Value; 3] {
-    let mut command = sandbox.command("python3");
-    command.args(["-B", "-c", ASK]).arg(examples().join("litemcp")).arg(server.to_string());
-    let ran = run(command);
-    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
-}
-
-// S4-8, S4-9, S4-11, decisions 27 and 28
-#[test]
-fn a_litemcp_client_calls_a_litemcp_server_through_the_gateway_unchanged() {
-    let sandbox = Sandbox::new();
-    let config = sandbox.write_config(&json!({"mcpServers": {"calc": calculator()}, "managerTools": false}));
-    let direct = ask(&sandbox, &json!(["python3", "-B", examples().join("litemcp/calculator.py")]));
-    let manifold = manifold_testkit::bin("manifold");
-    let through = json!([manifold, "litemcp", "--tool", "calc__Calculator", "--config", config]);
-    let [mut tool, called, failed] = ask(&sandbox, &through);
-    assert_eq!(tool["name"], "calc__Calculator");
-    tool["name"] = direct[0]["name"].clone();
-    assert_eq!([tool, called, failed], direct);
-    assert_eq!(direct[1]["response"]["content"][0], json!({"type": "number", "data": "5"}));
-    assert_eq!(direct[2]["response"]["error"], true);
-}
-
-// The same over HTTP and over a WebSocket, where the client speaks with the gateway at an address.
-#[test]
-fn a_litemcp_client_at_an_address_gets_the_same_answers() {
-    let sandbox = Sandbox::new();
-    let config = json!({"mcpServers": {"calc": calculator()}, "managerTools": false});
-    let gateway = Gateway::start(&sandbox, &config, &[]);
-    let direct = ask(&sandbox, &json!(["python3", "-B", examples().join("litemcp/calculator.py")]));
-    let [_, called, failed] = direct;
-    let at =
-        |scheme: &str, path: &str| json!(format!("{scheme}://127.0.0.1:{}/litemcp/{path}", gateway.port));
-    for url in [at("http", "default/calc__Calculator"), at("ws", "default")] {
-        let [tool, through, through_failed] = ask(&sandbox, &url);
-        assert!(tool["name"].is_string(), "{tool}");
-        assert_eq!((&through, &through_failed), (&called, &failed), "{url}");
-    }
-}
-
-// Decision 24 meets decision 28: one gateway is a LiteMCP server to another, behind TLS and a token.
-#[test]
-fn a_gateway_reaches_another_over_tls() {
-    let sandbox = Sandbox::new();
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let cert = sandbox.write("cert.pem", &made.cert.pem());
-    let key = sandbox.write("key.pem", &made.signing_key.serialize_pem());
-    let mut config = json!({"mcpServers": {"calc": calculator()}, "managerTools": false});
-    config["server"] = json!({"token": TOKEN, "tls": {"cert": cert, "key": key}});
-    let gateway = spawn(http_command(&sandbox, &config, &[]));
-    let entry = |scheme: &str, path: &str| {
-        let url = format!("{scheme}://localhost:{}/litemcp/default{path}", gateway.port);
-        json!({"type": "litemcp", "url": url, "bearer_token_env_var": "CALC_TOKEN"})
-    };
-    let servers = json!({"one": entry("https", "/calc__Calculator"), "all": entry("wss", "")});
-    let near = json!({"mcpServers": servers, "managerTools": false});
-    let certificate = cert.to_str().unwrap();
-    let here = Sandbox::new();
-    let mut client = open_with(&here, &near, &[("CALC_TOKEN", TOKEN), ("SSL_CERT_FILE", certificate)]);
-    assert!(until(SOON, || client.tool_names().len() == 2), "{}", client.stderr());
-    assert_eq!(text_of(&add(&mut client, "one__calc__Calculator", json!("2"), json!("3"))), "5");
-    let names = client.tool_names();
-    let all = names.iter().find(|name| name.starts_with("all__")).unwrap();
-    let arguments = json!({"tool": "calc__Calculator", "arguments": {"a": "2", "b": "3"}});
-    let called = client.call(all, arguments);
-    assert_eq!(text_of(&called), "5");
-    assert_eq!(called["result"]["content"][0]["_meta"]["litemcp/type"], "number");
-    assert!(!client.stderr().contains(TOKEN));
 }

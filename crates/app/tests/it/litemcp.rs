@@ -1,4 +1,5 @@
 //! LiteMCP clients of the real binary: on a pipe, over HTTP, on a WebSocket.
+#![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod http;
 

@@ -20,6 +20,7 @@ Examples:
   manifold serve --stdio --namespace work    ... with the servers of one namespace
   manifold --stdio --schema=workspace        the same, as mcps-proxy spells it
   manifold stdio --mcp-config mcp.json       the same, as mcp-all-in-one spells it
+  manifold litemcp --tool time__now          serve one tool to a LiteMCP client
   manifold status                            what is configured, and what is wrong with it
   manifold config check ~/mcp.json           check a config file
   manifold config schema > schema.json       JSON Schema for your editor
@@ -117,7 +118,11 @@ enum Command {
     /// Serve over HTTP
     Http,
     /// Serve LiteMCP on standard input and output
-    Litemcp,
+    Litemcp {
+        /// The one tool to serve, by its exposed or its own name [default: one that calls all others]
+        #[arg(long, value_name = "NAME")]
+        tool: Option<String>,
+    },
     /// Show what is configured, and what is wrong with it
     Status {
         /// As JSON
@@ -173,6 +178,9 @@ pub(crate) enum Task {
     Help,
     Stdio,
     Http,
+    LiteMcp {
+        tool: Option<String>,
+    },
     Status {
         json: bool,
     },
@@ -254,7 +262,12 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Serve), _) if http => Task::Http,
         (Some(Command::Serve | Command::Stdio), _) => Task::Stdio,
         (Some(Command::Http), _) => Task::Http,
-        (Some(Command::Litemcp), _) => Task::NotYet("litemcp"),
+        (Some(Command::Litemcp { .. }), _) if http => {
+            let why =
+                "`litemcp` and --http cannot be used together; over HTTP it is always served, at /litemcp";
+            return Err(usage(ErrorKind::ArgumentConflict, why));
+        }
+        (Some(Command::Litemcp { tool }), _) => Task::LiteMcp { tool },
         (Some(Command::Tui), _) => Task::NotYet("tui"),
         (Some(Command::Status { json }), _) => Task::Status { json },
         (Some(Command::Config { command: ConfigCommand::Check { file, json } }), _) => {
@@ -265,7 +278,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (None, None) if http || profile.defaults().bare == Bare::Http => Task::Http,
         (None, None) => Task::Help,
     };
-    if task == Task::Stdio
+    if matches!(task, Task::Stdio | Task::LiteMcp { .. })
         && let Some(flag) = cli.flags.http_only()
     {
         return Err(usage(
@@ -300,7 +313,7 @@ fn show(error: &clap::Error, stdio: bool) -> ExitCode {
 /// Returns whether these arguments, wrong as they may be, ask for stdio mode.
 fn speaks_stdio(args: &[OsString]) -> bool {
     let has = |wanted: &str| args.iter().skip(1).any(|arg| arg == wanted);
-    has("--stdio") || (!has("--http") && (has("stdio") || has("serve")))
+    has("--stdio") || (!has("--http") && (has("stdio") || has("serve") || has("litemcp")))
 }
 
 fn profile(name: &str) -> Result<Profile, String> {

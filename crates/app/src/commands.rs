@@ -2,6 +2,7 @@
 
 mod config;
 mod http;
+mod litemcp;
 mod status;
 mod stdio;
 
@@ -32,6 +33,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Status { json } => status::run(&options, json),
         Task::Stdio => with_config(options, &invocation.flags, stdio::run),
         Task::Http => with_config(options, &invocation.flags, http::run),
+        Task::LiteMcp { tool } => with_config(options, &invocation.flags, |config, options, flags| {
+            litemcp::run(config, options, flags, tool)
+        }),
     }
 }
 

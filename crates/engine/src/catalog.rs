@@ -133,6 +133,12 @@ impl Catalog {
         self.tools.get(exposed_name)
     }
 
+    /// Returns the name that a route of this catalog is advertised under.
+    pub(crate) fn exposed_tool(&self, route: &ToolRoute) -> &str {
+        let found = self.tools.iter().find(|(_, one)| std::ptr::eq(*one, route));
+        found.map_or("", |(name, _)| name.as_str())
+    }
+
     /// Returns a tool by its own name where only one server has it (MCP Apps call so).
     pub(crate) fn bare_tool(&self, original_name: &str) -> Option<&ToolRoute> {
         self.tools.get(self.bare_tools.get(original_name)?.as_ref()?)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use manifold_config::{RemoteKind, Transport};
+use manifold_config::{ProcessDialect, RemoteKind, Transport};
 use manifold_protocol::Fault;
 use serde::Serialize;
 
@@ -172,7 +172,10 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
 fn kind(transport: &Transport) -> &'static str {
     match transport {
         Transport::Builtin(_) => "builtin",
-        Transport::Process(_) => "stdio",
+        Transport::Process(process) => match process.dialect {
+            ProcessDialect::Mcp => "stdio",
+            ProcessDialect::LiteMcp => "litemcp",
+        },
         Transport::Remote(remote) => match remote.kind {
             RemoteKind::Auto | RemoteKind::StreamableHttp => "http",
             RemoteKind::Sse => "sse",

@@ -3,6 +3,7 @@
 mod extensions;
 mod listings;
 mod logging;
+mod lookup;
 mod news;
 mod resources;
 mod subscriptions;
@@ -25,6 +26,7 @@ use crate::fleet::Fleet;
 use crate::outbox::Outbox;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Upstream};
+pub use lookup::KnownTool;
 use news::answer_from_config;
 use view::view;
 

@@ -29,7 +29,7 @@ pub use changes::{Client, ClientId, Level};
 pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;
-pub use gateway::{Front, Gateway, Introduction, Opening};
+pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::Outbox;
 pub use tasks::Tasks;
 pub use upstream::{

@@ -1,4 +1,4 @@
-//! HTTP: the simple JSON API, the standard MCP endpoint and the old SSE transport, behind one front door.
+//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front door.
 
 mod body;
 mod connection;
@@ -7,7 +7,9 @@ mod h1;
 mod h2;
 mod json_api;
 mod legacy_sse;
+mod litemcp;
 mod modern;
+mod rewound;
 mod rooms;
 mod route;
 mod sessions;
@@ -15,6 +17,7 @@ mod status;
 mod stream;
 mod streamable;
 mod tls;
+mod websocket;
 
 use std::io;
 use std::sync::Arc;
@@ -35,6 +38,7 @@ pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
 pub use tokio_rustls::TlsAcceptor;
+use websocket::Sockets;
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -64,6 +68,7 @@ struct Shared {
     site: Site,
     sessions: Sessions,
     desk: Arc<Desk>,
+    sockets: Sockets,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -107,7 +112,8 @@ pub async fn serve(
     tasks: &Tasks,
 ) {
     let (close, closing) = watch::channel(false);
-    let shared = Arc::new(Shared { site, sessions: Sessions::default(), desk: Desk::new(tasks), closing });
+    let (sessions, sockets) = (Sessions::default(), Sockets::new(drain));
+    let shared = Arc::new(Shared { site, sessions, desk: Desk::new(tasks), sockets, closing });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);

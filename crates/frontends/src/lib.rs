@@ -1,8 +1,10 @@
 //! The ways to be reached.
 
+mod asked;
 #[cfg(test)]
 mod fake;
 pub mod http;
+pub mod litemcp;
 mod modern;
 mod parked;
 mod questions;

@@ -20,11 +20,11 @@ use pipe::Pipe;
 pub use streams::{Input, Output, standard_streams};
 
 /// What a client may be owed before no more of its requests are read.
-const CROWDED_BYTES: usize = 16 << 20;
+pub(crate) const CROWDED_BYTES: usize = 16 << 20;
 /// Small messages that are ready together leave in one write of up to this many bytes.
 const WRITE_BYTES: usize = 64 << 10;
 /// How long a client that is leaving may take to read what it is owed.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub struct Options {
     /// The longest message a client may send (`limits.requestBytes`).
@@ -54,7 +54,11 @@ pub async fn serve<I, O>(
     let pipe = Pipe::new(doorway.gateway.clone(), &outbox, tasks);
     let session = Session::new(doorway, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
-    tasks.spawn(write(Arc::clone(&outbox), Arc::clone(&framing), output));
+    let spoken = Arc::clone(&framing);
+    tasks.spawn(write(Arc::clone(&outbox), output, move |message, frames| {
+        // We never speak first, so the client's framing is known by now.
+        frames.push(spoken.get().copied().unwrap_or(Framing::Newline), message);
+    }));
 
     let reading = read(&session, &pipe, &outbox, &framing, input, &options);
     tokio::pin!(reading);
@@ -163,16 +167,19 @@ fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Ar
     }
 }
 
-async fn write<O: AsyncWrite + Unpin>(outbox: Arc<Outbox>, framing: Arc<OnceLock<Framing>>, mut output: O) {
+/// Writes what the outbox holds, each message whole and framed by `push`.
+pub(crate) async fn write<O: AsyncWrite + Unpin>(
+    outbox: Arc<Outbox>,
+    mut output: O,
+    push: impl Fn(Parcel, &mut Frames),
+) {
     let mut batch: Vec<Parcel> = Vec::new();
     let mut frames = Frames::default();
     while outbox.take(&mut batch).await {
-        // We never speak first, so the client's framing is known by now.
-        let framing = framing.get().copied().unwrap_or(Framing::Newline);
         let mut waiting = 0;
         for message in batch.drain(..) {
             waiting += message.len();
-            frames.push(framing, message);
+            push(message, &mut frames);
             if waiting >= WRITE_BYTES {
                 if output.write_all_buf(&mut frames).await.is_err() {
                     return outbox.abandon();

@@ -1,6 +1,7 @@
-//! What is said differently in each era.
+//! What is said differently in each era, and by LiteMCP.
 
 pub mod legacy;
+pub mod litemcp;
 pub mod modern;
 
 use crate::raw::{Raw, RawObject};

@@ -11,11 +11,13 @@ pub mod content_length;
 pub mod newline;
 mod oversized;
 pub mod sse;
+pub mod triple_newline;
 
 pub use client::{ClientDecoder, Frame, FrameError};
 pub use content_length::ContentLengthDecoder;
 pub use newline::{Line, LineDecoder};
 pub use sse::{SseDecoder, SseEvent, SseItem};
+pub use triple_newline::TripleNewlineDecoder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {

@@ -92,15 +92,19 @@ pub struct Frames {
 
 impl Frames {
     pub fn push(&mut self, framing: Framing, message: Parcel) {
-        if framing == Framing::ContentLength {
-            self.small.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+        match framing {
+            Framing::Newline => self.push_with(message, "\n"),
+            Framing::ContentLength => {
+                self.small.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+                self.push_with(message, "");
+            }
         }
-        for piece in message.pieces() {
-            self.put(piece);
-        }
-        if framing == Framing::Newline {
-            self.small.put_u8(b'\n');
-        }
+    }
+
+    /// Adds a message that is known by its end.
+    pub fn push_with(&mut self, message: Parcel, end: &str) {
+        message.pieces().into_iter().for_each(|piece| self.put(piece));
+        self.small.put_slice(end.as_bytes());
     }
 
     fn put(&mut self, piece: Bytes) {

@@ -19,6 +19,8 @@ mod replay;
 mod scan;
 #[path = "../../../fuzz/checks/sse.rs"]
 mod sse;
+#[path = "../../../fuzz/checks/triple_newline.rs"]
+mod triple_newline;
 
 use replay::replay;
 
@@ -50,4 +52,9 @@ fn scan_seeds_hold() {
 #[test]
 fn sse_seeds_hold() {
     replay("sse", sse::check);
+}
+
+#[test]
+fn triple_newline_seeds_hold() {
+    replay("triple_newline", triple_newline::check);
 }

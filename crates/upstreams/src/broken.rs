@@ -40,13 +40,6 @@ impl Broken {
         };
         Some(Self { fault, phase, since: Instant::now() })
     }
-
-    /// Returns the stand-in for a kind of server this build cannot reach.
-    pub(crate) fn unsupported(server: &Server, what: &str) -> Self {
-        let reason = format!("{what} are not supported by this version");
-        let fault = Fault::FailedToStart { server: server.key.id.clone(), reason };
-        Self { phase: Phase::Failed(fault.clone()), fault, since: Instant::now() }
-    }
 }
 
 impl Upstream for Broken {

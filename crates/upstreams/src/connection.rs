@@ -6,6 +6,7 @@ mod incoming;
 mod kept;
 mod known;
 mod listening;
+mod lite;
 mod modern;
 mod question;
 mod rounds;
@@ -30,6 +31,8 @@ use tracing::{debug, warn};
 use crate::logs::LogRing;
 use kept::Stage;
 pub(crate) use known::Known;
+use lite::Lite;
+pub(crate) use lite::Way;
 use modern::Modern;
 pub(crate) use modern::{Post, Poster};
 use question::Questions;
@@ -57,6 +60,8 @@ pub(crate) struct Connection {
     emptied: Notify,
     /// What is different with a server of the newest revision; set by the handshake.
     modern: OnceLock<Modern>,
+    /// What is different with a LiteMCP server; set before the handshake.
+    lite: OnceLock<Lite>,
     /// What of its tools matters to their calls, where anything does.
     known: ArcSwapOption<Known>,
     learnt: Notify,
@@ -91,6 +96,7 @@ impl Connection {
             sooner: Notify::new(),
             emptied: Notify::new(),
             modern: OnceLock::new(),
+            lite: OnceLock::new(),
             known: ArcSwapOption::empty(),
             learnt: Notify::new(),
             work: Mutex::default(),
@@ -140,6 +146,9 @@ impl Connection {
     }
 
     fn send_as(&self, call: Call, exchange: Exchange, origin: Origin) {
+        if let Some(list) = self.list_for_lite(&call) {
+            return exchange.finish(Ok(list));
+        }
         let mut table = self.lock();
         if table.is_closed() {
             drop(table);
@@ -213,9 +222,9 @@ impl Connection {
         }
     }
 
-    /// Tells the server something, if it is of an age to be told: the newest revision knows of nothing to tell.
+    /// Tells the server something, if it is of a kind to be told: the newest revision and LiteMCP know of nothing to tell.
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
-        if self.modern.get().is_none() {
+        if self.modern.get().is_none() && self.lite.get().is_none() {
             self.outbox.push(envelope::notification(method, params));
         }
     }
@@ -307,14 +316,15 @@ impl Connection {
 
     /// Writes a call under its number, in the server's dialect.
     fn write_as(&self, table: &mut Table, id: u64, call: Call, mut pending: Pending) {
-        let post = match self.modern.get() {
-            None => {
+        let post = match (self.modern.get(), self.lite.get()) {
+            (Some(modern), _) => self.write_modern(modern, id, call, &mut pending),
+            (None, Some(lite)) => self.write_lite(lite, id, call, &mut pending),
+            (None, None) => {
                 let params;
                 (params, pending.token) = retag(call.params, id);
                 self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
                 None
             }
-            Some(modern) => self.write_modern(modern, id, call, &mut pending),
         };
         if table.insert(id, pending) {
             self.sooner.notify_one();
@@ -409,6 +419,9 @@ impl Cancel for Connection {
 impl Connection {
     /// Tells the server that nobody waits for a call any more, in whatever state it is.
     fn tell_cancelled(&self, id: u64, pending: &Pending, reason: Option<Raw>) {
+        if let Some(lite) = self.lite.get() {
+            return Self::forget_lite(lite, id);
+        }
         match pending.kept.as_ref().map(|kept| &kept.stage) {
             Some(Stage::Asking) => return,
             Some(Stage::Task(task)) => return self.cancel_task(task, pending),

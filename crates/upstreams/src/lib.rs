@@ -7,6 +7,7 @@ mod era;
 #[cfg(test)]
 mod fake;
 mod listing;
+mod litemcp;
 mod logs;
 mod memory;
 pub mod process;
@@ -16,7 +17,7 @@ mod supervisor;
 
 use std::sync::Arc;
 
-use manifold_config::{Builtin, ProcessDialect, RemoteKind, Server, Transport};
+use manifold_config::{Builtin, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
 
 pub use builtin::manager;
@@ -49,7 +50,7 @@ impl Connector for Upstreams {
         }
         match &server.transport {
             Transport::Builtin(Builtin::Time) => builtin::time(server.key.clone(), host, self.tasks.clone()),
-            Transport::Process(spec) if spec.dialect == ProcessDialect::Mcp => {
+            Transport::Process(spec) => {
                 let launch = stdio::Launch {
                     server: Arc::clone(server),
                     spec: spec.clone(),
@@ -60,10 +61,6 @@ impl Connector for Upstreams {
                     limit_bytes: self.limit_bytes,
                 };
                 supervisor::Supervised::new(launch, &self.tasks)
-            }
-            Transport::Process(_) => Arc::new(broken::Broken::unsupported(server, "LiteMCP servers")),
-            Transport::Remote(spec) if spec.kind == RemoteKind::LiteMcp => {
-                Arc::new(broken::Broken::unsupported(server, "LiteMCP servers"))
             }
             Transport::Remote(spec) => {
                 let remote = remote::Remote {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use manifold_config::{InheritEnv, Server, Transport};
+use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
@@ -138,7 +138,11 @@ fn fingerprint(server: &Server) -> String {
     match &server.transport {
         Transport::Builtin(builtin) => add(&format!("builtin {builtin:?}")),
         Transport::Process(spec) => {
-            add("process");
+            // Another name than before for LiteMCP only: what is known of all others stays.
+            add(match spec.dialect {
+                ProcessDialect::Mcp => "process",
+                ProcessDialect::LiteMcp => "litemcp process",
+            });
             add(&spec.command);
             add(&spec.args.len().to_string());
             spec.args.iter().for_each(|arg| add(arg));

@@ -21,14 +21,14 @@ use tracing::{debug, info};
 
 use crate::connection::Connection;
 use crate::era::{self, Plan};
+use crate::litemcp;
 use crate::logs::LogRing;
 use crate::memory::Memory;
 use crate::supervisor::{Ending, Launcher, Life, Running};
-pub(crate) use client::Trust;
-use client::{HttpClient, Unreached};
+pub(crate) use client::{HttpClient, Trust, Unreached};
 
 /// A server that wants us to wait longer than this is not waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How long a server may take over a message that nobody waits for.
 const NOTICE_PATIENCE: Duration = Duration::from_secs(90);
 
@@ -50,6 +50,8 @@ pub(crate) struct Reached {
     gone: watch::Receiver<Option<String>>,
     session: Option<Arc<streamable::Session>>,
     _tasks: JoinSet<()>,
+    /// What ends by itself once the connection is closed, after a last word to the server.
+    parting: JoinSet<()>,
 }
 
 impl Launcher for Remote {
@@ -93,8 +95,10 @@ impl Remote {
         let client = HttpClient::new(&self.spec, &self.trust, self.tasks.clone())
             .map(Arc::new)
             .map_err(|why| self.failed(why))?;
-        if self.spec.kind == RemoteKind::Sse {
-            return old_sse::reach(self, client).await;
+        match self.spec.kind {
+            RemoteKind::Sse => return old_sse::reach(self, client).await,
+            RemoteKind::LiteMcp => return litemcp::reach(self, client).await,
+            RemoteKind::Auto | RemoteKind::StreamableHttp => {}
         }
         let plan = Plan::of(&self.server, &self.memory);
         let (found, running) = match plan {
@@ -155,13 +159,13 @@ impl Remote {
         }
     }
 
-    fn connection(&self) -> Arc<Connection> {
+    pub(crate) fn connection(&self) -> Arc<Connection> {
         let (server, host, logs) = (Arc::clone(&self.server), Arc::clone(&self.host), Arc::clone(&self.logs));
         Connection::new(server, host, logs, self.limit_bytes)
     }
 
     /// Says why a server could not be reached (decision 16 for keys that were refused).
-    fn refused(&self, why: Unreached) -> Fault {
+    pub(crate) fn refused(&self, why: Unreached) -> Fault {
         let server = self.server.key.id.clone();
         match why {
             Unreached::Status { status: 401 | 403, .. } => self.unauthorized(),
@@ -169,7 +173,7 @@ impl Remote {
         }
     }
 
-    fn unauthorized(&self) -> Fault {
+    pub(crate) fn unauthorized(&self) -> Fault {
         let variable = match self.spec.credential_variables.as_slice() {
             [] => "credentials".to_owned(),
             names => names.join(", "),
@@ -177,7 +181,7 @@ impl Remote {
         Fault::Authentication { server: self.server.key.id.clone(), variable }
     }
 
-    fn failed(&self, reason: String) -> Fault {
+    pub(crate) fn failed(&self, reason: String) -> Fault {
         Fault::FailedToStart { server: self.server.key.id.clone(), reason }
     }
 }
@@ -205,7 +209,7 @@ where
 }
 
 /// Fails a call that could not be brought to the server, or not back.
-fn fail_call(connection: &Connection, call: u64, why: &Unreached, unauthorized: &Fault) {
+pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, unauthorized: &Fault) {
     let server = connection.id().to_owned();
     let (tool, reason) = (connection.tool_of(call), why.to_string());
     let fault = match why {
@@ -241,6 +245,18 @@ async fn while_wanted(connection: &Connection, call: Option<u64>, work: impl Fut
     }
 }
 
+impl Reached {
+    /// Makes the life of a server that has no session to end.
+    pub(crate) fn new(gone: watch::Receiver<Option<String>>, tasks: JoinSet<()>) -> Self {
+        Self { gone, session: None, _tasks: tasks, parting: JoinSet::new() }
+    }
+
+    /// Lets these tasks end by themselves.
+    pub(crate) fn parting(self, parting: JoinSet<()>) -> Self {
+        Self { parting, ..self }
+    }
+}
+
 impl Life for Reached {
     async fn ended(&mut self) -> Ending {
         match self.gone.wait_for(Option::is_some).await {
@@ -250,10 +266,11 @@ impl Life for Reached {
     }
 
     /// Tells the server that the session is over, if it can still be told.
-    async fn stop(self) {
+    async fn stop(mut self) {
         if let Some(session) = &self.session {
             let _ = timeout(Duration::from_millis(500), session.end()).await;
         }
+        let _ = timeout(Duration::from_millis(500), self.parting.join_next()).await;
     }
 }
 

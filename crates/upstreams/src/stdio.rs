@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use manifold_config::{InheritEnv, ProcessSpec, Server};
+use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::framing::{Framing, Line, LineDecoder};
+use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
 use manifold_protocol::{Era, Fault, Frames, Parcel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -19,6 +19,7 @@ use tracing::debug;
 
 use crate::connection::Connection;
 use crate::era::{self, Plan};
+use crate::litemcp;
 use crate::logs::LogRing;
 use crate::memory::Memory;
 use crate::process::{
@@ -53,9 +54,17 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Starts within one launch: a server that goes at the wrong greeting is started again for the right one.
 const MAX_STARTS: usize = 3;
 
+/// A process that has been started and not yet spoken to.
+pub(crate) struct Opened {
+    pub(crate) pid: u32,
+    pub(crate) life: Process,
+    gauge: Option<InputGauge>,
+    said_hello: Arc<AtomicBool>,
+}
+
 /// A running process. Dropping it kills the whole process tree.
 pub(crate) struct Process {
-    connection: Arc<Connection>,
+    pub(crate) connection: Arc<Connection>,
     control: ProcessControl,
     /// Reads what the server writes, to its end.
     readers: JoinSet<()>,
@@ -86,6 +95,9 @@ impl Launcher for Launch {
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
         let deadline = Instant::now() + self.server.start_timeout;
+        if self.spec.dialect == ProcessDialect::LiteMcp {
+            return litemcp::start(self, deadline).await;
+        }
         let mut plan = Plan::of(&self.server, &self.memory);
         for _ in 0..MAX_STARTS {
             match self.start(plan, deadline).await {
@@ -109,30 +121,8 @@ impl Launcher for Launch {
 impl Launch {
     /// Starts the process once and shakes hands by this plan.
     async fn start(&self, plan: Plan, deadline: Instant) -> Result<Running<Process>, Unmet> {
-        self.logs.new_life();
-        let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(Unmet::Failed(self.failed(with_causes(&error)))),
-            Err(_) => {
-                return Err(Unmet::Failed(self.failed("the system did not start it in time".to_owned())));
-            }
-        };
-        let connection = Connection::new(
-            Arc::clone(&self.server),
-            Arc::clone(&self.host),
-            Arc::clone(&self.logs),
-            self.limit_bytes,
-        );
-        let ServerProcess { pid, stdin, stdout, stderr, exit, control, .. } = process;
-        let gauge = InputGauge::of(&stdin).ok();
-        let said_hello = Arc::new(AtomicBool::new(false));
-        let mut readers = JoinSet::new();
-        readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
-        readers.spawn(read_log(Arc::clone(&self.logs), stderr));
-        let mut others = JoinSet::new();
-        others.spawn(write_messages(Arc::clone(&connection), stdin, Arc::clone(&said_hello)));
-        others.spawn(Arc::clone(&connection).keep_deadlines());
-
+        let Opened { pid, mut life, gauge, said_hello } = self.open(deadline).await.map_err(Unmet::Failed)?;
+        let connection = Arc::clone(&life.connection);
         let handshake = Handshake {
             server: &self.server,
             host: &self.host,
@@ -145,8 +135,8 @@ impl Launch {
             tokio::pin!(shaking);
             tokio::select! {
                 met = &mut shaking => met,
-                status = exit.wait() => {
-                    read_out(&mut readers).await;
+                _ = life.control.exit().wait() => {
+                    let how = life.exited().await;
                     // One that never looked at its input did not go for what we said.
                     let heard_us = said_hello.load(Ordering::Relaxed)
                         && gauge.as_ref().is_none_or(|gauge| gauge.unread_bytes() == 0);
@@ -156,23 +146,13 @@ impl Launch {
                         Err(Unmet::Again(next)) if heard_us || next == Plan::Only(Era::Modern) => {
                             Err(Unmet::Again(next))
                         }
-                        _ => {
-                            let how = ending(status, &self.logs);
-                            Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}"))))
-                        }
+                        _ => Err(Unmet::Failed(self.failed(format!("it ended during the handshake {how}")))),
                     }
                 }
             }
         };
         // It would keep the server's input open.
         drop(gauge);
-        let life = Process {
-            connection: Arc::clone(&connection),
-            control,
-            readers,
-            _others: others,
-            logs: Arc::clone(&self.logs),
-        };
         match met {
             Ok((era, said)) => {
                 era::learn(&self.memory, &self.server, plan, era);
@@ -183,6 +163,42 @@ impl Launch {
                 Err(unmet)
             }
         }
+    }
+
+    /// Starts the process and everything that serves its pipes.
+    pub(crate) async fn open(&self, deadline: Instant) -> Result<Opened, Fault> {
+        self.logs.new_life();
+        let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
+            Ok(Ok(process)) => process,
+            Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
+            Err(_) => return Err(self.failed("the system did not start it in time".to_owned())),
+        };
+        let connection = Connection::new(
+            Arc::clone(&self.server),
+            Arc::clone(&self.host),
+            Arc::clone(&self.logs),
+            self.limit_bytes,
+        );
+        let ServerProcess { pid, stdin, stdout, stderr, control, .. } = process;
+        let gauge = InputGauge::of(&stdin).ok();
+        let said_hello = Arc::new(AtomicBool::new(false));
+        let mut readers = JoinSet::new();
+        let end = match self.spec.dialect {
+            ProcessDialect::Mcp => {
+                readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
+                "\n"
+            }
+            ProcessDialect::LiteMcp => {
+                readers.spawn(litemcp::read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
+                triple_newline::TERMINATOR
+            }
+        };
+        readers.spawn(read_log(Arc::clone(&self.logs), stderr));
+        let mut others = JoinSet::new();
+        others.spawn(write_messages(Arc::clone(&connection), stdin, end, Arc::clone(&said_hello)));
+        others.spawn(Arc::clone(&connection).keep_deadlines());
+        let life = Process { connection, control, readers, _others: others, logs: Arc::clone(&self.logs) };
+        Ok(Opened { pid, life, gauge, said_hello })
     }
 
     /// Puts command line and environment together (decision 30).
@@ -208,13 +224,22 @@ impl Launch {
         }
     }
 
-    fn failed(&self, reason: String) -> Fault {
+    pub(crate) fn failed(&self, reason: String) -> Fault {
         Fault::FailedToStart { server: self.server.key.id.clone(), reason }
     }
 }
 
 /// What a program needs to run at all; no secrets.
 const BASICS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+impl Process {
+    /// Waits for the end of the process and its last words, and says how it came.
+    pub(crate) async fn exited(&mut self) -> String {
+        let status = self.control.exit().wait().await;
+        read_out(&mut self.readers).await;
+        ending(status, &self.logs)
+    }
+}
 
 impl Life for Process {
     async fn ended(&mut self) -> Ending {
@@ -226,8 +251,7 @@ impl Life for Process {
                 Err(_) => return Ending::Silent,
             },
         };
-        read_out(&mut self.readers).await;
-        Ending::Exited { clean: status == ExitStatusInfo::Code(0), how: ending(status, &self.logs) }
+        Ending::Exited { clean: status == ExitStatusInfo::Code(0), how: self.exited().await }
     }
 
     /// Its whole tree goes with it.
@@ -309,7 +333,13 @@ async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> bool {
     matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0)
 }
 
-async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {
+/// Writes what the outbox holds, each message with its `end`.
+async fn write_messages(
+    connection: Arc<Connection>,
+    mut stdin: pipe::Sender,
+    end: &'static str,
+    said_hello: Arc<AtomicBool>,
+) {
     let mut batch: Vec<Parcel> = Vec::new();
     let mut frames = Frames::default();
     while connection.outbox.take(&mut batch).await {
@@ -317,10 +347,10 @@ async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, sa
         while let Some(message) = messages.next() {
             // All that is ready goes in one write, up to a size.
             let mut bytes = message.len();
-            frames.push(Framing::Newline, message);
+            frames.push_with(message, end);
             while let Some(more) = messages.next_if(|next| bytes + next.len() <= WRITE_BYTES) {
                 bytes += more.len();
-                frames.push(Framing::Newline, more);
+                frames.push_with(more, end);
             }
             match timeout(WRITE_PATIENCE, stdin.write_all_buf(&mut frames)).await {
                 Ok(Ok(())) => {

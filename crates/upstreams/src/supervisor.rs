@@ -435,7 +435,11 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Gives up on a server that lives on without taking or giving messages.
     fn fell_silent(&mut self, connection: &Connection) -> Turn {
-        self.died(connection, false, "it closed its input or output and was ended")
+        let how = "it closed its input or output and was ended";
+        match self.shared.logs.tail() {
+            Some(tail) => self.died(connection, false, &format!("{how}; its log: {tail}")),
+            None => self.died(connection, false, how),
+        }
     }
 
     /// Decides what follows when a server ended by itself.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use manifold_config::{
-    Builtin, Config, Format, LoadOptions, Problem, RemoteKind, Server, ServerFault, ServerStart, Transport,
-    load,
+    Builtin, Config, Format, LoadOptions, Problem, ProcessDialect, RemoteKind, Server, ServerFault,
+    ServerStart, Transport, load,
 };
 use manifold_protocol::Era;
 use manifold_upstreams::Memory;
@@ -112,11 +112,18 @@ fn row(server: &Server, memory: &Memory) -> Row {
     let (transport, target) = match &server.transport {
         Transport::Builtin(Builtin::Time) => ("builtin", "time".to_owned()),
         // Arguments may hold secrets; their number tells enough.
-        Transport::Process(process) => match process.args.len() {
-            0 => ("stdio", process.command.clone()),
-            1 => ("stdio", format!("{} (1 argument)", process.command)),
-            count => ("stdio", format!("{} ({count} arguments)", process.command)),
-        },
+        Transport::Process(process) => {
+            let target = match process.args.len() {
+                0 => process.command.clone(),
+                1 => format!("{} (1 argument)", process.command),
+                count => format!("{} ({count} arguments)", process.command),
+            };
+            let kind = match process.dialect {
+                ProcessDialect::Mcp => "stdio",
+                ProcessDialect::LiteMcp => "litemcp",
+            };
+            (kind, target)
+        }
         Transport::Remote(remote) => {
             let kind = match remote.kind {
                 RemoteKind::Auto | RemoteKind::StreamableHttp => "http",

@@ -15,6 +15,15 @@ use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
+    serve_one(config, flags, |config, selection| serve(config, options, flags, selection))
+}
+
+/// Serves one client with the namespace that is selected.
+pub(super) fn serve_one<F: Future<Output = std::io::Result<()>>>(
+    config: Config,
+    flags: &Flags,
+    serve: impl FnOnce(Config, Selection) -> F,
+) -> ExitCode {
     let selection = select_namespace(&config, flags.namespace.as_deref());
     if let Selection::Unknown { requested, exists, disabled, fatal: true } = &selection {
         let what = if *disabled { "is disabled" } else { "does not exist" };
@@ -27,7 +36,7 @@ pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCo
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
     };
-    let served = runtime.block_on(serve(config, options, flags, selection));
+    let served = runtime.block_on(serve(config, selection));
     // A read of a terminal cannot be called back; it must not keep us.
     runtime.shutdown_background();
     match served {

@@ -332,7 +332,7 @@ fn port_of_any(client: &Client) -> u16 {
     port.unwrap_or_else(|| panic!("it does not listen: {}", client.stderr()))
 }
 
-fn spawn(command: Command) -> Gateway {
+pub(crate) fn spawn(command: Command) -> Gateway {
     let client = Client::spawn(command);
     let port = port_of_any(&client);
     Gateway { client, port }

@@ -12,6 +12,8 @@ mod grid;
 mod grid_clients;
 mod http_lifecycle;
 mod http_load;
+mod litemcp;
+mod litemcp_upstream;
 mod manager;
 mod modern_http;
 mod modern_stdio;

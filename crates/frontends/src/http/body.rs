@@ -10,8 +10,9 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use manifold_engine::Budget;
+use manifold_engine::{BoxFuture, Budget};
 use manifold_protocol::Parcel;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
 use super::Site;
@@ -36,7 +37,20 @@ enum Content {
     Whole(Parcel),
     Events(EventBody),
     Lane(LaneBody),
+    /// No body at all: the connection is something else from here on.
+    Upgrade(Upgrade),
 }
+
+/// Bytes both ways.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
+
+/// A connection that is no longer HTTP.
+pub(super) type Upgraded = Box<dyn Duplex>;
+
+/// What goes on on a connection that is no longer HTTP.
+pub(super) type Upgrade = Box<dyn FnOnce(Upgraded) -> BoxFuture<()> + Send>;
 
 impl Body {
     pub(super) fn whole(message: impl Into<Parcel>) -> Self {
@@ -55,14 +69,30 @@ impl Body {
         Self { content: Content::Lane(lane), _busy: None, budget: None }
     }
 
+    pub(super) fn upgrade(upgrade: impl FnOnce(Upgraded) -> BoxFuture<()> + Send + 'static) -> Self {
+        Self { content: Content::Upgrade(Box::new(upgrade)), _busy: None, budget: None }
+    }
+
     pub(super) fn is_stream(&self) -> bool {
-        !matches!(self.content, Content::Whole(_))
+        matches!(self.content, Content::Events(_) | Content::Lane(_))
+    }
+
+    /// Takes out what the connection is to become, if anything.
+    pub(super) fn take_upgrade(&mut self) -> Option<Upgrade> {
+        match std::mem::replace(&mut self.content, Content::Whole(Parcel::default())) {
+            Content::Upgrade(upgrade) => Some(upgrade),
+            content => {
+                self.content = content;
+                None
+            }
+        }
     }
 
     /// Returns a body that is there whole, or gives back a stream.
     pub(super) fn into_whole(self) -> Result<Parcel, Self> {
         match self.content {
             Content::Whole(message) => Ok(message),
+            Content::Upgrade(_) => Ok(Parcel::default()),
             Content::Events(_) | Content::Lane(_) => Err(self),
         }
     }
@@ -76,6 +106,7 @@ impl Body {
             }
             Content::Events(events) => events.poll_bytes(context),
             Content::Lane(lane) => lane.poll_bytes(context),
+            Content::Upgrade(_) => Poll::Ready(None),
         }
     }
 
@@ -109,6 +140,7 @@ impl HttpBody for Body {
         match &self.content {
             Content::Whole(message) => SizeHint::with_exact(message.len() as u64),
             Content::Events(_) | Content::Lane(_) => SizeHint::default(),
+            Content::Upgrade(_) => SizeHint::with_exact(0),
         }
     }
 }

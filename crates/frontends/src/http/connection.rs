@@ -40,7 +40,8 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
     shared: Arc<Shared>,
 ) {
     match h1::serve(stream, &shared).await {
-        End::Preface(stream, read) => Box::pin(h2::serve(stream, read, shared)).await,
+        End::Preface(stream) => Box::pin(h2::serve(stream, shared)).await,
+        End::Upgraded(stream, upgrade) => upgrade(Box::new(stream)).await,
         End::TooSlow => debug!("connection closed: the peer was too slow"),
         End::Broken(error) => debug!("connection ended: {error}"),
         End::Done => {}

@@ -121,11 +121,14 @@ impl Door {
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
-        let given = text(headers, &AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())))
+        // The samples of LiteMCP spell it so.
+        [AUTHORIZATION, HeaderName::from_static("authentication")].iter().any(|name| {
+            let given = text(headers, name).and_then(|value| {
+                let (scheme, token) = value.split_once(' ')?;
+                scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+            });
+            given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())))
+        })
     }
 
     /// Answers a preflight, or lets the browser read an answer, where CORS is configured.

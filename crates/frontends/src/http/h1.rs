@@ -9,7 +9,6 @@ mod wire;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -17,8 +16,9 @@ use tokio::time::Instant;
 use self::alarm::Alarm;
 use self::head::{Head, Malformed};
 use self::wire::Wire;
-use super::body::Body;
+use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
+use super::rewound::Rewound;
 use super::{Shared, route};
 
 /// How a connection ended.
@@ -27,8 +27,10 @@ pub(super) enum End<S> {
     Done,
     TooSlow,
     Broken(io::Error),
-    /// It is HTTP/2 that is spoken here; so much of it has been read.
-    Preface(S, Bytes),
+    /// It is HTTP/2 that is spoken here.
+    Preface(Rewound<S>),
+    /// It has become something else.
+    Upgraded(Rewound<S>, Upgrade),
 }
 
 impl<S> From<io::Error> for End<S> {
@@ -58,6 +60,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
         match head {
             Ok(Next::Request(head)) => match answer(&mut wire, head, shared).await {
                 Ok(After::Next) => alarm.set(Instant::now() + KEEP_ALIVE),
+                Ok(After::Upgrade(upgrade)) => return End::Upgraded(wire.rewound(), upgrade),
                 Ok(After::Last) => {
                     wire.linger().await;
                     return End::Done;
@@ -66,8 +69,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
             },
             Ok(Next::Nothing) => return End::Done,
             Ok(Next::Preface) => {
-                let (stream, read) = wire.into_parts();
-                return End::Preface(stream, read);
+                return End::Preface(wire.rewound());
             }
             Ok(Next::Malformed(what)) => {
                 let _ = respond::write(&mut wire, refuse(&what), respond::Manner::LAST, shared).await;
@@ -126,10 +128,11 @@ async fn next_head<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Whether another request may follow.
+/// What may follow an answer.
 enum After {
     Next,
     Last,
+    Upgrade(Upgrade),
 }
 
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
@@ -138,7 +141,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     shared: &Arc<Shared>,
 ) -> io::Result<After> {
     let mut manner = head.manner();
-    let response = match route::turned_away(&head.parts, shared) {
+    let mut response = match route::turned_away(&head.parts, shared) {
         Some(response) => response,
         None => {
             let body = body::read(wire, &head, &shared.site).await;
@@ -156,7 +159,11 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     if ends_with_it || says_close(&response) || *shared.closing.borrow() {
         manner.is_last = true;
     }
+    let upgrade = response.body_mut().take_upgrade();
     respond::write(wire, response, manner, shared).await?;
+    if let Some(upgrade) = upgrade {
+        return Ok(After::Upgrade(upgrade));
+    }
     Ok(if manner.is_last { After::Last } else { After::Next })
 }
 

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -22,15 +21,14 @@ use super::body::{self, Body};
 use super::connection::{KEEP_ALIVE, MAX_HEAD_BYTES, REQUEST_PATIENCE, WRITE_PATIENCE};
 use super::{Shared, route};
 
-/// Serves a connection of which so much has been read.
+/// Serves a connection.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    read: Bytes,
     shared: Arc<Shared>,
 ) {
     let watch = Arc::new(Watch::new());
     let mut closing = shared.closing.clone();
-    let io = TokioIo::new(Watched { stream, read, watch: Arc::clone(&watch) });
+    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
     let requests = Arc::clone(&watch);
     let service = service_fn(move |request: Request<Incoming>| {
         let busy = Busy::new(&requests);
@@ -176,8 +174,6 @@ impl Drop for Busy {
 /// A stream that tells its watch what happens on it.
 struct Watched<S> {
     stream: S,
-    /// Read before it was known what is spoken.
-    read: Bytes,
     watch: Arc<Watch>,
 }
 
@@ -187,13 +183,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(context, buffer);
-        }
-        let size = self.read.len().min(buffer.remaining());
-        buffer.put_slice(&self.read[..size]);
-        self.read.advance(size);
-        Poll::Ready(Ok(()))
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 

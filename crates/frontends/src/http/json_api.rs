@@ -1,19 +1,18 @@
 //! Seed S2's simple JSON API: one POST, one answer, no session.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::{Response, StatusCode};
-use manifold_engine::{Exchange, Flight, Gateway, Sink};
+use manifold_engine::Gateway;
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Call, Caller, Failure, Fault, Id, Method, Parcel, Raw, RawObject, Reply, Revision};
-use tokio::sync::oneshot;
-use tracing::{debug, error};
+use manifold_protocol::{Call, Failure, Id, Method, Parcel, Raw, RawObject, Revision};
+use tracing::debug;
 
 use super::body::{Body, bare, json};
 use super::{Shared, Site};
+use crate::asked::ask;
 use crate::session::refusal_fault;
 
 /// S2-6.
@@ -66,40 +65,23 @@ fn begin(
 ) -> Option<impl Future<Output = Parcel> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
-    let call = Call::new(method.into(), params).by(Arc::new(nobody()));
-    let (sender, reply) = oneshot::channel();
-    let waiting = Waiting { reply: Mutex::new(Some(sender)), gateway: Arc::clone(gateway) };
-    let (exchange, flight) = Exchange::open(waiting);
-    // A client that hangs up has no other way to say that it no longer wants to know.
-    let guard = CancelOnDrop(Some(flight));
-    if call.method == Method::Initialize {
-        exchange.finish(Ok(initialize(gateway, &call)));
-    } else if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
-        // It broke this call alone: its exchange answered as it was dropped (F29).
-        error!("a call panicked; it was answered with an internal error");
-    }
+    let call = Call::new(method.into(), params);
+    let begun = match call.method {
+        Method::Initialize => Ok(initialize(gateway, &call)),
+        _ => Err(ask(gateway, call, None)),
+    };
     let codes = site.codes;
     Some(async move {
-        let reply =
-            reply.await.unwrap_or_else(|_| Err(Fault::Internal("the answer was lost".to_owned()).into()));
-        guard.disarm();
+        let reply = match begun {
+            Ok(introduction) => Ok(introduction.into()),
+            Err(answer) => answer.await,
+        };
         match reply {
             Ok(answer) => legacy::answer(&id, &answer),
             Err(Failure::Peer(error)) => envelope::error(Some(&id), &legacy::error(&error)).into(),
             Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)).into(),
         }
     })
-}
-
-/// Returns who asks here: somebody who says nothing of itself and cannot be asked anything.
-fn nobody() -> Caller {
-    Caller {
-        capabilities: Raw::from_static("{}"),
-        info: None,
-        log_level: None,
-        comes_back: false,
-        is_back: false,
-    }
 }
 
 /// Answers a handshake nobody needs here (decision 19), for clients that make one all the same.
@@ -129,40 +111,4 @@ fn no_namespace(namespace: &str, incoming: Option<Incoming>) -> Response<Body> {
 
 fn refuse(site: &Site, refusal: &Refusal) -> Bytes {
     envelope::error(refusal.id.as_ref(), &refusal_fault(refusal).to_error(site.codes))
-}
-
-struct Waiting {
-    reply: Mutex<Option<oneshot::Sender<Reply>>>,
-    gateway: Arc<Gateway>,
-}
-
-impl Sink for Waiting {
-    fn ask(&self, call: Call, exchange: Exchange) {
-        self.gateway.decline(&call, exchange);
-    }
-
-    fn reply(&self, reply: Reply) {
-        let waiting = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(waiting) = waiting {
-            // The client hung up meanwhile.
-            let _ = waiting.send(reply);
-        }
-    }
-}
-
-/// Takes the call back if the client hangs up before it is answered.
-struct CancelOnDrop(Option<Arc<Flight<dyn Sink>>>);
-
-impl CancelOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(flight) = self.0.take() {
-            flight.cancel(None);
-        }
-    }
 }

@@ -13,9 +13,9 @@ use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
 use super::door::Refused;
-use super::{Shared, json_api, legacy_sse, status, streamable};
+use super::{Shared, json_api, legacy_sse, litemcp, status, streamable};
 
-const ENDPOINTS: [&str; 8] = [
+const ENDPOINTS: [&str; 11] = [
     "GET /health",
     "GET /api/status",
     "POST /api/{schema}/mcp",
@@ -24,6 +24,9 @@ const ENDPOINTS: [&str; 8] = [
     "GET /sse",
     "GET /sse/{namespace}",
     "POST /messages?sessionId={id}",
+    "GET /litemcp/{namespace} (WebSocket)",
+    "GET /litemcp/{namespace}/{tool}",
+    "POST /litemcp/{namespace}/{tool}",
 ];
 
 /// Answers a request that is not let in, or that needs nothing but its head.
@@ -86,8 +89,15 @@ async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<B
         (["sse"], &Method::GET) => legacy_sse::open(None, shared),
         (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), shared),
         (["messages"], &Method::POST) => legacy_sse::post(head, body, shared),
+        (["litemcp", namespace], &Method::GET | &Method::POST) => {
+            litemcp::answer(head, body, namespace, None, shared).await
+        }
+        (["litemcp", namespace, tool], &Method::GET | &Method::POST) => {
+            litemcp::answer(head, body, namespace, Some(tool), shared).await
+        }
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
-        (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _) => {
+        (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _)
+        | (["litemcp", _] | ["litemcp", _, _], _) => {
             endpoints(StatusCode::METHOD_NOT_ALLOWED, Some("Method not allowed"))
         }
         _ => endpoints(StatusCode::NOT_FOUND, Some("Not found")),

@@ -40,8 +40,14 @@ fn house_with(door: Door) -> House {
     let (close, closing) = watch::channel(false);
     // Dropping it would close every stream.
     std::mem::forget(close);
-    let shared =
-        Arc::new(Shared { site, sessions: Sessions::default(), desk: Desk::new(&world.tasks), closing });
+    let sockets = Sockets::new(Duration::from_secs(5));
+    let shared = Arc::new(Shared {
+        site,
+        sessions: Sessions::default(),
+        desk: Desk::new(&world.tasks),
+        sockets,
+        closing,
+    });
     House { shared, fake: world.fake, tasks: world.tasks }
 }
 

@@ -140,6 +140,12 @@ impl Server {
                 self.wire.reply(id, &Reply::text("first"));
                 Reply::text("second")
             }
+            "Calculator" => {
+                let sum =
+                    json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)).to_string();
+                let item = json!({"type": "text", "text": sum, "_meta": {"litemcp/type": "number"}});
+                Reply::Result(json!({"content": [item]}).to_string())
+            }
             "weird" => Reply::Result(text("raw").unwrap_or_else(|| "{}".to_owned())),
             _ => Reply::text(&text("text").unwrap_or_else(|| raw.to_owned())),
         })

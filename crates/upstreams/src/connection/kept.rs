@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    fn malformed(&self, reason: &str) -> Fault {
+    pub(super) fn malformed(&self, reason: &str) -> Fault {
         Fault::Malformed { server: self.id().to_owned(), reason: reason.to_owned() }
     }
 

@@ -86,7 +86,10 @@ impl Connection {
                 exchange.fail(Fault::UnknownMethod(call.method.as_str().to_owned()));
                 return None;
             }
-            return Some((call, exchange));
+            return match self.lite.get() {
+                Some(lite) => self.answer_for_lite(lite, call, exchange),
+                None => Some((call, exchange)),
+            };
         };
         match call.method {
             Method::Ping | Method::SetLevel => done(exchange),

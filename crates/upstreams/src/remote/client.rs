@@ -11,6 +11,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HOST, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER};
+use hyper::http::response::Parts;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
@@ -63,7 +65,7 @@ struct Proxy {
 
 /// A response whose connection goes back to the pool once its body has been read.
 pub(crate) struct Answer {
-    pub(crate) head: hyper::http::response::Parts,
+    pub(crate) head: Parts,
     pub(crate) body: Incoming,
     sender: SendRequest<Full<Bytes>>,
     client: Arc<HttpClient>,
@@ -119,8 +121,8 @@ impl HttpClient {
     pub(crate) fn new(spec: &RemoteSpec, trust: &Trust, tasks: Tasks) -> Result<Self, String> {
         let uri: Uri = spec.url.parse().map_err(|error| format!("the address cannot be read: {error}"))?;
         let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
+            Some("https" | "wss") => true,
+            Some("http" | "ws") => false,
             _ => return Err("the address must begin with http:// or https://".to_owned()),
         };
         if uri.host().is_none() {
@@ -168,6 +170,19 @@ impl HttpClient {
             }
         }
         Err(Unreached::Broken("it redirects in circles".to_owned()))
+    }
+
+    /// Asks for another protocol on the same connection; any answer but that is `Err`.
+    pub(crate) async fn upgrade(self: &Arc<Self>, extra: &HeaderMap) -> Result<(Parts, Upgraded), Unreached> {
+        let answer = self.send_once(self.request(&Method::GET, &self.uri, extra, Bytes::new())?).await?;
+        if answer.head.status != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(answer.into_refusal().await);
+        }
+        let Answer { mut head, .. } = answer;
+        let upgrade = head.extensions.remove::<OnUpgrade>();
+        let lost = || Unreached::Broken("the connection was not handed over".to_owned());
+        let upgraded = upgrade.ok_or_else(lost)?.await;
+        Ok((head, upgraded.map_err(|error| Unreached::Broken(error.to_string()))?))
     }
 
     fn request(
@@ -283,7 +298,7 @@ impl HttpClient {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         self.tasks.spawn_background(async move {
             // How it ended, the request on it hears.
-            let _ = connection.await;
+            let _ = connection.with_upgrades().await;
         });
         Ok(sender)
     }
@@ -443,7 +458,7 @@ impl Trust {
 }
 
 /// Returns the essence of a response's content type.
-pub(crate) fn is_events(response: &hyper::http::response::Parts) -> bool {
+pub(crate) fn is_events(response: &Parts) -> bool {
     let kind =
         response.headers.get(hyper::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")

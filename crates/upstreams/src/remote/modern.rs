@@ -67,7 +67,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     connection.speak_modern(&said, Some(Arc::new(carrier)));
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
-    let life = Reached { gone: is_gone, session: None, _tasks: tasks };
+    let life = Reached::new(is_gone, tasks);
     Ok(Running { connection, said, pid: None, life })
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     // Taken before anything else is asked: some servers refuse requests until then.
     poster.post(envelope::notification(notification::INITIALIZED, None), None).await;
     connection.repeat_standing(&said.capabilities);
-    let life = Reached { gone: is_gone, session: None, _tasks: tasks };
+    let life = Reached::new(is_gone, tasks);
     Ok(Running { connection, said, pid: None, life })
 }
 

@@ -98,7 +98,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     }));
     tasks.spawn(Arc::clone(&session).listen());
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
-    let life = Reached { gone: is_gone, session: Some(session), _tasks: tasks };
+    let life = Reached { session: Some(session), ..Reached::new(is_gone, tasks) };
     Ok(Running { connection, said, pid: None, life })
 }
 

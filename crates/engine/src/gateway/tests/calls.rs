@@ -390,3 +390,30 @@ async fn what_a_client_tells_servers_reaches_all_of_them() {
         assert_eq!(world.fake(id).notified(), ["notifications/roots/list_changed"]);
     }
 }
+
+// Decision 27: only servers that may have the tool are asked for their lists.
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_looked_up_under_any_of_its_names() {
+    let world = World::new(&servers(&["a", "slow"], ""));
+    world.fake("a").offers(r#"{"tools":[{"name":"search","inputSchema":{"required":["query"]}}]}"#);
+    world.fake("slow").takes(std::time::Duration::from_secs(60));
+    let found = world.gateway.look_up("a__search").await.ok().unwrap();
+    assert_eq!(world.fake("slow").discovered(), 0);
+    assert_eq!(
+        (found.exposed_name.as_str(), found.input_schema.as_str()),
+        ("a__search", r#"{"required":["query"]}"#)
+    );
+    assert_eq!(found.definition().unwrap().get("name"), Some(raw(r#""a__search""#)));
+    assert_eq!(world.gateway.look_up("search").await.ok().unwrap().exposed_name, "a__search");
+    let missing = world.gateway.look_up("a__other").await.err().unwrap();
+    assert_eq!(missing.message(), "Tool 'other' not found on server 'a'");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_lists_nothing_says_why() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").offers_nothing();
+    let why = world.gateway.look_up("a__any").await.err().unwrap();
+    assert!(why.message().contains("Server 'a'"), "{}", why.message());
+    assert_eq!(world.fake("a").calls(), [""; 0], "it is not called to find out");
+}

@@ -146,7 +146,8 @@ fn encode_head(
             push_header(out, name.as_str(), value.as_bytes());
         }
     }
-    let has_none = status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
+    let has_none =
+        status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
     match length {
         Some(length) if !has_none => {
             let _ = write!(out, "content-length: {length}\r\n");
@@ -155,7 +156,10 @@ fn encode_head(
         Some(_) | None => {}
     }
     // Without chunks the end of the connection is the end of a stream.
-    if manner.is_last || (length.is_none() && !manner.has_chunks) {
+    let word = headers.get(CONNECTION);
+    if let Some(word) = word.filter(|_| status.is_informational() || !manner.is_last) {
+        push_header(out, "connection", word.as_bytes());
+    } else if manner.is_last || (length.is_none() && !manner.has_chunks) {
         push_header(out, "connection", b"close");
     } else if !manner.has_chunks {
         push_header(out, "connection", b"keep-alive");

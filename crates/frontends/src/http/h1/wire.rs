@@ -7,11 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
 use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
+use crate::http::rewound::Rewound;
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
@@ -37,8 +38,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { stream, input: BytesMut::new() }
     }
 
-    pub(super) fn into_parts(self) -> (S, Bytes) {
-        (self.stream, self.input.freeze())
+    /// Gives the connection back with what was read of it and not used.
+    pub(super) fn rewound(self) -> Rewound<S> {
+        Rewound::new(self.stream, self.input.freeze())
     }
 
     /// Reads some more and returns how much; nothing is the end.

@@ -1,0 +1,48 @@
+//! `litemcp`: one LiteMCP client, one namespace.
+
+use std::process::ExitCode;
+
+use manifold_config::{Config, LoadOptions, Selection};
+use manifold_engine::Front;
+use manifold_frontends::litemcp::{self, Options, Service};
+use manifold_frontends::stdio::standard_streams;
+use tracing::{info, warn};
+
+use super::stdio::serve_one;
+use crate::cli::Flags;
+use crate::machine::budget;
+use crate::signals;
+use crate::wiring::{Plant, Serving, opening};
+
+pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags, tool: Option<String>) -> ExitCode {
+    serve_one(config, flags, |config, selection| serve(config, options, flags, selection, tool))
+}
+
+async fn serve(
+    config: Config,
+    options: LoadOptions,
+    flags: &Flags,
+    selection: Selection,
+    tool: Option<String>,
+) -> std::io::Result<()> {
+    let streams = standard_streams()?;
+    let served = Options {
+        limit_bytes: config.settings.limits.request_bytes,
+        budget: budget(&config.settings.limits),
+        drain_timeout: config.settings.drain_timeout,
+    };
+    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::One);
+    let stop = signals::watch_signals(&plant.tasks)?;
+    let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
+        let namespace = opening.namespace.as_deref().unwrap_or("all servers");
+        info!(namespace, tool = tool.as_deref().unwrap_or("all tools"), "serving LiteMCP on stdio");
+        plant.open(opening)
+    });
+    if let Err(fault) = &gateway {
+        warn!("{}", fault.message());
+    }
+    plant.watch_config(|| {});
+    litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &plant.tasks).await;
+    plant.close().await;
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! LiteMCP over HTTP: GET tells the tool, POST uses it; a WebSocket at the same address carries whole messages.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{CONNECTION, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode, Version};
+use manifold_protocol::dialect::litemcp::ToolCall;
+use manifold_protocol::{Fault, Raw};
+
+use super::body::{Body, json};
+use super::route::problem;
+use super::{Shared, websocket};
+use crate::litemcp::Service;
+
+/// Calls may take long, and their clients are told that we wait (section 2.4).
+const KEEP_ALIVE: HeaderValue = HeaderValue::from_static("timeout=180, max=100");
+
+/// Answers a request for one tool, or for the one that stands for all.
+pub(super) async fn answer(
+    head: &Parts,
+    body: Bytes,
+    namespace: &str,
+    tool: Option<&str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let Some(gateway) = shared.site.rooms.find(Some(namespace)) else {
+        return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
+    };
+    let service = Service::new(Ok(gateway), tool.map(str::to_owned));
+    match head.method {
+        Method::GET if websocket::is_wanted(head) => websocket::open(head, service, shared),
+        Method::GET => match service.describe().await {
+            Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
+            Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),
+            Err(fault) => problem(StatusCode::BAD_GATEWAY, &fault.message()),
+        },
+        _ => call(head.version, body, &service).await,
+    }
+}
+
+async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body> {
+    let call = match Raw::parse(body).map(|raw| ToolCall::parse(&raw)) {
+        Ok(Some(call)) => call,
+        Ok(None) => {
+            return problem(StatusCode::BAD_REQUEST, "the body must have `tool`, and `arguments` as a list");
+        }
+        Err(why) => return problem(StatusCode::BAD_REQUEST, &why.to_string()),
+    };
+    // Only the address can be wrong here: what goes wrong with the call is part of its result.
+    if let Some(fault) = service.missing().await.filter(is_unknown) {
+        return problem(StatusCode::NOT_FOUND, &fault.message());
+    }
+    let mut response = json(StatusCode::OK, service.call(call).await.encode().bytes());
+    // HTTP/2 has no such headers.
+    if version <= Version::HTTP_11 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("Keep-Alive"));
+        response.headers_mut().insert(HeaderName::from_static("keep-alive"), KEEP_ALIVE);
+    }
+    response
+}
+
+fn is_unknown(fault: &Fault) -> bool {
+    matches!(fault, Fault::UnknownTool(_) | Fault::UnknownToolOf { .. } | Fault::UnknownServer { .. })
+}

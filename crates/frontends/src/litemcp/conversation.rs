@@ -1,0 +1,89 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use manifold_engine::Outbox;
+use manifold_protocol::dialect::litemcp::{CallResult, Message, Word};
+use manifold_protocol::raw::Kind;
+use manifold_protocol::{Fault, Id};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use super::Service;
+use super::seen::Seen;
+
+/// How many messages of one client are worked on at once; further ones wait in its pipe.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// One client that sends message after message, on a pipe or a WebSocket. Each is answered when it is done, whole
+/// and under its own id, by way of the outbox.
+pub(crate) struct Conversation {
+    service: Arc<Service>,
+    outbox: Arc<Outbox>,
+    seen: Seen,
+    in_flight: JoinSet<()>,
+    /// Turns true when what is in flight is no longer waited for.
+    over: watch::Sender<bool>,
+}
+
+impl Conversation {
+    pub(crate) fn new(service: Service, outbox: Arc<Outbox>) -> Self {
+        let over = watch::Sender::new(false);
+        Self { service: Arc::new(service), outbox, seen: Seen::default(), in_flight: JoinSet::new(), over }
+    }
+
+    /// Takes a message. Returns when there is room for the next one.
+    pub(crate) async fn receive(&mut self, message: Bytes) {
+        let message = match Message::parse(message) {
+            Ok(message) => message,
+            Err(why) => return warn!("a LiteMCP message was ignored: {why}"),
+        };
+        // S4-10
+        if !self.seen.note(&message.id) {
+            return debug!(id = %message.id, "a message with an id that was used before was ignored");
+        }
+        while self.in_flight.try_join_next().is_some() {}
+        if self.in_flight.len() >= MAX_IN_FLIGHT {
+            self.in_flight.join_next().await;
+        }
+        let (service, outbox, mut over) =
+            (Arc::clone(&self.service), Arc::clone(&self.outbox), self.over.subscribe());
+        self.in_flight.spawn(async move {
+            let id = message.id.clone();
+            let answer = tokio::select! {
+                answer = service.answer(message) => answer,
+                _ = over.wait_for(|over| *over) => Some(failure(id, &Fault::ShuttingDown)),
+            };
+            if let Some(answer) = answer {
+                outbox.push(answer.encode().bytes());
+            }
+        });
+    }
+
+    /// Answers what never became a message.
+    pub(crate) fn refuse(&mut self, id: Option<Id>, fault: &Fault) {
+        match id.filter(|id| id.to_raw().kind() == Kind::Number) {
+            Some(id) if self.seen.note(&id) => {
+                self.outbox.push(failure(id, fault).encode().bytes());
+            }
+            Some(_) => {}
+            None => warn!("a LiteMCP message was ignored: {}", fault.message()),
+        }
+    }
+
+    /// Waits until every message is answered.
+    pub(crate) async fn settled(&mut self) {
+        while self.in_flight.join_next().await.is_some() {}
+    }
+
+    /// Takes back what is still in flight, and answers it so.
+    pub(crate) async fn close(&mut self) {
+        self.over.send_replace(true);
+        self.settled().await;
+    }
+}
+
+fn failure(id: Id, fault: &Fault) -> Message {
+    let data = CallResult::failure(None, &fault.message()).encode();
+    Message::new(id, Word::Result, Some(data))
+}

@@ -1,0 +1,174 @@
+//! What a LiteMCP client gets from a namespace: one tool, which may be the way to all of them (decision 27).
+
+use std::sync::Arc;
+
+use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool};
+use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
+use manifold_protocol::raw::Kind;
+use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
+use tracing::{debug, warn};
+
+use super::dispatcher;
+use crate::asked::ask;
+
+/// One tool, to one client.
+pub struct Service {
+    gateway: Result<Arc<Gateway>, Fault>,
+    /// The one tool by any name it goes by; `None`: the dispatcher.
+    tool: Option<String>,
+    client: Option<ClientId>,
+}
+
+impl Service {
+    pub fn new(gateway: Result<Arc<Gateway>, Fault>, tool: Option<String>) -> Self {
+        let client = gateway.as_ref().ok().map(|gateway| gateway.passer_by());
+        Self { gateway, tool, client }
+    }
+
+    /// Answers a message; those that ask nothing of a server have no answer.
+    pub(crate) async fn answer(&self, message: Message) -> Option<Message> {
+        let Message { id, word, .. } = message;
+        debug!(%id, ?word, "message");
+        let refuse = |id: Id, why: &str| {
+            let data = CallResult::failure(None, why).encode();
+            Some(Message::new(id, Word::Result, Some(data)))
+        };
+        match word {
+            Word::Info | Word::Result => {
+                warn!("a LiteMCP message was ignored: `type` must be get or call (id {id})");
+                None
+            }
+            _ if !message.version.is_some_and(|version| version.is_spoken()) => refuse(id, OTHER_VERSION),
+            Word::Get => match self.describe().await {
+                Ok(tool) => Some(Message::new(id, Word::Info, Some(tool.encode()))),
+                Err(fault) => refuse(id, &fault.message()),
+            },
+            Word::Call => match message.data.as_ref().and_then(ToolCall::parse) {
+                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.encode()))),
+                None => refuse(id, "`data` must have `tool`, and `arguments` as a list"),
+            },
+        }
+    }
+
+    /// Returns the tool (S4-8).
+    pub(crate) async fn describe(&self) -> Result<Tool, Fault> {
+        let gateway = self.gateway()?;
+        match &self.tool {
+            Some(name) => {
+                let known = gateway.look_up(name).await?;
+                let tool = known.definition().as_ref().and_then(Tool::from_mcp);
+                // Under the name it was asked for by, so that a call can use the same.
+                let tool = tool.map(|tool| Tool { name: name.clone(), ..tool });
+                tool.ok_or_else(|| Fault::UnknownTool(name.clone()))
+            }
+            None => {
+                let list = ask(gateway, Call::new(Method::ToolsList, None), self.client).await;
+                let list = list.map_err(|failure| Fault::Internal(explain(&failure)))?;
+                Ok(dispatcher::describe(&gateway.introduction().name, &list.into_body()))
+            }
+        }
+    }
+
+    /// Returns why there is no such tool, if so.
+    pub(crate) async fn missing(&self) -> Option<Fault> {
+        match (self.gateway(), &self.tool) {
+            (Ok(gateway), Some(name)) => gateway.look_up(name).await.err(),
+            (Ok(_), None) => None,
+            (Err(fault), _) => Some(fault),
+        }
+    }
+
+    /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11).
+    pub(crate) async fn call(&self, call: ToolCall) -> CallResult {
+        if !call.is_spoken {
+            return CallResult::failure(None, OTHER_VERSION);
+        }
+        match self.find(&call).await {
+            Ok(Sought::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
+                Ok(Arguments { values, params }) => self.run(&tool.exposed_name, values, params).await,
+                Err(error) => {
+                    let params = named(&tool.input_schema, &call.arguments);
+                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                }
+            },
+            Ok(Sought::Dispatcher) => match dispatcher::read(&call) {
+                Ok(dispatcher::Errand { tool, arguments, params }) => {
+                    self.run(&tool, arguments, params).await
+                }
+                Err(error) => {
+                    let params = named(&dispatcher::schema(), &call.arguments);
+                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                }
+            },
+            Err(fault) => CallResult::failure(None, &fault.message()),
+        }
+    }
+
+    async fn find(&self, call: &ToolCall) -> Result<Sought, Fault> {
+        let gateway = self.gateway()?;
+        match &self.tool {
+            None if call.tool == gateway.introduction().name => Ok(Sought::Dispatcher),
+            None => Ok(Sought::Tool(gateway.look_up(&call.tool).await?)),
+            Some(name) => {
+                let own = gateway.look_up(name).await?;
+                let is_own = call.tool == *name
+                    || gateway
+                        .look_up(&call.tool)
+                        .await
+                        .is_ok_and(|one| one.exposed_name == own.exposed_name);
+                if is_own { Ok(Sought::Tool(own)) } else { Err(Fault::UnknownTool(call.tool.clone())) }
+            }
+        }
+    }
+
+    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> CallResult {
+        let gateway = match self.gateway() {
+            Ok(gateway) => gateway,
+            Err(fault) => return CallResult::failure(Some(params), &fault.message()),
+        };
+        let mut call = RawObject::default();
+        call.set("name", Raw::string(exposed_name));
+        call.set("arguments", arguments);
+        let reply = ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client).await;
+        match reply {
+            Ok(answer) => CallResult::from_mcp(params, &answer.plain()),
+            Err(failure) => CallResult::failure(Some(params), &explain(&failure)),
+        }
+    }
+
+    /// Returns the namespace. Its servers may start from now on, and are told that nobody here can be asked.
+    fn gateway(&self) -> Result<&Arc<Gateway>, Fault> {
+        let gateway = self.gateway.as_ref().map_err(Clone::clone)?;
+        gateway.admit(|| ClientFacts {
+            capabilities: Raw::from_static("{}"),
+            info: Raw::from_static(concat!(
+                r#"{"name":"manifold-litemcp","version":""#,
+                env!("CARGO_PKG_VERSION"),
+                r#""}"#
+            )),
+            revision: Revision::LATEST,
+        });
+        Ok(gateway)
+    }
+}
+
+const OTHER_VERSION: &str =
+    "the message is of another version of LiteMCP; 1.x is spoken here: \"version\": [1, 0, 0]";
+
+/// What a call asks for.
+enum Sought {
+    Tool(KnownTool),
+    Dispatcher,
+}
+
+/// Puts an error in words, for clients that have no codes.
+fn explain(failure: &Failure) -> String {
+    match failure {
+        Failure::Fault(fault) => fault.message(),
+        Failure::Peer(error) => {
+            let message = error.get("message").filter(|message| message.kind() == Kind::String);
+            let message = message.as_ref().and_then(|message| message.to_text());
+            message.map_or_else(|| error.as_str().to_owned(), |message| message.into_owned())
+        }
+    }
+}

@@ -286,6 +286,10 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
             &format!("{flag} is for HTTP; it means nothing on stdio"),
         ));
     }
+    if matches!(task, Task::LiteMcp { .. }) && cli.flags.framing.is_some() {
+        let why = "--framing is for MCP on stdio; messages of LiteMCP end at three newlines";
+        return Err(usage(ErrorKind::ArgumentConflict, why));
+    }
     if task == Task::Http && profile == Profile::McpsProxy && cli.flags.namespace.is_some() {
         return Err(usage(
             ErrorKind::ArgumentConflict,

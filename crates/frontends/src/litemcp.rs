@@ -43,6 +43,7 @@ pub async fn serve<I, O>(
     O: AsyncWrite + Unpin + Send + 'static,
 {
     let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&options.budget));
+    service.serve_only(&outbox);
     // One writer, so that answers never mix (S4-3).
     tasks.spawn(write(Arc::clone(&outbox), output, |message, frames| {
         frames.push_with(message, triple_newline::TERMINATOR);

@@ -48,6 +48,9 @@ fn what_cannot_be_meant_is_refused() {
     check_refused("manifold serve --http --stdio"); // S0-15
     check_refused("manifold stdio --http");
     check_refused("manifold http --stdio");
+    check_refused("manifold litemcp --http");
+    check_refused("manifold litemcp --port 4000");
+    check_refused("manifold litemcp --framing newline");
     check_refused("manifold --stdio --port 4000");
     check_refused("mcps-proxy --http --schema workspace"); // decision 4
     check_refused("manifold --nonsense");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool};
+use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox};
 use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
@@ -23,6 +23,13 @@ impl Service {
     pub fn new(gateway: Result<Arc<Gateway>, Fault>, tool: Option<String>) -> Self {
         let client = gateway.as_ref().ok().map(|gateway| gateway.passer_by());
         Self { gateway, tool, client }
+    }
+
+    /// Tells that its client is the only one there will be: servers wait while it does not read (F20).
+    pub(crate) fn serve_only(&self, outbox: &Arc<Outbox>) {
+        if let Ok(gateway) = &self.gateway {
+            gateway.serve_only(outbox);
+        }
     }
 
     /// Answers a message; those that ask nothing of a server have no answer.

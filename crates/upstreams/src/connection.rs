@@ -2,6 +2,7 @@
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
 mod deadlines;
+mod health;
 mod incoming;
 mod kept;
 mod known;
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
 use crate::logs::LogRing;
+use health::Health;
 use kept::Stage;
 pub(crate) use known::Known;
 use modern::Modern;
@@ -67,6 +69,7 @@ pub(crate) struct Connection {
     noise: AtomicU64,
     /// Whether it has done any work: answered a call, not only told of itself.
     proven: AtomicBool,
+    health: Health,
     /// Whether its output has ended.
     silence: watch::Sender<bool>,
     limit_bytes: usize,
@@ -97,6 +100,7 @@ impl Connection {
             stale: Stale::default(),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
+            health: Health::default(),
             silence: watch::Sender::new(false),
             limit_bytes,
         })

@@ -3,8 +3,8 @@
 mod handshake;
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -47,6 +47,8 @@ pub(crate) struct Launch {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
+    /// Processes that could not be met and are being ended, which may take them a while.
+    pub(crate) leaving: Mutex<JoinSet<()>>,
 }
 
 /// Starts within one launch: a server that goes at the wrong greeting is started again for the right one.
@@ -84,6 +86,9 @@ impl Launcher for Launch {
 
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
+        // There is never more than one process of a server.
+        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
+        leaving.join_all().await;
         let deadline = Instant::now() + self.server.start_timeout;
         let mut plan = Plan::of(&self.server, &self.memory);
         for _ in 0..MAX_STARTS {
@@ -177,9 +182,14 @@ impl Launch {
                 era::learn(&self.memory, &self.server, plan, era);
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
-            Err(unmet) => {
+            // Callers hear of it at once, not when a stubborn process has gone (F3).
+            Err(failed @ Unmet::Failed(_)) => {
+                self.leaving.lock().unwrap_or_else(PoisonError::into_inner).spawn(life.stop());
+                Err(failed)
+            }
+            Err(again) => {
                 life.stop().await;
-                Err(unmet)
+                Err(again)
             }
         }
     }

@@ -44,7 +44,8 @@ struct State {
 impl Queue {
     /// Starts a thread that writes what is queued. It ends with the process.
     pub(super) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
-        let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), done: AtomicU64::new(0) });
+        let queue =
+            Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), done: AtomicU64::new(0) });
         let writer = Writer { queue: Arc::clone(&queue), name: name.to_owned(), log, lost: 0 };
         thread::Builder::new().name("log".to_owned()).spawn(move || writer.run())?;
         Ok(queue)

@@ -47,7 +47,11 @@ fn nobody_waits_for_a_log_that_is_not_written() {
     queue.flush(Patience { stalled: Duration::from_millis(1), total: PATIENCE });
     drop(leave.0);
     queue.flush(LONG);
-    assert_eq!(written.try_iter().count() as u64 + lost, lines as u64 + 1, "every line is written or counted");
+    assert_eq!(
+        written.try_iter().count() as u64 + lost,
+        lines as u64 + 1,
+        "every line is written or counted"
+    );
 }
 
 // F32

@@ -307,6 +307,8 @@ async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
         while let Some(line) = lines.next() {
             take(line);
         }
+        // One that floods its log is always read, and never before those who wait to speak (F8).
+        tokio::task::yield_now().await;
     }
     if let Some(line) = lines.finish() {
         take(line);

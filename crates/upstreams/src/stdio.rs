@@ -15,7 +15,7 @@ use manifold_protocol::{Era, Fault};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
 
 use crate::connection::Connection;
@@ -33,6 +33,9 @@ use handshake::{Handshake, Unmet};
 const GRACE: StopGrace =
     StopGrace { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) };
 const MAX_LOG_LINE_BYTES: usize = 64 << 10;
+/// What a server may say beside the protocol within this time: 8 MiB a second.
+const LOG_BURST_BYTES: usize = 64 << 10;
+const LOG_BURST_TIME: Duration = Duration::from_millis(8);
 /// How long after the end of its output a server may take to exit by itself.
 const LAST_BREATH: Duration = Duration::from_millis(25);
 /// How long a server may leave what we wrote unread before it is taken for dead.
@@ -284,7 +287,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
     let mut lines = LineDecoder::new(limit_bytes);
     loop {
         connection.room().await;
-        if !fill(&mut lines, &mut stdout).await {
+        if fill(&mut lines, &mut stdout).await == 0 {
             break;
         }
         while let Some(line) = lines.next() {
@@ -303,21 +306,27 @@ async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
         Line::TooLong { head, .. } => logs.push(&head),
     };
     let mut lines = LineDecoder::new(MAX_LOG_LINE_BYTES);
-    while fill(&mut lines, &mut stderr).await {
+    // One that floods its log is always read, but at a pace that leaves the processor to calls (F8).
+    let (mut since, mut read) = (Instant::now(), 0);
+    while let count @ 1.. = fill(&mut lines, &mut stderr).await {
         while let Some(line) = lines.next() {
             take(line);
         }
-        // One that floods its log is always read, and never before those who wait to speak (F8).
-        tokio::task::yield_now().await;
+        read += count;
+        if read >= LOG_BURST_BYTES {
+            // Long past where so much took its time.
+            sleep_until(since + LOG_BURST_TIME).await;
+            (since, read) = (Instant::now(), 0);
+        }
     }
     if let Some(line) = lines.finish() {
         take(line);
     }
 }
 
-/// Reads some of a pipe; false at its end.
-async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> bool {
-    matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0)
+/// Reads some of a pipe and returns how much; nothing at its end.
+async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> usize {
+    pipe.read_buf(lines.buffer()).await.unwrap_or(0)
 }
 
 async fn write_messages(connection: Arc<Connection>, mut stdin: pipe::Sender, said_hello: Arc<AtomicBool>) {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use manifold_testkit::{HttpFake, Sandbox, Style, until};
+use manifold_testkit::{HttpFake, Sandbox, Style, Trouble, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, text_of};
@@ -101,9 +101,11 @@ fn on_stdio_what_a_client_does_not_read_stays_with_remote_servers() {
     for (style, old) in [(Style::Json, false), (Style::Events, false), (Style::Events, true)] {
         let sandbox = Sandbox::new();
         let server = HttpFake::start(style, &["echo", "big"]);
+        // So that all answers come at once, when all calls are out.
+        server.trouble("tools/call", CALLS + 1, Trouble::Delay(Duration::from_secs(2)));
         let far = match old {
-            true => json!({"type": "sse", "url": server.sse_url()}),
-            false => json!({"type": "http", "url": server.url()}),
+            true => json!({"type": "sse", "url": server.sse_url(), "timeout": 300_000}),
+            false => json!({"type": "http", "url": server.url(), "timeout": 300_000}),
         };
         let grown = left_unread(&sandbox, json!({"far": far}));
         println!(

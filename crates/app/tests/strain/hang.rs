@@ -103,7 +103,7 @@ fn fifty_that_hang_are_marked_by_their_deadline() {
 #[test]
 fn ten_slow_handshakes_take_as_long_as_one() {
     let _alone = alone();
-    let handshake = Duration::from_millis(400);
+    let handshake = Duration::from_millis(1500);
     let slow = fake(json!({"delayMs": {"initialize": handshake.as_millis() as u64}}));
     let servers: Map<String, Value> = (0..10).map(|at| (format!("s{at}"), slow.clone())).collect();
     let sandbox = Sandbox::new();

@@ -274,8 +274,7 @@ impl Gateway {
         };
         match found {
             Found::Tool(route) => {
-                let arguments = call.params.as_ref().and_then(|params| params.get("arguments"));
-                if let Err(fault) = route.arguments.check(&name, arguments.as_ref()) {
+                if let Err(fault) = route.arguments.check(&name, call.params.as_ref()) {
                     return exchange.fail(fault);
                 }
                 debug!(tool = ?name, server = %route.target.server, "call");

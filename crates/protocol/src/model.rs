@@ -1,6 +1,8 @@
 //! What passes between front ends, engine and upstreams, free of eras and transports.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use crate::fault::Fault;
 use crate::method::Method;
@@ -29,6 +31,24 @@ pub struct Caller {
     pub comes_back: bool,
     /// This call is such a coming back, with the server's own state.
     pub is_back: bool,
+    pub words: Words,
+}
+
+/// Who asks, in the words of a dialect: put together at the first call, for all of them. A copy has none yet, since it is
+/// made to differ.
+#[derive(Debug, Default)]
+pub struct Words(OnceLock<Bytes>);
+
+impl Words {
+    pub(crate) fn get_or_write(&self, write: impl FnOnce() -> Bytes) -> &Bytes {
+        self.0.get_or_init(write)
+    }
+}
+
+impl Clone for Words {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Call {

@@ -49,7 +49,14 @@ impl Raw {
     }
 
     pub fn string(text: &str) -> Raw {
-        Raw::serialize(text)
+        if scan::plain_end(text.as_bytes(), 0) < text.len() {
+            return Raw::serialize(text);
+        }
+        let mut quoted = BytesMut::with_capacity(text.len() + 2);
+        quoted.put_u8(b'"');
+        quoted.put_slice(text.as_bytes());
+        quoted.put_u8(b'"');
+        Raw(quoted.freeze())
     }
 
     pub fn number(number: u64) -> Raw {
@@ -90,6 +97,23 @@ impl Raw {
     pub(crate) fn trusted(text: Bytes) -> Raw {
         debug_assert_eq!(scan::validate(&text), Ok(()));
         Raw(text)
+    }
+
+    /// Adds a member, given as the pieces of its text, behind all others of an object.
+    pub(crate) fn appended(&self, member: &[&[u8]]) -> Raw {
+        let whole: &[u8] = if self.kind() == Kind::Object { &self.0 } else { b"{}" };
+        // What stands before the closing bracket stays there.
+        let blanks = whole.iter().rev().skip(1).take_while(|byte| scan::is_blank(**byte)).count();
+        let (inner, close) = whole.split_at(whole.len() - 1 - blanks);
+        let size: usize = member.iter().map(|piece| piece.len()).sum();
+        let mut text = BytesMut::with_capacity(whole.len() + size + 1);
+        text.put_slice(inner);
+        if inner.len() > 1 {
+            text.put_u8(b',');
+        }
+        member.iter().for_each(|piece| text.put_slice(piece));
+        text.put_slice(close);
+        Raw::trusted(text.freeze())
     }
 
     pub fn as_bytes(&self) -> &[u8] {

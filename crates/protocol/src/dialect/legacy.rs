@@ -102,9 +102,7 @@ pub fn result(answer: &Answer) -> Raw {
 }
 
 fn take_off_marks(object: &mut RawObject) {
-    for mark in ["resultType", "ttlMs", "cacheScope"] {
-        object.remove(mark);
-    }
+    object.remove_all(&["resultType", "ttlMs", "cacheScope"]);
     let is_marked = object.get("_meta").is_some_and(|meta| meta.get(SERVER_INFO).is_some());
     if is_marked {
         edit_meta(object, |meta| meta.remove(SERVER_INFO));

@@ -86,6 +86,18 @@ impl RawObject {
         self.drop_member(index);
     }
 
+    /// Removes the members whose keys are among these.
+    pub fn remove_all(&mut self, keys: &[&str]) {
+        for index in (0..self.members.len()).rev() {
+            let Some(member) = self.members.get(index).filter(|member| member.lives()) else { continue };
+            let name = unquote_bytes(self.quoted_key(member));
+            if keys.iter().any(|key| *name == *key.as_bytes()) {
+                self.edited = true;
+                self.drop_member(index);
+            }
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.living().count()
     }

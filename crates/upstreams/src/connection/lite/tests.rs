@@ -214,8 +214,14 @@ async fn a_tool_without_parameters_is_called_with_none() {
 async fn a_state_is_never_a_litemcp_server_s() {
     let connection = met().await;
     let (exchange, mut asked) = Asked::open(LONG);
-    let caller =
-        Caller { capabilities: raw("{}"), info: None, log_level: None, comes_back: true, is_back: true };
+    let caller = Caller {
+        capabilities: raw("{}"),
+        info: None,
+        log_level: None,
+        comes_back: true,
+        is_back: true,
+        words: Default::default(),
+    };
     let params = raw(r#"{"name":"Calculator","arguments":{"a":"1","b":"1"},"requestState":"s"}"#);
     let call = Call::new(Method::ToolsCall, Some(params)).by(Arc::new(caller));
     assert!(connection.send(call, exchange).is_ok());

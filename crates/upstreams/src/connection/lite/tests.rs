@@ -157,6 +157,9 @@ async fn a_call_that_is_over_frees_its_place_and_its_late_answer_is_dropped() {
     keeper.spawn(Arc::clone(&connection).keep_deadlines());
     assert!(queued.answered().await.contains("30"), "it times out like any other");
     assert!(!connection.is_busy());
+    // It was asked for a sign of life (F15), which is given up like any call.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(connection.is_unresponsive());
     let Way::Messages(numbers) = &connection.lite.get().unwrap().way else { panic!() };
     assert!(numbers.lock().calls.is_empty(), "nothing is kept of calls that are over");
 }

@@ -1,5 +1,6 @@
 //! What passes between front ends, engine and upstreams, free of eras and transports.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -63,6 +64,19 @@ impl Call {
     /// Returns the text of one top-level member of the parameters.
     pub fn text_param(&self, key: &str) -> Option<String> {
         self.params.as_ref()?.get(key)?.to_text().map(|text| text.into_owned())
+    }
+
+    /// Returns where the text of one top-level member of the parameters stands, and the text.
+    pub fn find_text_param(&self, key: &str) -> Option<(Range<usize>, String)> {
+        let params = self.params.as_ref()?;
+        let place = params.find(key)?;
+        let text = params.slice(place.clone()).to_text()?.into_owned();
+        Some((place, text))
+    }
+
+    /// Replaces the member that was found there; all else keeps its bytes.
+    pub fn replace_param(&mut self, place: Range<usize>, value: &Raw) {
+        self.params = self.params.as_ref().map(|params| params.replaced(place, value));
     }
 
     /// Replaces one top-level member of the parameters; all else keeps its bytes.

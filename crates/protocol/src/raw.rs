@@ -187,6 +187,11 @@ impl Raw {
 
     /// Returns a member of an object, the first of that name. For several members take [`Raw::object`].
     pub fn get(&self, key: &str) -> Option<Raw> {
+        self.find(key).map(|place| self.slice(place))
+    }
+
+    /// Returns where the value of that member stands.
+    pub(crate) fn find(&self, key: &str) -> Option<Range<usize>> {
         if self.kind() != Kind::Object {
             return None;
         }
@@ -198,17 +203,29 @@ impl Raw {
             let start = cursor.at();
             cursor.value().ok()?;
             if *unquote_bytes(cursor.slice(quoted)) == *key.as_bytes() {
-                return Some(self.slice(start..cursor.at()));
+                return Some(start..cursor.at());
             }
         }
         None
+    }
+
+    /// Returns the same text with another value in this place, where one stands.
+    pub(crate) fn replaced(&self, place: Range<usize>, value: &Raw) -> Raw {
+        let (Some(before), Some(after)) = (self.0.get(..place.start), self.0.get(place.end..)) else {
+            return self.clone();
+        };
+        let mut text = BytesMut::with_capacity(before.len() + value.0.len() + after.len());
+        text.put_slice(before);
+        text.put_slice(&value.0);
+        text.put_slice(after);
+        Raw::trusted(text.freeze())
     }
 
     pub fn path(&self, keys: &[&str]) -> Option<Raw> {
         keys.iter().try_fold(self.clone(), |value, key| value.get(key))
     }
 
-    fn slice(&self, range: Range<usize>) -> Raw {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Raw {
         Raw(self.0.slice(range))
     }
 }

@@ -59,6 +59,9 @@ struct Calls {
     slow: usize,
     #[arg(long, default_value = "")]
     slow_tool: String,
+    /// So many connections more that say nothing.
+    #[arg(long, default_value_t = 0)]
+    idle: usize,
     /// Whose processor time to tell.
     #[arg(long)]
     pid: u32,
@@ -113,26 +116,31 @@ async fn call(calls: Calls) -> Result<serde_json::Value, Failure> {
     for _ in 0..calls.sessions {
         sessions.push(open_session(&mut first).await?);
     }
-    // So that every server runs.
     first.post(sessions[0].as_deref(), LIST).await?;
 
+    let calls = Arc::new(calls);
+    let caller = |at: usize, connection| Caller {
+        connection,
+        session: sessions[at % sessions.len()].clone(),
+        calls: Arc::clone(&calls),
+        is_slow: at >= calls.connections,
+        next: at as u64 * 1_000_000_000,
+    };
+    // Each tool once, so that every server runs before the window opens.
+    let mut first = caller(0, first);
+    for _ in &calls.tools {
+        first.one_call().await?;
+    }
     let mut connections = Vec::new();
-    for _ in 0..calls.connections + calls.slow {
+    for _ in 0..calls.connections + calls.slow + calls.idle {
         connections.push(Connection::open(&address).await?);
     }
+    let _idle = connections.split_off(calls.connections + calls.slow);
     let begin = Instant::now() + WARM_UP;
     let window = (begin, begin + Duration::from_secs_f64(calls.seconds));
-    let calls = Arc::new(calls);
     let mut callers = JoinSet::new();
     for (at, connection) in connections.into_iter().enumerate() {
-        let caller = Caller {
-            connection,
-            session: sessions[at % sessions.len()].clone(),
-            calls: Arc::clone(&calls),
-            is_slow: at >= calls.connections,
-            next: at as u64 * 1_000_000_000,
-        };
-        callers.spawn(caller.run(window));
+        callers.spawn(caller(at, connection).run(window));
     }
     sleep_until(window.0).await;
     let before = processor_time(calls.pid)?;
@@ -231,8 +239,12 @@ async fn open_sessions(url: &str, count: usize, pid: u32) -> Result<serde_json::
 fn start(command: &[String], tools: usize) -> Result<serde_json::Value, Failure> {
     let [program, arguments @ ..] = command else { return Err("no command".into()) };
     let begin = Instant::now();
-    let mut child =
-        Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
     let mut input = child.stdin.take().ok_or("no stdin")?;
     let mut output = BufReader::with_capacity(1 << 20, child.stdout.take().ok_or("no stdout")?);
     let mut answer_to = |message: &str, id: &str| -> Result<String, Failure> {

@@ -14,11 +14,14 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use queue::Queue;
+use queue::{Patience, Queue};
 use rotating::RotatingFile;
 
-/// How long the last lines may take to be written.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// How long the last lines may take to be written when we leave in good order.
+const LAST_WORDS: Patience = Patience { stalled: Duration::from_millis(500), total: Duration::from_secs(1) };
+/// How long when we are to end at once.
+const LAST_BREATH: Patience =
+    Patience { stalled: Duration::from_millis(50), total: Duration::from_millis(100) };
 
 /// The logs of this process.
 static QUEUES: OnceLock<Vec<Arc<Queue>>> = OnceLock::new();
@@ -59,10 +62,19 @@ pub(crate) fn start(settings: &LogSettings) -> Option<String> {
     problem
 }
 
-/// Gives the logs a moment to write what is waiting: the process is about to end.
+/// Has the logs write what is waiting: the process is about to end.
 pub(crate) fn flush() {
+    flush_within(LAST_WORDS);
+}
+
+/// Gives the logs a moment to write what is waiting: the process must end at once.
+pub(crate) fn flush_at_once() {
+    flush_within(LAST_BREATH);
+}
+
+fn flush_within(patience: Patience) {
     for queue in QUEUES.get().into_iter().flatten() {
-        queue.flush(LAST_WORDS);
+        queue.flush(patience);
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn watch_signals(tasks: &Tasks) -> io::Result<watch::Receiver<bool>> 
             };
             info!("{name}");
             if sender.send_replace(true) {
-                logging::flush();
+                logging::flush_at_once();
                 std::process::exit(1);
             }
         }

@@ -143,6 +143,9 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
     let (state, error) = match &status.phase {
         Phase::Idle => ("idle", None),
         Phase::Starting => ("starting", None),
+        Phase::Ready if upstream.is_unresponsive() => {
+            ("unresponsive", Some("it gives no sign of life; restart it if it does not recover".to_owned()))
+        }
         Phase::Ready => ("ready", None),
         Phase::Failed(fault) => ("failed", Some(fault.message())),
         Phase::Stopped => ("stopped", None),

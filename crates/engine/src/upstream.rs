@@ -28,6 +28,11 @@ pub trait Upstream: Send + Sync {
 
     fn status(&self) -> Status;
 
+    /// Returns whether the server runs and yet gives no sign of life (F15).
+    fn is_unresponsive(&self) -> bool {
+        false
+    }
+
     /// Returns the last lines the server wrote beside the protocol.
     fn logs(&self, lines: usize) -> Vec<String>;
 

@@ -2,6 +2,7 @@
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
 mod deadlines;
+mod health;
 mod incoming;
 mod kept;
 mod known;
@@ -23,12 +24,13 @@ use arc_swap::ArcSwapOption;
 use manifold_config::Server;
 use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
 use manifold_protocol::{Answer, Call, Failure, Fault, Id, Method, Raw, RawObject, envelope, notification};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
 use crate::logs::LogRing;
+use health::Health;
 use kept::Stage;
 pub(crate) use known::Known;
 use lite::Lite;
@@ -39,8 +41,10 @@ use question::Questions;
 use stale::Stale;
 use table::{Origin, Pending, Table};
 
-/// What a server may be owed before new calls are refused.
-const CROWDED_BYTES: usize = 16 << 20;
+/// What a server may be owed before new calls are refused: one that never reads may cost 16 MiB in all (F4).
+const CROWDED_BYTES: usize = 8 << 20;
+/// Large answers of one server that are read at once for a client that may not read them.
+const LARGE_AT_ONCE: usize = 4;
 /// Calls that may wait for their turn at one server.
 const MAX_QUEUED: usize = 4096;
 /// A call ends after this long, questions to the client not counted, whatever progress it reports (decision 25).
@@ -68,10 +72,12 @@ pub(crate) struct Connection {
     /// What goes on beside calls: rounds of questions, tasks, listening.
     work: Mutex<JoinSet<()>>,
     pub(crate) stale: Stale,
+    large: Semaphore,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
     /// Whether it has done any work: answered a call, not only told of itself.
     proven: AtomicBool,
+    health: Health,
     /// Whether its output has ended.
     silence: watch::Sender<bool>,
     limit_bytes: usize,
@@ -101,8 +107,10 @@ impl Connection {
             learnt: Notify::new(),
             work: Mutex::default(),
             stale: Stale::default(),
+            large: Semaphore::new(LARGE_AT_ONCE),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
+            health: Health::default(),
             silence: watch::Sender::new(false),
             limit_bytes,
         })
@@ -113,6 +121,15 @@ impl Connection {
         if let Some(client) = self.host.only_client() {
             client.uncrowded().await;
         }
+    }
+
+    /// Waits for the turn to take in something large. Where all is for one client only a few do at a time: answers that
+    /// began while there was room would else all come in together (F20).
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        let client = self.host.only_client()?;
+        let turn = self.large.acquire().await.ok();
+        client.uncrowded().await;
+        turn
     }
 
     /// Sends a call, or gives it back unsent when this generation is over.
@@ -421,6 +438,10 @@ impl Connection {
     fn tell_cancelled(&self, id: u64, pending: &Pending, reason: Option<Raw>) {
         if let Some(lite) = self.lite.get() {
             return Self::forget_lite(lite, id);
+        }
+        // One that gives no sign of life is told no more.
+        if pending.origin == Origin::Probe {
+            return;
         }
         match pending.kept.as_ref().map(|kept| &kept.stage) {
             Some(Stage::Asking) => return,

@@ -15,7 +15,7 @@ mod remote;
 mod stdio;
 mod supervisor;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use manifold_config::{Builtin, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
@@ -59,6 +59,7 @@ impl Connector for Upstreams {
                     logs: Arc::default(),
                     memory: self.memory.clone(),
                     limit_bytes: self.limit_bytes,
+                    leaving: Mutex::default(),
                 };
                 supervisor::Supervised::new(launch, &self.tasks)
             }

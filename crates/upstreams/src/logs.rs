@@ -14,19 +14,20 @@ pub(crate) struct LogRing {
 
 #[derive(Debug, Default)]
 struct Ring {
-    lines: VecDeque<String>,
+    /// As they were said: few are ever looked at, and a server may say millions (F8).
+    lines: VecDeque<Box<[u8]>>,
     /// How many of the last lines belong to the present life of the server.
     fresh: usize,
 }
 
 impl LogRing {
     pub(crate) fn push(&self, line: &[u8]) {
-        self.push_text(printable(&String::from_utf8_lossy(cut(line))));
+        self.push_bytes(cut(line).into());
     }
 
     /// Takes a line the server wrote where only messages belong.
     pub(crate) fn push_noise(&self, line: &[u8]) {
-        self.push_text(format!("[stdout] {}", printable(&String::from_utf8_lossy(cut(line)))));
+        self.push_bytes([b"[stdout] ", cut(line)].concat().into());
     }
 
     /// Notes that what follows is said by a new process.
@@ -34,19 +35,20 @@ impl LogRing {
         self.lock().fresh = 0;
     }
 
-    fn push_text(&self, text: String) {
+    fn push_bytes(&self, line: Box<[u8]>) {
         let mut ring = self.lock();
         if ring.lines.len() == MAX_LINES {
             ring.lines.pop_front();
         }
-        ring.lines.push_back(text);
+        ring.lines.push_back(line);
         ring.fresh = (ring.fresh + 1).min(MAX_LINES);
     }
 
     /// Returns the last `count` lines, oldest first.
     pub(crate) fn last(&self, count: usize) -> Vec<String> {
         let lines = &self.lock().lines;
-        lines.iter().skip(lines.len().saturating_sub(count)).cloned().collect()
+        let wanted = lines.iter().skip(lines.len().saturating_sub(count));
+        wanted.map(|line| printable(&String::from_utf8_lossy(line))).collect()
     }
 
     /// Returns the last few lines of this life as one text for an error message.

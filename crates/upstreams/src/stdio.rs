@@ -3,8 +3,8 @@
 mod handshake;
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
@@ -14,7 +14,7 @@ use manifold_protocol::{Era, Fault, Frames, Parcel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
 
 use crate::connection::Connection;
@@ -33,6 +33,9 @@ use handshake::{Handshake, Unmet};
 const GRACE: StopGrace =
     StopGrace { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) };
 const MAX_LOG_LINE_BYTES: usize = 64 << 10;
+/// What a server may say beside the protocol within this time: 8 MiB a second.
+const LOG_BURST_BYTES: usize = 64 << 10;
+const LOG_BURST_TIME: Duration = Duration::from_millis(8);
 /// How long after the end of its output a server may take to exit by itself.
 const LAST_BREATH: Duration = Duration::from_millis(25);
 /// How long a server may leave what we wrote unread before it is taken for dead.
@@ -47,6 +50,8 @@ pub(crate) struct Launch {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
+    /// Processes that could not be met and are being ended, which may take them a while.
+    pub(crate) leaving: Mutex<JoinSet<()>>,
 }
 
 /// What is written at once.
@@ -94,6 +99,9 @@ impl Launcher for Launch {
 
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
+        // There is never more than one process of a server.
+        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
+        leaving.join_all().await;
         let deadline = Instant::now() + self.server.start_timeout;
         if self.spec.dialect == ProcessDialect::LiteMcp {
             return litemcp::start(self, deadline).await;
@@ -158,9 +166,14 @@ impl Launch {
                 era::learn(&self.memory, &self.server, plan, era);
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
-            Err(unmet) => {
+            // Callers hear of it at once, not when a stubborn process has gone (F3).
+            Err(failed @ Unmet::Failed(_)) => {
+                self.leaving.lock().unwrap_or_else(PoisonError::into_inner).spawn(life.stop());
+                Err(failed)
+            }
+            Err(again) => {
                 life.stop().await;
-                Err(unmet)
+                Err(again)
             }
         }
     }
@@ -299,7 +312,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
     let mut lines = LineDecoder::new(limit_bytes);
     loop {
         connection.room().await;
-        if !fill(&mut lines, &mut stdout).await {
+        if fill(&mut lines, &mut stdout).await == 0 {
             break;
         }
         while let Some(line) = lines.next() {
@@ -318,9 +331,17 @@ async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
         Line::TooLong { head, .. } => logs.push(&head),
     };
     let mut lines = LineDecoder::new(MAX_LOG_LINE_BYTES);
-    while fill(&mut lines, &mut stderr).await {
+    // One that floods its log is always read, but at a pace that leaves the processor to calls (F8).
+    let (mut since, mut read) = (Instant::now(), 0);
+    while let count @ 1.. = fill(&mut lines, &mut stderr).await {
         while let Some(line) = lines.next() {
             take(line);
+        }
+        read += count;
+        if read >= LOG_BURST_BYTES {
+            // Long past where so much took its time.
+            sleep_until(since + LOG_BURST_TIME).await;
+            (since, read) = (Instant::now(), 0);
         }
     }
     if let Some(line) = lines.finish() {
@@ -328,9 +349,9 @@ async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
     }
 }
 
-/// Reads some of a pipe; false at its end.
-async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> bool {
-    matches!(pipe.read_buf(lines.buffer()).await, Ok(count) if count > 0)
+/// Reads some of a pipe and returns how much; nothing at its end.
+async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> usize {
+    pipe.read_buf(lines.buffer()).await.unwrap_or(0)
 }
 
 /// Writes what the outbox holds, each message with its `end`.

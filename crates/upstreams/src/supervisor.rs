@@ -124,6 +124,10 @@ impl Upstream for Supervised {
         self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn is_unresponsive(&self) -> bool {
+        self.shared.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive())
+    }
+
     fn logs(&self, lines: usize) -> Vec<String> {
         self.shared.logs.last(lines)
     }

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::warn;
 
 /// What may wait to be written.
@@ -16,6 +18,17 @@ const MAX_BYTES: usize = 1 << 20;
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
+    /// Lines the writer is done with, so that those who wait see it work.
+    done: AtomicU64,
+}
+
+/// How long to wait for a log to be written.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// For the next line: a log that nobody reads is not waited for.
+    pub(super) stalled: Duration,
+    /// For all of them.
+    pub(super) total: Duration,
 }
 
 #[derive(Default)]
@@ -31,16 +44,27 @@ struct State {
 impl Queue {
     /// Starts a thread that writes what is queued. It ends with the process.
     pub(super) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
-        let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
+        let queue =
+            Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), done: AtomicU64::new(0) });
         let writer = Writer { queue: Arc::clone(&queue), name: name.to_owned(), log, lost: 0 };
         thread::Builder::new().name("log".to_owned()).spawn(move || writer.run())?;
         Ok(queue)
     }
 
     /// Waits until all is written, or for as long as `patience` lasts.
-    pub(super) fn flush(&self, patience: Duration) {
+    pub(super) fn flush(&self, patience: Patience) {
         let busy = |state: &mut State| !state.lines.is_empty() || state.is_writing;
-        drop(self.changed.wait_timeout_while(self.lock(), patience, busy));
+        let deadline = Instant::now() + patience.total;
+        loop {
+            let done = self.done.load(Ordering::Relaxed);
+            let left = deadline.saturating_duration_since(Instant::now()).min(patience.stalled);
+            let waited = self.changed.wait_timeout_while(self.lock(), left, busy);
+            let timed_out = waited.is_ok_and(|(_state, waited)| waited.timed_out());
+            let stalled = done == self.done.load(Ordering::Relaxed);
+            if !timed_out || stalled || Instant::now() >= deadline {
+                return;
+            }
+        }
     }
 
     fn push(&self, line: &[u8]) {
@@ -106,6 +130,7 @@ impl<W: Write> Writer<W> {
                     self.lost += 1;
                     failure = Some(error);
                 }
+                self.queue.done.fetch_add(1, Ordering::Relaxed);
             }
             match failure {
                 // Said once: it goes to the other log, if there is one.

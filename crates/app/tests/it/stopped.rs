@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::s1_protocol::{fake_with, studio, text_of};
+use crate::s1_protocol::{fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(20);
 const CALLS: usize = 20;
@@ -43,8 +43,14 @@ fn a_stopped_server_times_out_alone_and_is_well_when_it_goes_on() {
         assert_eq!(error["data"]["serverId"], "frozen", "{error}");
     }
     assert_eq!(others, 200);
+    let mut is = |state: &str| {
+        let rows = json_of(&client.call("mcp-studio.servers_list", json!({})));
+        rows.as_array().unwrap().iter().any(|row| row["id"] == "frozen" && row["state"] == state)
+    };
+    assert!(until(SOON, || is("unresponsive")), "it is asked for a sign of life and marked");
 
     kill(pid, Signal::SIGCONT).unwrap();
+    assert!(until(SOON, || is("ready")), "the mark is taken off as soon as it speaks");
     assert_eq!(text_of(&client.call("frozen.echo", json!({"text": "awake"}))), "awake");
     let cancels = || sandbox.received("frozen.log", "notifications/cancelled").len();
     assert!(until(SOON, || cancels() == CALLS), "{} of {CALLS} were taken back", cancels());

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use manifold_testkit::{Sandbox, until};
+use manifold_testkit::{HttpFake, Sandbox, Style, Trouble, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, text_of};
@@ -15,6 +15,9 @@ use manifold_testkit::http::{BOTH, Gateway, calling, end_quietly};
 const SOON: Duration = Duration::from_secs(30);
 /// What the figure allows a client that never reads to cost.
 const ALLOWED_KIB: u64 = 64 << 10;
+/// What is asked for and not read.
+const CALLS: usize = 150;
+const BYTES: usize = 1_000_000;
 
 /// Returns a number of `/proc/<pid>/status`, in KiB.
 fn memory(pid: u32, field: &str) -> u64 {
@@ -27,15 +30,11 @@ fn line(id: impl Into<Value>, method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string() + "\n"
 }
 
-// F20
-#[test]
-fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
-    const CALLS: usize = 150;
-    const BYTES: usize = 1_000_000;
-    let sandbox = Sandbox::new();
-    let server = |name: &str| fake_with(&["echo", "big"], json!({"log": sandbox.path(name)}));
-    let config = json!({"mcpServers": {"a": server("a.log"), "b": server("b.log")}, "managerTools": false});
-    let path = sandbox.write_config(&config);
+/// Has a client on stdio ask these servers for more than it may be owed, and read nothing before the gateway is at rest.
+/// Returns how many KiB that cost at the most.
+fn left_unread(sandbox: &Sandbox, servers: Value) -> u64 {
+    let names: Vec<String> = servers.as_object().unwrap().keys().cloned().collect();
+    let path = sandbox.write_config(&json!({"mcpServers": servers, "managerTools": false}));
     let mut command = sandbox.manifold();
     command.args(["serve", "--stdio", "--config"]).arg(path);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -50,14 +49,14 @@ fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     stdin.write_all(line("hello", "initialize", hello).as_bytes()).unwrap();
     read();
-    for server in ["a", "b"] {
+    for server in &names {
         let echo = json!({"name": format!("{server}__echo"), "arguments": {"text": server}});
-        stdin.write_all(line(server, "tools/call", echo).as_bytes()).unwrap();
-        assert_eq!(text_of(&read()), server);
+        stdin.write_all(line(server.as_str(), "tools/call", echo).as_bytes()).unwrap();
+        assert_eq!(text_of(&read()), *server);
     }
     let before = memory(child.id(), "VmRSS");
     for n in 0..CALLS {
-        let server = if n % 2 == 0 { "a" } else { "b" };
+        let server = &names[n % names.len()];
         let big = json!({"name": format!("{server}__big"), "arguments": {"bytes": BYTES}});
         stdin.write_all(line(n, "tools/call", big).as_bytes()).unwrap();
     }
@@ -71,25 +70,57 @@ fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
     assert!(calm, "it grows on");
     let grown = memory(child.id(), "VmHWM").saturating_sub(before);
     let mut seen = vec![0; CALLS];
-    for _ in 0..CALLS {
+    while seen.contains(&0) {
         let answer = read();
+        // Servers may have told of changes meanwhile.
+        let Some(id) = answer["id"].as_u64() else { continue };
         assert_eq!(text_of(&answer).len(), BYTES, "whole");
-        seen[answer["id"].as_u64().unwrap() as usize] += 1;
+        seen[id as usize] += 1;
     }
+    assert!(seen.iter().all(|count| *count == 1), "each once");
+    drop(stdin);
+    assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it leaves");
+    grown
+}
+
+// F20
+#[test]
+fn on_stdio_what_a_client_does_not_read_stays_with_the_servers() {
+    let sandbox = Sandbox::new();
+    let server = |name: &str| fake_with(&["echo", "big"], json!({"log": sandbox.path(name)}));
+    let grown = left_unread(&sandbox, json!({"a": server("a.log"), "b": server("b.log")}));
     println!(
         "F20: stdio, {CALLS} answers of {BYTES} bytes unread, at most {grown} KiB more; then each came once"
     );
-    assert!(seen.iter().all(|count| *count == 1), "each once");
     assert!(grown <= ALLOWED_KIB, "{grown} KiB");
-    drop(stdin);
-    assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it leaves");
+}
+
+// F20: the same where servers are remote, in every way they may answer
+#[test]
+fn on_stdio_what_a_client_does_not_read_stays_with_remote_servers() {
+    for (style, old) in [(Style::Json, false), (Style::Events, false), (Style::Events, true)] {
+        let sandbox = Sandbox::new();
+        let server = HttpFake::start(style, &["echo", "big"]);
+        // So that all answers come at once, when all calls are out.
+        server.trouble("tools/call", CALLS + 1, Trouble::Delay(Duration::from_secs(2)));
+        let far = match old {
+            true => json!({"type": "sse", "url": server.sse_url(), "timeout": 300_000}),
+            false => json!({"type": "http", "url": server.url(), "timeout": 300_000}),
+        };
+        let grown = left_unread(&sandbox, json!({"far": far}));
+        println!(
+            "F20: stdio, {CALLS} answers of {BYTES} bytes of a remote server ({style:?}, old: {old}) unread, at most \
+             {grown} KiB more; then each came once"
+        );
+        assert!(grown <= ALLOWED_KIB, "{style:?}, old: {old}: {grown} KiB");
+    }
 }
 
 // F20
 #[test]
 fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
     // What it costs is per answer and goes on with each connection more: only 60 s of patience bound it.
-    const BYTES: usize = 4_000_000;
+    const LARGE: usize = 4_000_000;
     const UNREAD: usize = 4;
     let sandbox = Sandbox::new();
     let server = fake_with(&["echo", "big", "flood"], json!({"log": sandbox.path("a.log")}));
@@ -110,13 +141,13 @@ fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
         json!({"n": 5_000, "method": "notifications/message", "params": {"level": "info", "data": data}});
     let _flood = mute.call(1, "a__flood", flood, None);
     let _answers: Vec<_> =
-        (0..UNREAD).map(|n| mute.call(2 + n as u64, "a__big", json!({"bytes": BYTES}), None)).collect();
+        (0..UNREAD).map(|n| mute.call(2 + n as u64, "a__big", json!({"bytes": LARGE}), None)).collect();
     let calls = || sandbox.received("a.log", "tools/call").len();
     assert!(until(SOON, || calls() == UNREAD + 2), "{} calls", calls());
     let right = (0..200).filter(|n| echo(2 + n)).count();
     let grown = memory(pid, "VmHWM").saturating_sub(before);
     println!(
-        "F20: HTTP, {UNREAD} answers of {BYTES} bytes and 50 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
+        "F20: HTTP, {UNREAD} answers of {LARGE} bytes and 50 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
     );
     assert_eq!(right, 200);
     assert!(grown <= ALLOWED_KIB, "{grown} KiB");

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Sandbox, fake};
+use manifold_testkit::{Sandbox, fake, until};
 use serde_json::{Map, Value, json};
 
 use crate::alone;
@@ -52,6 +52,70 @@ fn one_that_works_can_be_called_while_fifty_hang() {
     }
 }
 
+/// Lists while fifty hang with this start timeout, and returns how long after the question all were marked as failed.
+fn marked_after(hung: Value, start_timeout: Duration) -> Duration {
+    let sandbox = Sandbox::new();
+    let mut config = config(&sandbox, hung);
+    for server in config["mcpServers"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        server["startTimeout"] = json!(start_timeout.as_millis());
+    }
+    config["managerTools"] = json!(true);
+    let mut client = sandbox.serve(&config, &[]);
+    client.initialize("2025-11-25", json!({}));
+    let asked = Instant::now();
+    client.request("tools/list", json!({}));
+    let answer = client.call("works__echo", json!({"text": "here"}));
+    let called = asked.elapsed();
+    assert_eq!(answer["result"]["content"][0]["text"], "here", "{answer}");
+    assert!(called <= Duration::from_millis(300), "{called:?}");
+    let mut failed = 0;
+    until(SOON, || {
+        let table = client.call("manifold__servers_list", json!({}));
+        let rows = table["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        failed = rows.matches(r#""state":"failed""#).count();
+        failed == HUNG
+    });
+    let took = asked.elapsed();
+    assert_eq!(failed, HUNG);
+    took
+}
+
+// F3: each has a deadline of its own; none waits for another's, nor for a process that will not go
+#[test]
+fn fifty_that_hang_are_marked_by_their_deadline() {
+    let _alone = alone();
+    let start_timeout = Duration::from_secs(3);
+    for (how, hung) in [
+        ("at `initialize`", json!({"hangOn": "initialize"})),
+        ("at `server/discover`", json!({"hangOn": "server/discover", "delayMs": {"initialize": 60_000}})),
+        ("and will not go", json!({"hangOn": "initialize", "ignoreEof": true, "ignoreTerm": true})),
+    ] {
+        let took = marked_after(hung, start_timeout);
+        let late = took.saturating_sub(start_timeout);
+        println!(
+            "F3: {HUNG} servers hang {how}; all are marked {late:?} after their start timeout of {start_timeout:?}"
+        );
+        assert!(late <= Duration::from_millis(500), "{late:?}");
+    }
+}
+
+// F3, S1-28: a cold list takes as long as the slowest of its servers
+#[test]
+fn ten_slow_handshakes_take_as_long_as_one() {
+    let _alone = alone();
+    let handshake = Duration::from_millis(1500);
+    let slow = fake(json!({"delayMs": {"initialize": handshake.as_millis() as u64}}));
+    let servers: Map<String, Value> = (0..10).map(|at| (format!("s{at}"), slow.clone())).collect();
+    let sandbox = Sandbox::new();
+    let mut client = sandbox.serve(&json!({"mcpServers": servers, "managerTools": false}), &[]);
+    client.initialize("2025-11-25", json!({}));
+    let asked = Instant::now();
+    assert_eq!(client.tool_names().len(), 10);
+    let took = asked.elapsed();
+    println!("F3: a cold list of 10 servers whose handshakes take {handshake:?} in {took:?}");
+    assert!(took <= handshake * 2, "{took:?}");
+}
+
 // F3, F11, issue 5
 #[test]
 fn lists_come_from_what_is_saved_while_fifty_hang() {
@@ -60,7 +124,7 @@ fn lists_come_from_what_is_saved_while_fifty_hang() {
     let good = config(&sandbox, json!({}));
     let mut client = sandbox.serve(&good, &[]);
     client.initialize("2025-11-25", json!({}));
-    let known = manifold_testkit::until(SOON, || client.tool_names().len() == HUNG + 1);
+    let known = until(SOON, || client.tool_names().len() == HUNG + 1);
     assert!(known, "all are known");
     drop(client);
     // The same definitions, and now they hang.

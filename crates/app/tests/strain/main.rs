@@ -7,6 +7,7 @@ mod fuzzed;
 mod hang;
 mod hangups;
 mod large;
+mod neighbours;
 mod reload;
 mod soak;
 

@@ -106,7 +106,7 @@ fn server(row: ServerRow) -> Server {
     let status = match row.state {
         "ready" => "connected",
         "starting" => "connecting",
-        "failed" => "error",
+        "failed" | "unresponsive" => "error",
         _ => "disconnected",
     };
     Server {

@@ -6,6 +6,7 @@ use manifold_protocol::{Fault, Raw};
 use tokio::time::{Instant, sleep_until};
 
 use super::Connection;
+use super::table::Origin;
 
 impl Connection {
     /// Times out calls for as long as the connection lives.
@@ -43,7 +44,11 @@ impl Connection {
             self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
+            let is_client_s = pending.origin == Origin::Client;
             pending.exchange.fail(Fault::TimedOut { server, tool, after: pending.timeout });
+            if is_client_s {
+                self.probe();
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ impl Connection {
 
     /// Takes a line the server wrote where only what belongs to `call` is written.
     pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
+        self.note_heard();
         match line {
             Line::Whole(bytes) => self.receive_message(bytes, call),
             Line::TooLong { head, tail, bytes } => {

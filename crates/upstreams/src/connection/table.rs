@@ -60,6 +60,8 @@ pub(super) enum Origin {
     For(u64),
     /// Ours as well, open for as long as the server lives; it keeps nobody busy.
     Listening,
+    /// Ours as well, to see whether the server lives; it keeps nobody busy, either.
+    Probe,
 }
 
 pub(super) struct Pending {
@@ -111,7 +113,7 @@ impl Pending {
     }
 
     fn counts(&self) -> usize {
-        usize::from(self.origin != Origin::Listening)
+        usize::from(!matches!(self.origin, Origin::Listening | Origin::Probe))
     }
 
     /// Returns when patience is over: with the server, or with the client while it is being asked.
@@ -232,7 +234,7 @@ impl Table {
         let (id, is_certain) = match origin {
             Some((id, Some(Origin::Client))) | Some((_, Some(Origin::For(id)))) => (id, true),
             // Said in answer to a request of ours: it concerns no call.
-            Some((_, Some(Origin::Ourselves | Origin::Listening))) => return Ok(None),
+            Some((_, Some(Origin::Ourselves | Origin::Listening | Origin::Probe))) => return Ok(None),
             // Nobody else's affair, though somebody else may be in flight (T6).
             Some((_, None)) => return Err(Unaskable::Over),
             None => {

@@ -121,16 +121,44 @@ async fn a_call_that_takes_too_long_fails_and_is_cancelled_upstream() {
         .assert_eq(&quick.answered().await);
     assert_eq!(start.elapsed().as_secs(), 2);
     assert_eq!(
-        written(&wire.connection),
-        [format!(
+        written(&wire.connection)[0],
+        format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timed out"}}}}"#,
             ids[1]
-        )]
+        )
     );
     wire.answer(&ids[1], r#""late""#);
     assert_eq!(slow.answer(), None);
     wire.answer(&ids[0], r#""in time""#);
     assert_eq!(slow.answered().await, r#""in time""#);
+}
+
+// F15
+#[tokio::test(start_paused = true)]
+async fn a_server_that_lets_calls_time_out_is_asked_for_a_sign_of_life() {
+    let wire = wire("");
+    let times_out = async || {
+        let calls = [wire.ask_within("{}", SECOND), wire.ask_within("{}", SECOND)];
+        for call in calls {
+            assert!(call.answered().await.starts_with("fault -32002"));
+        }
+        settle().await;
+        let pings = written(&wire.connection).into_iter().filter(|line| line.contains(r#""method":"ping""#));
+        pings.collect::<Vec<_>>()
+    };
+    let pings = times_out().await;
+    assert_eq!(pings.len(), 1, "one for all");
+    wire.answer(&id_of(&pings[0]).to_string(), "{}");
+    settle().await;
+    assert!(!wire.connection.is_unresponsive(), "a call may fail where the server is well");
+
+    assert_eq!(times_out().await.len(), 1);
+    assert!(!wire.connection.is_busy(), "nobody waits for it");
+    tokio::time::sleep(2 * SECOND).await;
+    assert!(wire.connection.is_unresponsive());
+    assert_eq!(written(&wire.connection), [""; 0], "it is not taken back");
+    wire.progress("7");
+    assert!(!wire.connection.is_unresponsive(), "whatever it says is a sign of life");
 }
 
 // Decision 25

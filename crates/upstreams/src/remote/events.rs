@@ -1,6 +1,7 @@
 //! Reading a response that is a stream of events.
 
 use bytes::Bytes;
+use hyper::header::CONTENT_LENGTH;
 use manifold_protocol::framing::{Line, SseDecoder, SseEvent, SseItem};
 
 use super::client::{Answer, Unreached};
@@ -10,11 +11,16 @@ use crate::connection::Connection;
 pub(super) struct Events {
     answer: Answer,
     decoder: SseDecoder,
+    /// Bytes since the last event.
+    unfinished: usize,
 }
+
+/// What is larger than this is read in turn.
+const LARGE_BYTES: usize = 64 << 10;
 
 impl Events {
     pub(super) fn new(answer: Answer, limit_bytes: usize) -> Self {
-        Self { answer, decoder: SseDecoder::new(limit_bytes) }
+        Self { answer, decoder: SseDecoder::new(limit_bytes), unfinished: 0 }
     }
 
     /// Returns the next event, `None` at the end of the stream.
@@ -30,6 +36,31 @@ impl Events {
         }
     }
 
+    /// Returns the next event as `next` does, taking in large ones in turn.
+    pub(super) async fn next_in_turn(
+        &mut self,
+        connection: &Connection,
+    ) -> Result<Option<SseItem>, Unreached> {
+        connection.room().await;
+        let mut turn = None;
+        loop {
+            if let Some(item) = self.decoder.next() {
+                self.unfinished = 0;
+                return Ok(Some(item));
+            }
+            if self.unfinished > LARGE_BYTES && turn.is_none() {
+                turn = connection.turn().await;
+            }
+            match self.answer.next().await? {
+                Some(bytes) => {
+                    self.unfinished += bytes.len();
+                    self.decoder.push(&bytes);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
     pub(super) fn last_id(&self) -> Option<&str> {
         self.decoder.last_id()
     }
@@ -38,6 +69,20 @@ impl Events {
     pub(super) fn give_back(self) {
         self.answer.give_back();
     }
+}
+
+/// Reads a body that is one message, a large one in turn.
+pub(super) async fn read_in_turn(
+    answer: Answer,
+    limit_bytes: usize,
+    connection: &Connection,
+) -> Result<Bytes, Unreached> {
+    connection.room().await;
+    let declared =
+        answer.head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let is_small = declared.is_some_and(|bytes: usize| bytes <= LARGE_BYTES);
+    let _turn = if is_small { None } else { connection.turn().await };
+    answer.read(limit_bytes).await
 }
 
 /// Hands an event's message to the connection; `call` is what the stream answers.

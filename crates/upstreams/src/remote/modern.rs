@@ -247,8 +247,7 @@ impl Posts {
 
     /// Takes an answer that is one message.
     async fn take(&self, connection: &Connection, answer: Answer, call: u64) -> Result<(), Unreached> {
-        connection.room().await;
-        let body = answer.read(self.limit_bytes).await?;
+        let body = events::read_in_turn(answer, self.limit_bytes, connection).await?;
         if body.is_empty() {
             return Err(Unreached::Broken("it accepted the call but gave no answer".to_owned()));
         }
@@ -271,13 +270,9 @@ impl Posts {
         let mut events = Events::new(answer, self.limit_bytes);
         let mut dropped = false;
         loop {
-            let next = async {
-                connection.room().await;
-                events.next().await
-            };
             let item = tokio::select! {
                 biased;
-                item = next => item?,
+                item = events.next_in_turn(connection) => item?,
                 _ = &mut left => return Ok(()),
             };
             match item {

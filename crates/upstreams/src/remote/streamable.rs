@@ -195,8 +195,7 @@ impl Session {
         if is_events(&answer.head) {
             return self.take_events(answer, call).await;
         }
-        self.connection.room().await;
-        match answer.read(self.limit_bytes).await {
+        match events::read_in_turn(answer, self.limit_bytes, &self.connection).await {
             Ok(body) if body.is_empty() => {
                 self.refuse(
                     Some(call),
@@ -276,8 +275,7 @@ impl Session {
     ) -> Result<(), Unreached> {
         let mut dropped = false;
         loop {
-            self.connection.room().await;
-            let Some(item) = events.next().await? else { break };
+            let Some(item) = events.next_in_turn(&self.connection).await? else { break };
             match item {
                 SseItem::TooLong => {
                     dropped = true;

@@ -15,6 +15,7 @@ use crate::watch::watch_config;
 pub(crate) struct Plant {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tasks: Tasks,
+    memory: Memory,
     reloader: Arc<FileReloader>,
 }
 
@@ -37,6 +38,7 @@ impl Plant {
     ) -> Self {
         let tasks = Tasks::new();
         let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes);
+        let memory = upstreams.memory().clone();
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
@@ -46,7 +48,7 @@ impl Plant {
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
-        Self { fleet, tasks, reloader }
+        Self { fleet, tasks, memory, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -74,9 +76,10 @@ impl Plant {
         }
     }
 
-    /// Ends every server.
+    /// Ends every server, and keeps what was learnt of them.
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
+        self.memory.flush();
     }
 }
 

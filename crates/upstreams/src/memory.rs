@@ -1,12 +1,14 @@
 //! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
 //! so that a changed definition is a server never met before.
 
+mod later;
 mod lists;
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +17,7 @@ use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
 
+use later::Later;
 pub use lists::Saved;
 
 /// Servers change: an older verdict is not trusted.
@@ -27,17 +30,45 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     folder: Option<PathBuf>,
+    /// Where news waits to be written; without it, all is written at once.
+    later: Option<Arc<Later>>,
 }
+
+/// Something learnt of a server.
+type Change = Box<dyn FnOnce(&mut RawObject) + Send>;
 
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self { folder, later: None }
+    }
+
+    /// Returns a memory that writes what it learns a little later, and the task that does so. What is learnt last is
+    /// written by [`flush`](Self::flush).
+    pub(crate) fn writing_later(self) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let later = Arc::new(Later::default());
+        let writer = Arc::clone(&later);
+        let task = async move {
+            loop {
+                writer.due().await;
+                let writer = Arc::clone(&writer);
+                // Its failures are told where they happen.
+                let _ = tokio::task::spawn_blocking(move || writer.write_all(apply)).await;
+            }
+        };
+        (Self { later: Some(later), ..self }, task)
+    }
+
+    /// Writes what waits to be written.
+    pub fn flush(&self) {
+        if let Some(later) = &self.later {
+            later.write_all(apply);
+        }
     }
 
     /// Returns which era a server was found to speak, if that was found out lately.
     pub(crate) fn era(&self, server: &Server) -> Option<Era> {
-        let known = read(&self.file(server)?)?;
+        let known = self.known(server)?;
         let at = known.get("eraAt")?.u64()?;
         // A date in the future is no date: the clock was set back.
         let age = now().checked_sub(at)?;
@@ -75,23 +106,46 @@ impl Memory {
     }
 
     /// Changes what is known of a server; members of others stay as they are.
-    fn change(&self, server: &Server, change: impl FnOnce(&mut RawObject)) {
+    fn change(&self, server: &Server, change: impl FnOnce(&mut RawObject) + Send + 'static) {
         let Some(file) = self.file(server) else { return };
-        let mut known = read(&file).unwrap_or_else(|| {
-            let mut fresh = RawObject::default();
-            fresh.set("format", Raw::number(FORMAT));
-            fresh
+        let id = server.key.id.clone();
+        let change: Change = Box::new(move |known| {
+            known.set("server", Raw::string(&id));
+            change(known);
         });
-        known.set("server", Raw::string(&server.key.id));
-        change(&mut known);
-        // It costs the next start a question, no more.
-        if let Err(error) = write(&file, known.into_raw().as_bytes()) {
-            debug!(server = %server.key.id, %error, "what was learnt of the server cannot be kept");
+        match &self.later {
+            Some(later) => later.add(file, change),
+            None => apply(&file, vec![change]),
         }
+    }
+
+    /// Returns what the server's file says, once it says all there is.
+    fn known(&self, server: &Server) -> Option<RawObject> {
+        let file = self.file(server)?;
+        if let Some(later) = &self.later {
+            later.write_one(&file, apply);
+        }
+        read(&file)
     }
 
     fn file(&self, server: &Server) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{}.json", fingerprint(server))))
+    }
+}
+
+/// Writes changes into a file.
+fn apply(file: &Path, changes: Vec<Change>) {
+    let mut known = read(file).unwrap_or_else(|| {
+        let mut fresh = RawObject::default();
+        fresh.set("format", Raw::number(FORMAT));
+        fresh
+    });
+    for change in changes {
+        change(&mut known);
+    }
+    // It costs the next start a question, no more.
+    if let Err(error) = write(file, known.into_raw().as_bytes()) {
+        debug!(file = %file.display(), %error, "what was learnt of a server cannot be kept");
     }
 }
 

@@ -1,12 +1,13 @@
 //! The lists of a server as they were when it last ran, so that the next run knows them before it starts anything.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::Server;
 use manifold_engine::{Item, Listing};
 use manifold_protocol::{Era, Freshness, Kind, Raw, RawObject};
 
-use super::{Memory, now, read};
+use super::{Memory, now};
 
 /// What is known of a server that need not run, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Saved {
 impl Memory {
     /// Returns what a server offered when it last ran.
     pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
-        let saved = read(&self.file(server)?)?.get("listing")?.object()?;
+        let saved = self.known(server)?.get("listing")?.object()?;
         let at = saved.get("at")?.u64()?;
         let mut listing = Listing {
             instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
@@ -37,21 +38,9 @@ impl Memory {
     }
 
     /// Remembers what a server offers.
-    pub(crate) fn note_listing(&self, server: &Server, listing: &Listing) {
-        let mut saved = RawObject::default();
-        saved.set("at", Raw::number(now()));
-        if let Some(instructions) = &listing.instructions {
-            saved.set("instructions", Raw::string(instructions));
-        }
-        if let Some(capabilities) = &listing.capabilities {
-            saved.set("capabilities", capabilities.clone());
-        }
-        for kind in Kind::ALL {
-            let items: Vec<Raw> = listing.items(kind).iter().map(|item| item.raw.clone()).collect();
-            saved.set(kind.member(), Raw::array(&items));
-        }
-        let saved = saved.into_raw();
-        self.change(server, |known| known.set("listing", saved));
+    pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
+        let (listing, at) = (Arc::clone(listing), now());
+        self.change(server, move |known| known.set("listing", encode(&listing, at)));
     }
 
     /// Says what is known of a server without asking it.
@@ -68,6 +57,22 @@ impl Memory {
             age: listing.as_ref().and_then(age),
         })
     }
+}
+
+fn encode(listing: &Listing, at: u64) -> Raw {
+    let mut saved = RawObject::default();
+    saved.set("at", Raw::number(at));
+    if let Some(instructions) = &listing.instructions {
+        saved.set("instructions", Raw::string(instructions));
+    }
+    if let Some(capabilities) = &listing.capabilities {
+        saved.set("capabilities", capabilities.clone());
+    }
+    for kind in Kind::ALL {
+        let items: Vec<Raw> = listing.items(kind).iter().map(|item| item.raw.clone()).collect();
+        saved.set(kind.member(), Raw::array(&items));
+    }
+    saved.into_raw()
 }
 
 fn item(kind: Kind, raw: &Raw) -> Option<Item> {

@@ -93,7 +93,7 @@ fn a_date_out_of_reach_is_no_date() {
     let home = tempfile::tempdir().unwrap();
     let memory = Memory::new(Some(home.path().to_owned()));
     let one = server("");
-    memory.note_listing(&one, &manifold_engine::Listing::default());
+    memory.note_listing(&one, &Arc::default());
     let file = only_file(home.path());
     let text = fs::read_to_string(&file).unwrap();
     let dated = |at: u64| {
@@ -105,4 +105,31 @@ fn a_date_out_of_reach_is_no_date() {
     assert_eq!(dated(now()), Some(false));
     assert_eq!(dated(now() + 24 * 3600), Some(true));
     assert_eq!(dated(u64::MAX), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_learnt_is_written_later_and_read_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let (memory, writer) = Memory::new(Some(home.path().to_owned())).writing_later();
+    let (one, other) = (server(""), server(r#","args":["other"]"#));
+    let files = || fs::read_dir(home.path()).unwrap().count();
+    memory.note_era(&one, Era::Modern);
+    memory.note_listing(&one, &Arc::default());
+    memory.note_era(&other, Era::Legacy);
+    assert_eq!(files(), 0, "nobody has waited for a file");
+    assert_eq!(memory.era(&one), Some(Era::Modern));
+    assert_eq!(files(), 1, "only what was asked for");
+    assert!(memory.listing(&one).is_some());
+
+    let fresh = Memory::new(Some(home.path().to_owned()));
+    let writer = tokio::spawn(writer);
+    while fresh.era(&other).is_none() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    writer.abort();
+
+    memory.note_era(&other, Era::Modern);
+    assert_eq!(fresh.era(&other), Some(Era::Legacy));
+    memory.flush();
+    assert_eq!(fresh.era(&other), Some(Era::Modern), "the last news is written at the end");
 }

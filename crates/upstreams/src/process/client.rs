@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -17,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::guard::{GUARD_ARG, GUARD_NAME, MARKER};
@@ -38,7 +39,16 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Starts server processes. A handle: clones share one guard.
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
-    openings: mpsc::Sender<Opening>,
+    requests: mpsc::Sender<Request>,
+    /// Programs are looked up one after the other, which takes one thread instead of one per server.
+    lookups: Arc<Mutex<()>>,
+}
+
+/// What the owner of the guard is asked for.
+enum Request {
+    Keeper(Opening),
+    /// A guard, for a server that is about to be started.
+    WarmUp,
 }
 
 /// Where to put the gateway's end of the socket to a new keeper.
@@ -47,7 +57,7 @@ type Opening = oneshot::Sender<Result<UnixStream, SpawnError>>;
 impl ProcessHost {
     /// Returns a host and the future that owns the guard, to be run by the caller as a task.
     ///
-    /// Nothing is started before the first server. The future ends when all handles are gone, and every process with
+    /// Nothing is started before the first server, or word of it. The future ends when all handles are gone, and every process with
     /// it; if it is dropped before, all processes end just the same.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
         Self::with_guard_program("/proc/self/exe".into())
@@ -55,16 +65,20 @@ impl ProcessHost {
 
     /// Like [`new`](Self::new), with another program whose `main` begins with `guard_main_if_asked`.
     pub fn with_guard_program(program: PathBuf) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (openings, requests) = mpsc::channel(MAX_WAITING);
-        let owner = Owner { program, requests, guard: None, generation: 0 };
-        (Self { openings }, owner.run())
+        let (requests, asked) = mpsc::channel(MAX_WAITING);
+        let owner = Owner { program, requests: asked, guard: None, generation: 0 };
+        (Self { requests, lookups: Arc::default() }, owner.run())
+    }
+
+    /// Has the guard started by the time a server is, since it takes as long to load as the gateway.
+    pub fn warm_up(&self) {
+        // Where others have asked for so much, the guard is under way.
+        let _ = self.requests.try_send(Request::WarmUp);
     }
 
     /// Starts a server. If this future is dropped, so is the server.
     pub async fn spawn(&self, command: SpawnCommand) -> Result<ServerProcess, SpawnError> {
-        let found =
-            tokio::task::spawn_blocking(move || lookup::resolve(&command).map(|path| (path, command)));
-        let (path, command) = found.await.map_err(|_| SpawnError::ShuttingDown)??;
+        let (path, command) = self.look_up(command).await?;
         let request = wire::encode_request(&path, &command);
         if request.len() > wire::MAX_REQUEST_BYTES {
             return Err(SpawnError::TooLarge { program: command.program });
@@ -74,6 +88,14 @@ impl ProcessHost {
             Err(SpawnError::Guard(_)) => self.try_spawn(&request, &command).await,
             other => other,
         }
+    }
+
+    /// Finds the program, on a thread of its own: `PATH` may lead to slow places.
+    async fn look_up(&self, command: SpawnCommand) -> Result<(PathBuf, SpawnCommand), SpawnError> {
+        let _turn = self.lookups.lock().await;
+        let found =
+            tokio::task::spawn_blocking(move || lookup::resolve(&command).map(|path| (path, command)));
+        found.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 
     async fn try_spawn(&self, request: &[u8], command: &SpawnCommand) -> Result<ServerProcess, SpawnError> {
@@ -104,7 +126,7 @@ impl ProcessHost {
 
     async fn open(&self) -> Result<UnixStream, SpawnError> {
         let (reply, answer) = oneshot::channel();
-        self.openings.send(reply).await.map_err(|_| SpawnError::ShuttingDown)?;
+        self.requests.send(Request::Keeper(reply)).await.map_err(|_| SpawnError::ShuttingDown)?;
         answer.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 }
@@ -112,7 +134,7 @@ impl ProcessHost {
 /// The one task that has the guard.
 struct Owner {
     program: PathBuf,
-    requests: mpsc::Receiver<Opening>,
+    requests: mpsc::Receiver<Request>,
     guard: Option<Guard>,
     generation: u32,
 }
@@ -122,7 +144,10 @@ impl Owner {
         loop {
             tokio::select! {
                 request = self.requests.recv() => match request {
-                    Some(reply) => drop(reply.send(self.open_keeper().await.map_err(SpawnError::Guard))),
+                    Some(Request::Keeper(reply)) => {
+                        drop(reply.send(self.open_keeper().await.map_err(SpawnError::Guard)));
+                    }
+                    Some(Request::WarmUp) => self.warm_up().await,
                     None => break,
                 },
                 () = death_of(&mut self.guard) => self.bury_guard().await,
@@ -141,8 +166,24 @@ impl Owner {
                 opened => return opened,
             }
         }
+        self.start_guard().await?.open_keeper().await
+    }
+
+    async fn start_guard(&mut self) -> io::Result<&mut Guard> {
         self.generation += 1;
-        self.guard.insert(Guard::start(&self.program, self.generation)?).open_keeper().await
+        let (program, generation) = (self.program.clone(), self.generation);
+        // It returns when the kernel has loaded the program, which serves nobody meanwhile.
+        let started = tokio::task::spawn_blocking(move || Guard::start(&program, generation));
+        Ok(self.guard.insert(started.await.map_err(io::Error::other)??))
+    }
+
+    async fn warm_up(&mut self) {
+        if self.guard.is_none()
+            && let Err(error) = self.start_guard().await
+        {
+            // The first server tries again, and says so.
+            tracing::debug!(%error, "the guard could not be started ahead of its servers");
+        }
     }
 
     async fn bury_guard(&mut self) {

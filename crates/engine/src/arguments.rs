@@ -32,7 +32,14 @@ impl Arguments {
         }
     }
 
-    pub(crate) fn check(&self, tool: &str, arguments: Option<&Raw>) -> Result<(), Fault> {
+    /// Checks the arguments among these parameters.
+    pub(crate) fn check(&self, tool: &str, params: Option<&Raw>) -> Result<(), Fault> {
+        // Most are not looked at at all.
+        if let Self::Anything = self {
+            return Ok(());
+        }
+        let arguments = params.and_then(|params| params.get("arguments"));
+        let arguments = arguments.as_ref();
         match self {
             Self::Anything => Ok(()),
             Self::Required(names) => check_required(names, arguments),

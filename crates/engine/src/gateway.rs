@@ -263,7 +263,7 @@ impl Gateway {
     }
 
     fn call_tool(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
-        let Some(name) = call.text_param("name") else {
+        let Some((place, name)) = call.find_text_param("name") else {
             return exchange.fail(Fault::InvalidParams("`name` must be the name of a tool".to_owned()));
         };
         let catalog = self.catalog.load();
@@ -274,12 +274,11 @@ impl Gateway {
         };
         match found {
             Found::Tool(route) => {
-                let arguments = call.params.as_ref().and_then(|params| params.get("arguments"));
-                if let Err(fault) = route.arguments.check(&name, arguments.as_ref()) {
+                if let Err(fault) = route.arguments.check(&name, call.params.as_ref()) {
                     return exchange.fail(fault);
                 }
                 debug!(tool = ?name, server = %route.target.server, "call");
-                call.set_param("name", route.original.clone());
+                call.replace_param(place, &route.original);
                 exchange.aim(Arc::clone(&route.target));
                 let member = catalog.member(route.member);
                 if extensions::may_be_task(&call) {
@@ -293,7 +292,7 @@ impl Gateway {
             Found::Unlisted { member, original } => {
                 let member = catalog.member(member);
                 debug!(tool = ?name, server = %member.key.id, "call to a server not listed yet");
-                call.set_param("name", Raw::string(&original));
+                call.replace_param(place, &Raw::string(&original));
                 exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
                 if extensions::may_be_task(&call) {
                     exchange = Self::naming_tasks(member, exchange);

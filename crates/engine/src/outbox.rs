@@ -53,7 +53,7 @@ impl Outbox {
             return false;
         }
         let message = match &self.budget {
-            Some(budget) => message.into().map_load(|load| budget.hold(load)),
+            Some(budget) => message.into().map(|piece| budget.hold(piece)),
             None => message.into(),
         };
         queue.bytes += message.len();

@@ -39,6 +39,7 @@ fn nobody() -> Caller {
         log_level: None,
         comes_back: false,
         is_back: false,
+        words: Default::default(),
     }
 }
 

@@ -295,6 +295,7 @@ impl Session {
                 log_level: None,
                 comes_back: false,
                 is_back: false,
+                words: Default::default(),
             }));
         }
         let echoes = self.doorway.profile == Profile::McpAllInOne;

@@ -15,7 +15,7 @@ mod version;
 pub use fault::{CodeSet, Fault};
 pub use id::Id;
 pub use method::{Method, notification};
-pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope};
+pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope, Words};
 pub use parcel::{Frames, Parcel};
 pub use raw::{Raw, RawObject};
 pub use version::{Era, Revision};

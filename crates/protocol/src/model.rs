@@ -1,6 +1,9 @@
 //! What passes between front ends, engine and upstreams, free of eras and transports.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use crate::fault::Fault;
 use crate::method::Method;
@@ -29,6 +32,24 @@ pub struct Caller {
     pub comes_back: bool,
     /// This call is such a coming back, with the server's own state.
     pub is_back: bool,
+    pub words: Words,
+}
+
+/// Who asks, in the words of a dialect: put together at the first call, for all of them. A copy has none yet, since it is
+/// made to differ.
+#[derive(Debug, Default)]
+pub struct Words(OnceLock<Bytes>);
+
+impl Words {
+    pub(crate) fn get_or_write(&self, write: impl FnOnce() -> Bytes) -> &Bytes {
+        self.0.get_or_init(write)
+    }
+}
+
+impl Clone for Words {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Call {
@@ -43,6 +64,19 @@ impl Call {
     /// Returns the text of one top-level member of the parameters.
     pub fn text_param(&self, key: &str) -> Option<String> {
         self.params.as_ref()?.get(key)?.to_text().map(|text| text.into_owned())
+    }
+
+    /// Returns where the text of one top-level member of the parameters stands, and the text.
+    pub fn find_text_param(&self, key: &str) -> Option<(Range<usize>, String)> {
+        let params = self.params.as_ref()?;
+        let place = params.find(key)?;
+        let text = params.slice(place.clone()).to_text()?.into_owned();
+        Some((place, text))
+    }
+
+    /// Replaces the member that was found there; all else keeps its bytes.
+    pub fn replace_param(&mut self, place: Range<usize>, value: &Raw) {
+        self.params = self.params.as_ref().map(|params| params.replaced(place, value));
     }
 
     /// Replaces one top-level member of the parameters; all else keeps its bytes.

@@ -5,64 +5,86 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use crate::framing::Framing;
 
 /// A payload up to this size is copied between its head and tail: cheaper than three pieces.
-const COPIED_BYTES: usize = 16 << 10;
+pub(crate) const COPIED_BYTES: usize = 16 << 10;
 
-/// A message of one line, ready to be written: in one piece, or with a large payload left where it is between the two
-/// parts of its label.
+/// A message of one line, ready to be written: in one piece, or with what is large in its payload left where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parcel {
-    head: Bytes,
-    load: Bytes,
-    tail: Bytes,
+    first: Bytes,
+    rest: Vec<Bytes>,
 }
 
 impl Parcel {
-    /// Packs a payload. `tail` is what closes the brackets that `head` opens.
-    pub(crate) fn pack(mut head: BytesMut, load: Bytes, tail: &'static [u8]) -> Self {
-        if load.len() <= COPIED_BYTES || has_line_end(&load) {
-            let begin = head.len();
-            head.reserve(load.len() + tail.len());
-            head.put_slice(&load);
-            blank_line_ends(&mut head[begin..]);
-            head.put_slice(tail);
-            return head.freeze().into();
-        }
-        Self { head: head.freeze(), load, tail: Bytes::from_static(tail) }
-    }
-
     #[expect(clippy::len_without_is_empty, reason = "no message is empty")]
     pub fn len(&self) -> usize {
-        self.head.len() + self.load.len() + self.tail.len()
+        self.pieces().map(Bytes::len).sum()
     }
 
-    /// Returns its pieces in order; all but the first may be empty.
-    pub fn pieces(self) -> [Bytes; 3] {
-        [self.head, self.load, self.tail]
+    pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        std::iter::once(&self.first).chain(&self.rest)
     }
 
     /// Returns it in one piece, which may mean copying it.
     pub fn into_bytes(self) -> Bytes {
-        if self.load.is_empty() && self.tail.is_empty() {
-            return self.head;
+        if self.rest.is_empty() {
+            return self.first;
         }
         let mut whole = BytesMut::with_capacity(self.len());
-        self.pieces().into_iter().for_each(|piece| whole.put(piece));
+        self.pieces().for_each(|piece| whole.put_slice(piece));
         whole.freeze()
     }
 
-    /// Replaces the largest piece: by one that counts somewhere while it is held.
-    pub fn map_load(self, hold: impl FnOnce(Bytes) -> Bytes) -> Self {
-        if self.load.is_empty() {
-            Self { head: hold(self.head), ..self }
-        } else {
-            Self { load: hold(self.load), ..self }
-        }
+    /// Replaces its pieces, by others that count somewhere while they are held.
+    pub fn map(self, hold: impl Fn(Bytes) -> Bytes) -> Self {
+        Self { first: hold(self.first), rest: self.rest.into_iter().map(hold).collect() }
     }
 }
 
 impl From<Bytes> for Parcel {
     fn from(message: Bytes) -> Self {
-        Self { head: message, ..Self::default() }
+        Self { first: message, rest: Vec::new() }
+    }
+}
+
+/// Puts a message together. What is small is copied, what is large stays where it is.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    done: Vec<Bytes>,
+    small: BytesMut,
+}
+
+impl Packer {
+    /// Goes on behind what is written already.
+    pub(crate) fn new(start: BytesMut) -> Self {
+        Self { done: Vec::new(), small: start }
+    }
+
+    /// Adds our own words.
+    pub(crate) fn say(&mut self, text: &[u8]) {
+        self.small.put_slice(text);
+    }
+
+    /// Adds a part of a payload.
+    pub(crate) fn put(&mut self, load: Bytes) {
+        if load.len() <= COPIED_BYTES || has_line_end(&load) {
+            let begin = self.small.len();
+            self.small.put_slice(&load);
+            return blank_line_ends(&mut self.small[begin..]);
+        }
+        if !self.small.is_empty() {
+            self.done.push(self.small.split().freeze());
+        }
+        self.done.push(load);
+    }
+
+    pub(crate) fn finish(mut self) -> Parcel {
+        let last = self.small.freeze();
+        if self.done.is_empty() {
+            return last.into();
+        }
+        self.done.push(last);
+        let mut pieces = self.done.into_iter();
+        Parcel { first: pieces.next().unwrap_or_default(), rest: pieces.collect() }
     }
 }
 
@@ -103,7 +125,8 @@ impl Frames {
 
     /// Adds a message that is known by its end.
     pub fn push_with(&mut self, message: Parcel, end: &str) {
-        message.pieces().into_iter().for_each(|piece| self.put(piece));
+        self.put(message.first);
+        message.rest.into_iter().for_each(|piece| self.put(piece));
         self.small.put_slice(end.as_bytes());
     }
 
@@ -154,17 +177,20 @@ impl Buf for Frames {
 mod tests {
     use super::*;
 
-    fn head() -> BytesMut {
-        BytesMut::from(&b"{\"a\":"[..])
+    fn packed(load: Bytes) -> Parcel {
+        let mut packer = Packer::new(BytesMut::from(&b"{\"a\":"[..]));
+        packer.put(load);
+        packer.say(b"}");
+        packer.finish()
     }
 
     #[test]
     fn a_large_payload_is_not_copied() {
         let load = Bytes::from(vec![b'1'; COPIED_BYTES + 1]);
-        let parcel = Parcel::pack(head(), load.clone(), b"}");
+        let parcel = packed(load.clone());
         assert_eq!(parcel.len(), load.len() + 6);
         assert_eq!(parcel.clone().into_bytes().len(), load.len() + 6);
-        assert_eq!(parcel.pieces()[1].as_ptr(), load.as_ptr());
+        assert_eq!(parcel.pieces().nth(1).unwrap().as_ptr(), load.as_ptr());
     }
 
     #[test]
@@ -173,7 +199,7 @@ mod tests {
             let mut load = vec![b' '; size];
             load[3] = b'\n';
             load[7] = b'\r';
-            let text = Parcel::pack(head(), load.into(), b"}").into_bytes();
+            let text = packed(load.into()).into_bytes();
             assert!(!has_line_end(&text));
             assert_eq!(text.len(), size + 6);
         }
@@ -184,7 +210,7 @@ mod tests {
         let large = Bytes::from(vec![b'x'; COPIED_BYTES * 2]);
         let messages = [
             Parcel::from(Bytes::from_static(b"{}")),
-            Parcel::pack(head(), large, b"}"),
+            packed(large),
             Parcel::from(Bytes::from_static(b"[1]")),
         ];
         for framing in [Framing::Newline, Framing::ContentLength] {

@@ -49,7 +49,14 @@ impl Raw {
     }
 
     pub fn string(text: &str) -> Raw {
-        Raw::serialize(text)
+        if scan::plain_end(text.as_bytes(), 0) < text.len() {
+            return Raw::serialize(text);
+        }
+        let mut quoted = BytesMut::with_capacity(text.len() + 2);
+        quoted.put_u8(b'"');
+        quoted.put_slice(text.as_bytes());
+        quoted.put_u8(b'"');
+        Raw(quoted.freeze())
     }
 
     pub fn number(number: u64) -> Raw {
@@ -90,6 +97,23 @@ impl Raw {
     pub(crate) fn trusted(text: Bytes) -> Raw {
         debug_assert_eq!(scan::validate(&text), Ok(()));
         Raw(text)
+    }
+
+    /// Adds a member, given as the pieces of its text, behind all others of an object.
+    pub(crate) fn appended(&self, member: &[&[u8]]) -> Raw {
+        let whole: &[u8] = if self.kind() == Kind::Object { &self.0 } else { b"{}" };
+        // What stands before the closing bracket stays there.
+        let blanks = whole.iter().rev().skip(1).take_while(|byte| scan::is_blank(**byte)).count();
+        let (inner, close) = whole.split_at(whole.len() - 1 - blanks);
+        let size: usize = member.iter().map(|piece| piece.len()).sum();
+        let mut text = BytesMut::with_capacity(whole.len() + size + 1);
+        text.put_slice(inner);
+        if inner.len() > 1 {
+            text.put_u8(b',');
+        }
+        member.iter().for_each(|piece| text.put_slice(piece));
+        text.put_slice(close);
+        Raw::trusted(text.freeze())
     }
 
     pub fn as_bytes(&self) -> &[u8] {
@@ -163,6 +187,11 @@ impl Raw {
 
     /// Returns a member of an object, the first of that name. For several members take [`Raw::object`].
     pub fn get(&self, key: &str) -> Option<Raw> {
+        self.find(key).map(|place| self.slice(place))
+    }
+
+    /// Returns where the value of that member stands.
+    pub(crate) fn find(&self, key: &str) -> Option<Range<usize>> {
         if self.kind() != Kind::Object {
             return None;
         }
@@ -174,17 +203,29 @@ impl Raw {
             let start = cursor.at();
             cursor.value().ok()?;
             if *unquote_bytes(cursor.slice(quoted)) == *key.as_bytes() {
-                return Some(self.slice(start..cursor.at()));
+                return Some(start..cursor.at());
             }
         }
         None
+    }
+
+    /// Returns the same text with another value in this place, where one stands.
+    pub(crate) fn replaced(&self, place: Range<usize>, value: &Raw) -> Raw {
+        let (Some(before), Some(after)) = (self.0.get(..place.start), self.0.get(place.end..)) else {
+            return self.clone();
+        };
+        let mut text = BytesMut::with_capacity(before.len() + value.0.len() + after.len());
+        text.put_slice(before);
+        text.put_slice(&value.0);
+        text.put_slice(after);
+        Raw::trusted(text.freeze())
     }
 
     pub fn path(&self, keys: &[&str]) -> Option<Raw> {
         keys.iter().try_fold(self.clone(), |value, key| value.get(key))
     }
 
-    fn slice(&self, range: Range<usize>) -> Raw {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Raw {
         Raw(self.0.slice(range))
     }
 }

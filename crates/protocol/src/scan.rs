@@ -64,18 +64,43 @@ pub(crate) fn is_blank(byte: u8) -> bool {
 /// Returns the first position from `at` on that is not a plain byte of a string: a quote, a backslash, a
 /// control character or the end.
 #[inline]
-fn plain_end(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn plain_end(text: &[u8], mut at: usize) -> usize {
+    let long = at + LONG_BYTES;
     while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let stops = stops(u64::from_le_bytes(*chunk));
         if stops != 0 {
             return at + (stops.trailing_zeros() / 8) as usize;
         }
         at += 8;
+        if at >= long {
+            return long_plain_end(text, at);
+        }
     }
     while text.get(at).is_some_and(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
         at += 1;
     }
     at
+}
+
+/// From here on a string is long, and worth a search with wider steps.
+const LONG_BYTES: usize = 64;
+
+/// Does the same in blocks: where they end is searched for, what is in them only looked at for control characters.
+fn long_plain_end(text: &[u8], mut at: usize) -> usize {
+    const BLOCK_BYTES: usize = 4096;
+    loop {
+        let block = text.get(at..text.len().min(at + BLOCK_BYTES)).unwrap_or_default();
+        let plain = memchr::memchr2(b'"', b'\\', block).unwrap_or(block.len());
+        let run = block.get(..plain).unwrap_or_default();
+        // Without a branch per byte this is done sixteen at a time and more.
+        if run.iter().fold(false, |found, &byte| found | (byte < 0x20)) {
+            return at + run.iter().position(|&byte| byte < 0x20).unwrap_or(plain);
+        }
+        if plain < block.len() || block.len() < BLOCK_BYTES {
+            return at + plain;
+        }
+        at += BLOCK_BYTES;
+    }
 }
 
 /// Marks the high bit of bytes that end a plain run. Borrows may mark bytes above a true hit, never below, so

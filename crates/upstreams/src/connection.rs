@@ -439,6 +439,10 @@ impl Connection {
         if let Some(lite) = self.lite.get() {
             return Self::forget_lite(lite, id);
         }
+        // One that gives no sign of life is told no more.
+        if pending.origin == Origin::Probe {
+            return;
+        }
         match pending.kept.as_ref().map(|kept| &kept.stage) {
             Some(Stage::Asking) => return,
             Some(Stage::Task(task)) => return self.cancel_task(task, pending),

@@ -45,6 +45,7 @@ pub(crate) fn caller(facts: &ClientFacts) -> Caller {
         log_level: None,
         comes_back: false,
         is_back: false,
+        words: Default::default(),
     }
 }
 

@@ -11,6 +11,10 @@ use subtle::ConstantTimeEq;
 
 use super::body::Body;
 
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The samples of LiteMCP spell it so.
+const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
+
 /// The rules of the door.
 #[derive(Debug, Default)]
 pub struct Door {
@@ -79,7 +83,7 @@ impl Door {
         {
             return Some(Refused::Origin);
         }
-        let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        let from_elsewhere = headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site");
         if from_elsewhere && headers.get(ORIGIN).is_none() {
             return Some(Refused::CrossSite);
         }
@@ -121,8 +125,7 @@ impl Door {
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
-        // The samples of LiteMCP spell it so.
-        [AUTHORIZATION, HeaderName::from_static("authentication")].iter().any(|name| {
+        [AUTHORIZATION, AUTHENTICATION].iter().any(|name| {
             let given = text(headers, name).and_then(|value| {
                 let (scheme, token) = value.split_once(' ')?;
                 scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

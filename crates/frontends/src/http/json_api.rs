@@ -48,7 +48,7 @@ async fn answer_batch(
             Err(refusal) => refuse(site, &refusal).into(),
         };
         array.put_u8(if array.is_empty() { b'[' } else { b',' });
-        answer.pieces().into_iter().for_each(|piece| array.put(piece));
+        answer.pieces().for_each(|piece| array.put_slice(piece));
     }
     if array.is_empty() {
         return bare(StatusCode::ACCEPTED);

@@ -249,6 +249,10 @@ pub(super) enum Accepts {
 
 impl Accepts {
     pub(super) fn of(headers: &HeaderMap) -> Self {
+        // What nearly all say.
+        if headers.get(ACCEPT).is_some_and(|accept| accept == "application/json, text/event-stream") {
+            return Self::JsonFirst;
+        }
         let kinds = || {
             let lines = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
             lines.flat_map(|line| line.split(','))

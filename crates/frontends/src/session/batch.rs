@@ -40,7 +40,7 @@ impl Batch {
         let mut array = BytesMut::new();
         for (at, message) in state.1.drain(..).enumerate() {
             array.put_u8(if at == 0 { b'[' } else { b',' });
-            message.pieces().into_iter().for_each(|piece| array.put(piece));
+            message.pieces().for_each(|piece| array.put_slice(piece));
         }
         array.put_u8(b']');
         self.outlet.answer(array.freeze().into());

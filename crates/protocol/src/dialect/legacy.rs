@@ -76,7 +76,10 @@ pub fn read_initialize_result(result: &Raw) -> Option<ServerFacts> {
 pub fn answer(id: &Id, answer: &Answer) -> Parcel {
     match answer {
         Answer::List(list) => envelope::list(id, list.kind.member(), &list.strict_items),
-        answer => envelope::result(id, &result(answer)),
+        Answer::Result { body, mark, loose } => match translated(body, *mark, *loose) {
+            Some(object) => envelope::result_object(id, &object),
+            None => envelope::result(id, body),
+        },
     }
 }
 
@@ -84,27 +87,32 @@ pub fn answer(id: &Id, answer: &Answer) -> Parcel {
 pub fn result(answer: &Answer) -> Raw {
     match answer {
         Answer::List(list) => list.plain(),
-        Answer::Result { body, mark: Mark::None, loose: false } => body.clone(),
         Answer::Result { body, mark, loose } => {
-            let Some(mut object) = body.object() else { return body.clone() };
-            if *mark != Mark::None {
-                take_off_marks(&mut object);
-                spell_out_contents(&mut object);
-            }
-            // What the schema was wrapped for is always wrapped; otherwise only what a client could not read.
-            let wraps = |content: &Raw| *loose || content.kind() != Kind::Object;
-            if let Some(content) = object.get("structuredContent").filter(wraps) {
-                object.set("structuredContent", wrapped(content));
-            }
-            object.into_raw()
+            translated(body, *mark, *loose).map_or_else(|| body.clone(), RawObject::into_raw)
         }
     }
 }
 
-fn take_off_marks(object: &mut RawObject) {
-    for mark in ["resultType", "ttlMs", "cacheScope"] {
-        object.remove(mark);
+/// Returns a result in the words of these revisions, where its own are others.
+fn translated(body: &Raw, mark: Mark, loose: bool) -> Option<RawObject> {
+    if mark == Mark::None && !loose {
+        return None;
     }
+    let mut object = body.object()?;
+    if mark != Mark::None {
+        take_off_marks(&mut object);
+        spell_out_contents(&mut object);
+    }
+    // What the schema was wrapped for is always wrapped; otherwise only what a client could not read.
+    let wraps = |content: &Raw| loose || content.kind() != Kind::Object;
+    if let Some(content) = object.get("structuredContent").filter(wraps) {
+        object.set("structuredContent", wrapped(content));
+    }
+    Some(object)
+}
+
+fn take_off_marks(object: &mut RawObject) {
+    object.remove_all(&["resultType", "ttlMs", "cacheScope"]);
     let is_marked = object.get("_meta").is_some_and(|meta| meta.get(SERVER_INFO).is_some());
     if is_marked {
         edit_meta(object, |meta| meta.remove(SERVER_INFO));

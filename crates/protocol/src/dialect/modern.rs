@@ -7,6 +7,10 @@ pub mod rounds;
 mod tests;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use memchr::memmem::Finder;
 
 use super::{ServerFacts, edit_meta};
 use crate::fault::Fault;
@@ -30,7 +34,8 @@ pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Returns the revision that a request says it is of; one that says so is a modern one, whatever it says.
 pub fn version_of(params: Option<&Raw>) -> Option<Raw> {
     // Requests of sessions are many, and most of their parameters need not be read here.
-    memchr::memmem::find(params?.as_bytes(), b"modelcontextprotocol")?;
+    static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("modelcontextprotocol"));
+    MARK.find(params?.as_bytes())?;
     params?.get("_meta")?.get(VERSION)
 }
 
@@ -56,6 +61,7 @@ pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
         log_level: meta.get(LOG_LEVEL).filter(|level| level.kind() == Kind::String).map(|one| one.detached()),
         comes_back: true,
         is_back: object.contains("requestState") || object.contains("inputResponses"),
+        words: Default::default(),
     };
     edit_meta(&mut object, |meta| {
         [VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL].into_iter().for_each(|key| meta.remove(key));
@@ -70,13 +76,30 @@ pub fn seal(params: Option<Raw>, caller: &Caller) -> Raw {
 
 /// Puts the marks on likewise, and a number of ours in the place of the caller's progress token, which is returned.
 pub fn seal_numbered(params: Option<Raw>, caller: &Caller, number: Option<u64>) -> (Raw, Option<Raw>) {
-    let mut object = params.and_then(|params| params.object()).unwrap_or_default();
-    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
-    let token = number.and_then(|number| {
-        let token = meta.get("progressToken")?;
-        meta.set("progressToken", Raw::number(number));
-        Some(token)
-    });
+    let marks = caller.words.get_or_write(|| marks_of(caller));
+    match params {
+        Some(params) if may_have_meta(&params) => seal_over(params, caller, number),
+        Some(params) => (params.appended(&[b"\"_meta\":{", marks, b"}"]), None),
+        None => (Raw::from_static("{}").appended(&[b"\"_meta\":{", marks, b"}"]), None),
+    }
+}
+
+/// Returns whether there may be a `_meta` to put marks in. A key can be spelled with escapes.
+fn may_have_meta(params: &Raw) -> bool {
+    static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("_meta\""));
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
+    META.find(params.as_bytes()).is_some() || ESCAPE.find(params.as_bytes()).is_some()
+}
+
+/// Writes the members that say who asks.
+fn marks_of(caller: &Caller) -> Bytes {
+    let mut marks = RawObject::default();
+    put_marks(&mut marks, caller);
+    let marks = marks.into_raw().bytes();
+    marks.slice(1..marks.len() - 1)
+}
+
+fn put_marks(meta: &mut RawObject, caller: &Caller) {
     meta.set(VERSION, Raw::from_static(concat!("\"", "2026-07-28", "\"")));
     meta.set(CAPABILITIES, caller.capabilities.clone());
     if let Some(info) = &caller.info {
@@ -85,6 +108,18 @@ pub fn seal_numbered(params: Option<Raw>, caller: &Caller, number: Option<u64>) 
     if let Some(level) = &caller.log_level {
         meta.set(LOG_LEVEL, level.clone());
     }
+}
+
+/// Puts the marks where the parameters may have some already.
+fn seal_over(params: Raw, caller: &Caller, number: Option<u64>) -> (Raw, Option<Raw>) {
+    let mut object = params.object().unwrap_or_default();
+    let mut meta = object.get("_meta").and_then(|meta| meta.object()).unwrap_or_default();
+    let token = number.and_then(|number| {
+        let token = meta.get("progressToken")?;
+        meta.set("progressToken", Raw::number(number));
+        Some(token)
+    });
+    put_marks(&mut meta, caller);
     object.set("_meta", meta.into_raw());
     (object.into_raw(), token)
 }

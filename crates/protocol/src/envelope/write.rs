@@ -1,19 +1,19 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::id::Id;
-use crate::parcel::{Parcel, blank_line_ends};
-use crate::raw::Raw;
+use crate::parcel::{COPIED_BYTES, Packer, Parcel, blank_line_ends};
+use crate::raw::{Raw, RawObject};
 
 // All of these write one line without its terminator.
 
 pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Parcel {
-    let mut out = start(id.max_len() + method.len());
+    let mut out = start(id.max_len() + method.len() + small_len(params));
     put_id(&mut out, Some(id));
     put_method(&mut out, method);
     match params {
         Some(params) => {
             out.put_slice(b",\"params\":");
-            Parcel::pack(out, params.bytes(), b"}")
+            packed(out, |packer| packer.put(params.bytes()), b"}")
         }
         None => finish(out).into(),
     }
@@ -27,20 +27,41 @@ pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
 }
 
 pub fn result(id: &Id, result: &Raw) -> Parcel {
-    let mut out = start(id.max_len());
-    put_id(&mut out, Some(id));
-    out.put_slice(b",\"result\":");
-    Parcel::pack(out, result.bytes(), b"}")
+    packed(start_result(id, small_len(Some(result))), |packer| packer.put(result.bytes()), b"}")
+}
+
+/// Writes a result that was edited.
+pub fn result_object(id: &Id, result: &RawObject) -> Parcel {
+    packed(start_result(id, 0), |packer| result.pack(packer), b"}")
 }
 
 /// Writes a result whose only member is a list.
 pub fn list(id: &Id, member: &str, items: &Raw) -> Parcel {
-    let mut out = start(id.max_len() + member.len());
-    put_id(&mut out, Some(id));
-    out.put_slice(b",\"result\":{\"");
+    let mut out = start_result(id, member.len() + small_len(Some(items)));
+    out.put_slice(b"{\"");
     out.put_slice(member.as_bytes());
     out.put_slice(b"\":");
-    Parcel::pack(out, items.bytes(), b"}}")
+    packed(out, |packer| packer.put(items.bytes()), b"}}")
+}
+
+fn start_result(id: &Id, variable_bytes: usize) -> BytesMut {
+    let mut out = start(id.max_len() + variable_bytes);
+    put_id(&mut out, Some(id));
+    out.put_slice(b",\"result\":");
+    out
+}
+
+/// Packs a payload behind its head. `tail` is what closes the brackets that the head opens.
+fn packed(head: BytesMut, pack: impl FnOnce(&mut Packer), tail: &[u8]) -> Parcel {
+    let mut packer = Packer::new(head);
+    pack(&mut packer);
+    packer.say(tail);
+    packer.finish()
+}
+
+/// Returns how much of a payload is copied.
+fn small_len(payload: Option<&Raw>) -> usize {
+    Some(payload_len(payload)).filter(|len| *len <= COPIED_BYTES).unwrap_or(0)
 }
 
 /// Writes an error; an id that could not be read is null.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use super::{Kind, MAX_ITEMS, Raw, unquote, unquote_bytes};
+use crate::parcel::Packer;
 use crate::scan::Cursor;
 
 /// An object whose members keep their order and their bytes.
@@ -23,6 +24,12 @@ pub struct RawObject {
 enum Member {
     Original { key: Range<usize>, value: Range<usize>, edit: Edit },
     Added { key: Raw, value: Raw },
+}
+
+/// A part of an object's text.
+enum Part<'a> {
+    Original(Range<usize>),
+    New(&'a [u8]),
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +93,18 @@ impl RawObject {
         self.drop_member(index);
     }
 
+    /// Removes the members whose keys are among these.
+    pub fn remove_all(&mut self, keys: &[&str]) {
+        for index in (0..self.members.len()).rev() {
+            let Some(member) = self.members.get(index).filter(|member| member.lives()) else { continue };
+            let name = unquote_bytes(self.quoted_key(member));
+            if keys.iter().any(|key| *name == *key.as_bytes()) {
+                self.edited = true;
+                self.drop_member(index);
+            }
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.living().count()
     }
@@ -112,48 +131,62 @@ impl RawObject {
         if self.edited { Raw::trusted(self.splice()) } else { Raw(self.text) }
     }
 
-    /// A member brings along what stood between it and the one before; the first brings nothing.
     fn splice(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.text.len() + self.new_bytes());
+        self.write(|part| match part {
+            Part::Original(range) => out.extend_from_slice(self.slice(range)),
+            Part::New(text) => out.extend_from_slice(text),
+        });
+        out.freeze()
+    }
+
+    /// Writes it as part of a message; what is large stays where it is.
+    pub(crate) fn pack(&self, packer: &mut Packer) {
+        self.write(|part| match part {
+            Part::Original(range) => packer.put(self.text.slice(range)),
+            Part::New(text) => packer.put(Bytes::copy_from_slice(text)),
+        });
+    }
+
+    /// A member brings along what stood between it and the one before; the first brings nothing.
+    fn write(&self, mut put: impl FnMut(Part<'_>)) {
+        if !self.edited {
+            return put(Part::Original(0..self.text.len()));
+        }
         let mut end = match self.members.first() {
             Some(Member::Original { key, .. }) => key.start,
             _ => 1,
         };
-        out.extend_from_slice(self.slice(0..end));
+        put(Part::Original(0..end));
         let mut first = true;
         for member in &self.members {
             let gap = match member {
                 Member::Original { key, value, .. } => {
-                    self.slice(std::mem::replace(&mut end, value.end)..key.start)
+                    Part::Original(std::mem::replace(&mut end, value.end)..key.start)
                 }
-                Member::Added { .. } => b",",
+                Member::Added { .. } => Part::New(b","),
             };
             if !member.lives() {
                 continue;
             }
             if !first {
-                out.extend_from_slice(gap);
+                put(gap);
             }
             first = false;
-            self.write(member, &mut out);
-        }
-        out.extend_from_slice(self.slice(end..self.text.len()));
-        out.freeze()
-    }
-
-    fn write(&self, member: &Member, out: &mut BytesMut) {
-        match member {
-            Member::Original { key, value, edit: Edit::Set(new) } => {
-                out.extend_from_slice(self.slice(key.start..value.start));
-                out.extend_from_slice(new.as_bytes());
-            }
-            Member::Original { key, value, .. } => out.extend_from_slice(self.slice(key.start..value.end)),
-            Member::Added { key, value } => {
-                out.extend_from_slice(key.as_bytes());
-                out.extend_from_slice(b":");
-                out.extend_from_slice(value.as_bytes());
+            match member {
+                Member::Original { key, value, edit: Edit::Set(new) } => {
+                    put(Part::Original(key.start..value.start));
+                    put(Part::New(new.as_bytes()));
+                }
+                Member::Original { key, value, .. } => put(Part::Original(key.start..value.end)),
+                Member::Added { key, value } => {
+                    put(Part::New(key.as_bytes()));
+                    put(Part::New(b":"));
+                    put(Part::New(value.as_bytes()));
+                }
             }
         }
+        put(Part::Original(end..self.text.len()));
     }
 
     fn new_bytes(&self) -> usize {

@@ -294,3 +294,19 @@ proptest! {
         let _ = verdict(&text);
     }
 }
+
+#[test]
+fn long_strings_end_where_short_ones_do() {
+    for size in [0, 1, 7, 8, 63, 64, 65, 71, 72, 4095, 4096, 4160, 4161, 9000] {
+        for stop in [b'"', b'\\', 0x1f, b'\n', 0] {
+            let mut text = vec![b'x'; size];
+            text.push(stop);
+            text.extend_from_slice(b"yyy\"");
+            assert_eq!(plain_end(&text, 0), size, "{size} {stop}");
+            // A control character counts before a quote that comes after it.
+            text.insert(size, 0xe9);
+            assert_eq!(plain_end(&text, 0), size + 1, "{size} {stop}");
+        }
+        assert_eq!(plain_end(&vec![b'x'; size], 0), size);
+    }
+}

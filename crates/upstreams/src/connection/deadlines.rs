@@ -41,9 +41,7 @@ impl Connection {
             if pending.has_questions() {
                 self.end_questions_of(id);
             }
-            if pending.origin != Origin::Probe {
-                self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
-            }
+            self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
             let is_client_s = pending.origin == Origin::Client;

@@ -354,6 +354,7 @@ async fn what_one_call_wants_to_hear_floods_nobody_else() {
         log_level: Some(raw(r#""debug""#)),
         comes_back: true,
         is_back: false,
+        words: Default::default(),
     };
     let (exchange, asked) = Asked::open(None);
     world.gateway.dispatch(call("tools/list", "{}").by(Arc::new(caller)), exchange);

@@ -13,6 +13,7 @@ fn caller(capabilities: &str) -> Arc<Caller> {
         log_level: None,
         comes_back: true,
         is_back: false,
+        words: Default::default(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! The head of a request: read by httparse, and judged where two readers could differ about where it ends (T31).
 
+use std::mem::MaybeUninit;
+
 use bytes::{Bytes, BytesMut};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
@@ -61,16 +63,16 @@ impl Head {
 
 /// Takes a head off the input if it is there whole. Where it was not found before, only what is new is searched.
 pub(super) fn take(input: &mut BytesMut, searched: usize) -> Result<Option<Head>, Malformed> {
-    let new = &input[searched.saturating_sub(3)..];
-    let ends = memmem::find(new, b"\n\r\n").is_some() || memmem::find(new, b"\n\n").is_some();
-    if !ends {
-        return if input.len() > MAX_HEAD_BYTES { Err(Malformed::TooLarge) } else { Ok(None) };
+    let too_large = input.len() > MAX_HEAD_BYTES;
+    if searched > 0 && !has_blank_line(&input[searched.saturating_sub(3)..]) {
+        return if too_large { Err(Malformed::TooLarge) } else { Ok(None) };
     }
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    let size = match request.parse(input) {
+    let mut headers = [MaybeUninit::uninit(); MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let size = match request.parse_with_uninit_headers(input, &mut headers) {
         Ok(httparse::Status::Complete(size)) if size > MAX_HEAD_BYTES => return Err(Malformed::TooLarge),
         Ok(httparse::Status::Complete(size)) => size,
+        Ok(httparse::Status::Partial) if too_large => return Err(Malformed::TooLarge),
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(Malformed::TooLarge),
         Err(httparse::Error::Version) if input.starts_with(b"PRI * HTTP/2.0\r\n") => {
@@ -81,6 +83,10 @@ pub(super) fn take(input: &mut BytesMut, searched: usize) -> Result<Option<Head>
     let layout = Layout::of(&request, input)?;
     let text = input.split_to(size).freeze();
     layout.read(&text).map(Some)
+}
+
+fn has_blank_line(text: &[u8]) -> bool {
+    memmem::find(text, b"\n\r\n").is_some() || memmem::find(text, b"\n\n").is_some()
 }
 
 /// Where in the text of a head its parts are, so that they can share it.

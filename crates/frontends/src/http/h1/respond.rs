@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::io::Write as _;
+use std::iter::once;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -54,11 +55,12 @@ pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
                 return wire.write(&[&out]).await;
             }
             if message.len() <= COPIED_BYTES {
-                message.pieces().iter().for_each(|piece| out.extend_from_slice(piece));
+                message.pieces().for_each(|piece| out.extend_from_slice(piece));
                 return wire.write(&[&out]).await;
             }
-            let [head, load, tail] = message.map_load(|load| shared.site.budget.hold(load)).pieces();
-            wire.write(&[&out, &head, &load, &tail]).await
+            let message = message.map(|piece| shared.site.budget.hold(piece));
+            let pieces: Vec<&[u8]> = once(&out[..]).chain(message.pieces().map(|piece| &piece[..])).collect();
+            wire.write(&pieces).await
         }
         Err(body) => {
             encode_head(&mut out, parts.status, &parts.headers, manner, None);

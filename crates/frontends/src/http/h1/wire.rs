@@ -16,8 +16,6 @@ use crate::http::rewound::Rewound;
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
-/// What is written together at most: the head of an answer and its three pieces.
-const MAX_PIECES: usize = 4;
 /// How long a peer may take to hear the last answer, and how much more of it we read meanwhile.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 4 << 20;
@@ -71,11 +69,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Writes pieces to the end, together where the stream can. A peer that takes nothing is waited for only so long
     /// (F20).
     pub(super) async fn write(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
-        let mut slices = [IoSlice::new(b""); MAX_PIECES];
-        for (slice, piece) in slices.iter_mut().zip(pieces) {
-            *slice = IoSlice::new(piece);
-        }
-        let mut left = &mut slices[..pieces.len().min(MAX_PIECES)];
+        let mut many;
+        let mut one;
+        let mut left: &mut [IoSlice<'_>] = match pieces {
+            [piece] => {
+                one = [IoSlice::new(piece)];
+                &mut one
+            }
+            pieces => {
+                many = pieces.iter().map(|piece| IoSlice::new(piece)).collect::<Vec<_>>();
+                &mut many
+            }
+        };
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             let write = poll_fn(|context| {

@@ -112,7 +112,7 @@ impl State {
 
 impl Lane for PostLane {
     fn answer(&self, verdict: Verdict, message: Parcel) {
-        let message = message.map_load(|load| self.budget.hold(load));
+        let message = message.map(|piece| self.budget.hold(piece));
         let mut state = self.lock();
         if state.is_stream {
             state.is_finished = true;

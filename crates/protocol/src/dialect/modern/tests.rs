@@ -258,3 +258,27 @@ fn only_the_want_of_tasks_can_be_met() {
     );
     assert!(declares_tasks(&declared) && !declares_tasks(&raw("{}")));
 }
+
+#[test]
+fn marks_are_put_beside_what_is_there() {
+    let caller = Caller {
+        capabilities: raw(r#"{"roots":{}}"#),
+        info: None,
+        log_level: None,
+        comes_back: false,
+        is_back: false,
+        words: Default::default(),
+    };
+    let marks = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
+    let sealed = |params: Option<&'static str>| {
+        let (sealed, token) = seal_numbered(params.map(raw), &caller, Some(7));
+        (sealed.as_str().to_owned(), token.map(|token| token.as_str().to_owned()))
+    };
+    assert_eq!(sealed(None), (format!(r#"{{"_meta":{{{marks}}}}}"#), None));
+    assert_eq!(sealed(Some("{ }")), (format!(r#"{{"_meta":{{{marks}}} }}"#), None));
+    assert_eq!(sealed(Some(r#"{"a":"{}"}"#)), (format!(r#"{{"a":"{{}}","_meta":{{{marks}}}}}"#), None));
+    let token = sealed(Some(r#"{"_meta":{"progressToken":"x"}}"#));
+    assert_eq!(token, (format!(r#"{{"_meta":{{"progressToken":7,{marks}}}}}"#), Some("\"x\"".to_owned())));
+    let escaped = sealed(Some(r#"{"\u005fmeta":{"k":1},"_metal":2}"#));
+    assert_eq!(escaped.0, format!(r#"{{"\u005fmeta":{{"k":1,{marks}}},"_metal":2}}"#));
+}

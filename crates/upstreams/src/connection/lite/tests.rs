@@ -157,6 +157,9 @@ async fn a_call_that_is_over_frees_its_place_and_its_late_answer_is_dropped() {
     keeper.spawn(Arc::clone(&connection).keep_deadlines());
     assert!(queued.answered().await.contains("30"), "it times out like any other");
     assert!(!connection.is_busy());
+    // It was asked for a sign of life (F15), which is given up like any call.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(connection.is_unresponsive());
     let Way::Messages(numbers) = &connection.lite.get().unwrap().way else { panic!() };
     assert!(numbers.lock().calls.is_empty(), "nothing is kept of calls that are over");
 }
@@ -214,8 +217,14 @@ async fn a_tool_without_parameters_is_called_with_none() {
 async fn a_state_is_never_a_litemcp_server_s() {
     let connection = met().await;
     let (exchange, mut asked) = Asked::open(LONG);
-    let caller =
-        Caller { capabilities: raw("{}"), info: None, log_level: None, comes_back: true, is_back: true };
+    let caller = Caller {
+        capabilities: raw("{}"),
+        info: None,
+        log_level: None,
+        comes_back: true,
+        is_back: true,
+        words: Default::default(),
+    };
     let params = raw(r#"{"name":"Calculator","arguments":{"a":"1","b":"1"},"requestState":"s"}"#);
     let call = Call::new(Method::ToolsCall, Some(params)).by(Arc::new(caller));
     assert!(connection.send(call, exchange).is_ok());

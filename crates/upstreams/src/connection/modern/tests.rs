@@ -33,7 +33,14 @@ fn wire() -> Wire {
 
 fn caller(capabilities: &str, comes_back: bool) -> Arc<Caller> {
     let capabilities = raw(capabilities);
-    Arc::new(Caller { capabilities, info: None, log_level: None, comes_back, is_back: false })
+    Arc::new(Caller {
+        capabilities,
+        info: None,
+        log_level: None,
+        comes_back,
+        is_back: false,
+        words: Default::default(),
+    })
 }
 
 /// One who has a session and is asked in mid-call.

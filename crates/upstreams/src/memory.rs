@@ -5,7 +5,7 @@ mod later;
 mod lists;
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
+use manifold_engine::Listing;
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
@@ -35,7 +36,12 @@ pub struct Memory {
 }
 
 /// Something learnt of a server.
-type Change = Box<dyn FnOnce(&mut RawObject) + Send>;
+enum Change {
+    Set(&'static str, Raw),
+    Remove(&'static str),
+    /// What it offers, and since when.
+    Listing(Arc<Listing>, u64),
+}
 
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
@@ -88,10 +94,7 @@ impl Memory {
             Era::Legacy => Raw::from_static(r#""legacy""#),
             Era::Modern => Raw::from_static(r#""modern""#),
         };
-        self.change(server, |known| {
-            known.set("era", era);
-            known.set("eraAt", Raw::number(now()));
-        });
+        self.change(server, [Change::Set("era", era), Change::Set("eraAt", Raw::number(now()))]);
     }
 
     /// Forgets which era a server spoke.
@@ -99,23 +102,17 @@ impl Memory {
         if self.era(server).is_none() {
             return;
         }
-        self.change(server, |known| {
-            known.remove("era");
-            known.remove("eraAt");
-        });
+        self.change(server, [Change::Remove("era"), Change::Remove("eraAt")]);
     }
 
     /// Changes what is known of a server; members of others stay as they are.
-    fn change(&self, server: &Server, change: impl FnOnce(&mut RawObject) + Send + 'static) {
+    fn change(&self, server: &Server, changes: impl IntoIterator<Item = Change>) {
         let Some(file) = self.file(server) else { return };
-        let id = server.key.id.clone();
-        let change: Change = Box::new(move |known| {
-            known.set("server", Raw::string(&id));
-            change(known);
-        });
+        let whose = Change::Set("server", Raw::string(&server.key.id));
+        let changes = std::iter::once(whose).chain(changes);
         match &self.later {
-            Some(later) => later.add(file, change),
-            None => apply(&file, vec![change]),
+            Some(later) => later.add(file, changes),
+            None => apply(&file, changes.collect()),
         }
     }
 
@@ -140,11 +137,28 @@ fn apply(file: &Path, changes: Vec<Change>) {
         fresh.set("format", Raw::number(FORMAT));
         fresh
     });
+    let mut offered = None;
     for change in changes {
-        change(&mut known);
+        match change {
+            Change::Set(name, value) => known.set(name, value),
+            Change::Remove(name) => known.remove(name),
+            Change::Listing(listing, at) => {
+                known.remove("listing");
+                offered = Some((listing, at));
+            }
+        }
     }
+    // Lists may be long: they go into the file item by item, not by way of a text.
+    let written = write(file, |out| {
+        let known = known.into_raw();
+        let Some((listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
+        out.write_all(known.as_bytes().strip_suffix(b"}").unwrap_or_default())?;
+        out.write_all(b",\"listing\":")?;
+        lists::write(out, listing, *at)?;
+        out.write_all(b"}")
+    });
     // It costs the next start a question, no more.
-    if let Err(error) = write(file, known.into_raw().as_bytes()) {
+    if let Err(error) = written {
         debug!(file = %file.display(), %error, "what was learnt of a server cannot be kept");
     }
 }
@@ -158,7 +172,7 @@ fn read(file: &Path) -> Option<RawObject> {
 }
 
 /// Writes a file whole or not at all, for our eyes only.
-fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
+fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -169,7 +183,11 @@ fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut open| open.write_all(text))
+        .and_then(|open| {
+            let mut out = BufWriter::new(open);
+            content(&mut out)?;
+            out.flush()
+        })
         .and_then(|()| fs::rename(&draft, file));
     if written.is_err() {
         let _ = fs::remove_file(&draft);

@@ -25,8 +25,8 @@ pub(super) struct Later {
 }
 
 impl Later {
-    pub(super) fn add(&self, file: PathBuf, change: Change) {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).entry(file).or_default().push(change);
+    pub(super) fn add(&self, file: PathBuf, changes: impl Iterator<Item = Change>) {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).entry(file).or_default().extend(changes);
         self.arrived.notify_one();
     }
 

@@ -1,13 +1,14 @@
 //! The lists of a server as they were when it last ran, so that the next run knows them before it starts anything.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::Server;
 use manifold_engine::{Item, Listing};
-use manifold_protocol::{Era, Freshness, Kind, Raw, RawObject};
+use manifold_protocol::{Era, Freshness, Kind, Raw};
 
-use super::{Memory, now};
+use super::{Change, Memory, now};
 
 /// What is known of a server that need not run, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,7 @@ impl Memory {
 
     /// Remembers what a server offers.
     pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
-        let (listing, at) = (Arc::clone(listing), now());
-        self.change(server, move |known| known.set("listing", encode(&listing, at)));
+        self.change(server, [Change::Listing(Arc::clone(listing), now())]);
     }
 
     /// Says what is known of a server without asking it.
@@ -59,20 +59,24 @@ impl Memory {
     }
 }
 
-fn encode(listing: &Listing, at: u64) -> Raw {
-    let mut saved = RawObject::default();
-    saved.set("at", Raw::number(at));
+/// Writes what a server offers as [`Memory::listing`] reads it.
+pub(super) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Result<()> {
+    write!(out, "{{\"at\":{at}")?;
     if let Some(instructions) = &listing.instructions {
-        saved.set("instructions", Raw::string(instructions));
+        write!(out, ",\"instructions\":{}", Raw::string(instructions).as_str())?;
     }
     if let Some(capabilities) = &listing.capabilities {
-        saved.set("capabilities", capabilities.clone());
+        write!(out, ",\"capabilities\":{}", capabilities.as_str())?;
     }
     for kind in Kind::ALL {
-        let items: Vec<Raw> = listing.items(kind).iter().map(|item| item.raw.clone()).collect();
-        saved.set(kind.member(), Raw::array(&items));
+        write!(out, ",\"{}\":[", kind.member())?;
+        for (at, item) in listing.items(kind).iter().enumerate() {
+            out.write_all(if at == 0 { b"" } else { b"," })?;
+            out.write_all(item.raw.as_bytes())?;
+        }
+        out.write_all(b"]")?;
     }
-    saved.into_raw()
+    out.write_all(b"}")
 }
 
 fn item(kind: Kind, raw: &Raw) -> Option<Item> {

@@ -15,7 +15,6 @@ use crate::watch::watch_config;
 pub(crate) struct Plant {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tasks: Tasks,
-    memory: Memory,
     reloader: Arc<FileReloader>,
 }
 
@@ -38,7 +37,6 @@ impl Plant {
     ) -> Self {
         let tasks = Tasks::new();
         let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes);
-        let memory = upstreams.memory().clone();
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
@@ -48,7 +46,7 @@ impl Plant {
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
-        Self { fleet, tasks, memory, reloader }
+        Self { fleet, tasks, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -76,10 +74,9 @@ impl Plant {
         }
     }
 
-    /// Ends every server, and keeps what was learnt of them.
+    /// Ends every server.
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
-        self.memory.flush();
     }
 }
 

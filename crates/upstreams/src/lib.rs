@@ -39,14 +39,7 @@ impl Upstreams {
     pub fn new(tasks: Tasks, memory: Memory, limit_bytes: usize) -> Self {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
-        let (memory, writer) = memory.writing_later();
-        tasks.spawn_background(writer);
         Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes }
-    }
-
-    /// Returns what is remembered of servers, to be flushed at the end.
-    pub fn memory(&self) -> &Memory {
-        &self.memory
     }
 }
 

@@ -1,7 +1,6 @@
 //! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
 //! so that a changed definition is a server never met before.
 
-mod later;
 mod lists;
 
 use std::fs;
@@ -18,7 +17,6 @@ use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
 
-use later::Later;
 pub use lists::Saved;
 
 /// Servers change: an older verdict is not trusted.
@@ -31,8 +29,6 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     folder: Option<PathBuf>,
-    /// Where news waits to be written; without it, all is written at once.
-    later: Option<Arc<Later>>,
 }
 
 /// Something learnt of a server.
@@ -46,30 +42,7 @@ enum Change {
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, later: None }
-    }
-
-    /// Returns a memory that writes what it learns a little later, and the task that does so. What is learnt last is
-    /// written by [`flush`](Self::flush).
-    pub(crate) fn writing_later(self) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let later = Arc::new(Later::default());
-        let writer = Arc::clone(&later);
-        let task = async move {
-            loop {
-                writer.due().await;
-                let writer = Arc::clone(&writer);
-                // Its failures are told where they happen.
-                let _ = tokio::task::spawn_blocking(move || writer.write_all(apply)).await;
-            }
-        };
-        (Self { later: Some(later), ..self }, task)
-    }
-
-    /// Writes what waits to be written.
-    pub fn flush(&self) {
-        if let Some(later) = &self.later {
-            later.write_all(apply);
-        }
+        Self { folder }
     }
 
     /// Returns which era a server was found to speak, if that was found out lately.
@@ -109,20 +82,12 @@ impl Memory {
     fn change(&self, server: &Server, changes: impl IntoIterator<Item = Change>) {
         let Some(file) = self.file(server) else { return };
         let whose = Change::Set("server", Raw::string(&server.key.id));
-        let changes = std::iter::once(whose).chain(changes);
-        match &self.later {
-            Some(later) => later.add(file, changes),
-            None => apply(&file, changes.collect()),
-        }
+        apply(&file, std::iter::once(whose).chain(changes));
     }
 
-    /// Returns what the server's file says, once it says all there is.
+    /// Returns what the server's file says.
     fn known(&self, server: &Server) -> Option<RawObject> {
-        let file = self.file(server)?;
-        if let Some(later) = &self.later {
-            later.write_one(&file, apply);
-        }
-        read(&file)
+        read(&self.file(server)?)
     }
 
     fn file(&self, server: &Server) -> Option<PathBuf> {
@@ -131,7 +96,7 @@ impl Memory {
 }
 
 /// Writes changes into a file.
-fn apply(file: &Path, changes: Vec<Change>) {
+fn apply(file: &Path, changes: impl Iterator<Item = Change>) {
     let mut known = read(file).unwrap_or_else(|| {
         let mut fresh = RawObject::default();
         fresh.set("format", Raw::number(FORMAT));
@@ -188,7 +153,12 @@ fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
             content(&mut out)?;
             out.flush()
         })
-        .and_then(|()| fs::rename(&draft, file));
+        .and_then(|()| {
+            // Some file systems (ext4) write a file that takes another's name to the disk at once, which takes up to
+            // ten milliseconds while a list waits. Whoever looks in between knows the server as little as before.
+            let _ = fs::remove_file(file);
+            fs::rename(&draft, file)
+        });
     if written.is_err() {
         let _ = fs::remove_file(&draft);
     }

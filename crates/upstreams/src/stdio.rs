@@ -97,10 +97,6 @@ impl Launcher for Launch {
         &self.memory
     }
 
-    fn prepare(&self) {
-        self.processes.warm_up();
-    }
-
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
         // There is never more than one process of a server.

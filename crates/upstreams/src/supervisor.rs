@@ -529,17 +529,11 @@ impl<L: Launcher> Supervisor<L> {
     }
 }
 
-/// Returns what the server offered when it last ran, or has it made ready to be asked. One that only an operator may start offers nothing before.
+/// Returns what the server offered when it last ran. One that only an operator may start offers nothing before.
 fn remembered(launcher: &impl Launcher) -> Option<Arc<Listing>> {
     let server = launcher.server();
-    if server.start == ServerStart::Manual {
-        return None;
-    }
-    let listing = launcher.memory().listing(server);
-    if listing.is_none() {
-        launcher.prepare();
-    }
-    listing.map(Arc::new)
+    let listing = (server.start != ServerStart::Manual).then(|| launcher.memory().listing(server));
+    listing.flatten().map(Arc::new)
 }
 
 /// Waits until the server has not been used for so long; for ever where no time is set.

@@ -107,29 +107,29 @@ fn a_date_out_of_reach_is_no_date() {
     assert_eq!(dated(u64::MAX), None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_learnt_is_written_later_and_read_at_once() {
+#[test]
+fn lists_are_read_as_they_were_written() {
     let home = tempfile::tempdir().unwrap();
-    let (memory, writer) = Memory::new(Some(home.path().to_owned())).writing_later();
-    let (one, other) = (server(""), server(r#","args":["other"]"#));
-    let files = || fs::read_dir(home.path()).unwrap().count();
-    memory.note_era(&one, Era::Modern);
-    memory.note_listing(&one, &Arc::default());
-    memory.note_era(&other, Era::Legacy);
-    assert_eq!(files(), 0, "nobody has waited for a file");
-    assert_eq!(memory.era(&one), Some(Era::Modern));
-    assert_eq!(files(), 1, "only what was asked for");
-    assert!(memory.listing(&one).is_some());
-
-    let fresh = Memory::new(Some(home.path().to_owned()));
-    let writer = tokio::spawn(writer);
-    while fresh.era(&other).is_none() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    let mut listing = Listing {
+        instructions: Some("say \"please\"".into()),
+        capabilities: Some(Raw::from_static(r#"{"tools":{}}"#)),
+        ..Listing::default()
+    };
+    for name in ["a", "b"] {
+        let raw = Raw::parse(format!(r#"{{"name":"{name}", "n":1.0}}"#)).unwrap();
+        listing.tools.push(manifold_engine::Item { label: name.into(), raw });
     }
-    writer.abort();
-
-    memory.note_era(&other, Era::Modern);
-    assert_eq!(fresh.era(&other), Some(Era::Legacy));
-    memory.flush();
-    assert_eq!(fresh.era(&other), Some(Era::Modern), "the last news is written at the end");
+    memory.note_listing(&one, &Arc::new(listing.clone()));
+    memory.note_era(&one, Era::Modern);
+    memory.note_listing(&one, &Arc::new(listing.clone()));
+    assert_eq!(memory.era(&one), Some(Era::Modern));
+    let read = memory.listing(&one).unwrap();
+    assert_eq!((read.instructions, read.capabilities), (listing.instructions, listing.capabilities));
+    let texts = |items: &[manifold_engine::Item]| {
+        items.iter().map(|item| item.raw.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&read.tools), texts(&listing.tools));
+    assert!(read.prompts.is_empty());
 }

@@ -39,16 +39,9 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Starts server processes. A handle: clones share one guard.
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
-    requests: mpsc::Sender<Request>,
+    openings: mpsc::Sender<Opening>,
     /// Programs are looked up one after the other, which takes one thread instead of one per server.
     lookups: Arc<Mutex<()>>,
-}
-
-/// What the owner of the guard is asked for.
-enum Request {
-    Keeper(Opening),
-    /// A guard, for a server that is about to be started.
-    WarmUp,
 }
 
 /// Where to put the gateway's end of the socket to a new keeper.
@@ -57,7 +50,7 @@ type Opening = oneshot::Sender<Result<UnixStream, SpawnError>>;
 impl ProcessHost {
     /// Returns a host and the future that owns the guard, to be run by the caller as a task.
     ///
-    /// Nothing is started before the first server, or word of it. The future ends when all handles are gone, and every process with
+    /// Nothing is started before the first server. The future ends when all handles are gone, and every process with
     /// it; if it is dropped before, all processes end just the same.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
         Self::with_guard_program("/proc/self/exe".into())
@@ -65,15 +58,9 @@ impl ProcessHost {
 
     /// Like [`new`](Self::new), with another program whose `main` begins with `guard_main_if_asked`.
     pub fn with_guard_program(program: PathBuf) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (requests, asked) = mpsc::channel(MAX_WAITING);
-        let owner = Owner { program, requests: asked, guard: None, generation: 0 };
-        (Self { requests, lookups: Arc::default() }, owner.run())
-    }
-
-    /// Has the guard started by the time a server is, since it takes as long to load as the gateway.
-    pub fn warm_up(&self) {
-        // Where others have asked for so much, the guard is under way.
-        let _ = self.requests.try_send(Request::WarmUp);
+        let (openings, requests) = mpsc::channel(MAX_WAITING);
+        let owner = Owner { program, requests, guard: None, generation: 0 };
+        (Self { openings, lookups: Arc::default() }, owner.run())
     }
 
     /// Starts a server. If this future is dropped, so is the server.
@@ -126,7 +113,7 @@ impl ProcessHost {
 
     async fn open(&self) -> Result<UnixStream, SpawnError> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Keeper(reply)).await.map_err(|_| SpawnError::ShuttingDown)?;
+        self.openings.send(reply).await.map_err(|_| SpawnError::ShuttingDown)?;
         answer.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 }
@@ -134,7 +121,7 @@ impl ProcessHost {
 /// The one task that has the guard.
 struct Owner {
     program: PathBuf,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<Opening>,
     guard: Option<Guard>,
     generation: u32,
 }
@@ -144,10 +131,7 @@ impl Owner {
         loop {
             tokio::select! {
                 request = self.requests.recv() => match request {
-                    Some(Request::Keeper(reply)) => {
-                        drop(reply.send(self.open_keeper().await.map_err(SpawnError::Guard)));
-                    }
-                    Some(Request::WarmUp) => self.warm_up().await,
+                    Some(reply) => drop(reply.send(self.open_keeper().await.map_err(SpawnError::Guard))),
                     None => break,
                 },
                 () = death_of(&mut self.guard) => self.bury_guard().await,
@@ -175,15 +159,6 @@ impl Owner {
         // It returns when the kernel has loaded the program, which serves nobody meanwhile.
         let started = tokio::task::spawn_blocking(move || Guard::start(&program, generation));
         Ok(self.guard.insert(started.await.map_err(io::Error::other)??))
-    }
-
-    async fn warm_up(&mut self) {
-        if self.guard.is_none()
-            && let Err(error) = self.start_guard().await
-        {
-            // The first server tries again, and says so.
-            tracing::debug!(%error, "the guard could not be started ahead of its servers");
-        }
     }
 
     async fn bury_guard(&mut self) {

@@ -30,9 +30,6 @@ pub(crate) trait Launcher: Send + Sync + 'static {
         LONGEST_BACKOFF
     }
 
-    /// Makes ready for a launch: nothing is known of the server, so the first list will ask for one.
-    fn prepare(&self) {}
-
     /// Starts the server and shakes hands. Dropping the future ends what it started.
     fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
 }

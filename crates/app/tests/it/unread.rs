@@ -120,14 +120,16 @@ fn on_stdio_what_a_client_does_not_read_stays_with_remote_servers() {
 #[test]
 fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
     const LARGE: usize = 4_000_000;
-    const UNREAD: usize = 60;
+    const UNREAD: usize = 30;
     let sandbox = Sandbox::new();
     let server = fake_with(&["echo", "big", "flood"], json!({"log": sandbox.path("a.log")}));
-    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": server}, "managerTools": false}), &[]);
+    let quick = fake_with(&["echo"], json!({}));
+    let servers = json!({"mcpServers": {"a": server, "b": quick}, "managerTools": false});
+    let gateway = Gateway::start(&sandbox, &servers, &[]);
     let pid = gateway.client.pid();
     let other = gateway.session("/mcp", "2025-11-25", json!({}));
     let echo = |id: u64| {
-        let call = json!({"name": "a__echo", "arguments": {"text": id.to_string()}});
+        let call = json!({"name": "b__echo", "arguments": {"text": id.to_string()}});
         text_of(&other.post(BOTH, &calling(id, "tools/call", call)).json()) == id.to_string()
     };
     assert!(echo(1));
@@ -137,7 +139,7 @@ fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
     let _stream = mute.listen(None);
     let data = "x".repeat(10_000);
     let flood =
-        json!({"n": 5_000, "method": "notifications/message", "params": {"level": "info", "data": data}});
+        json!({"n": 2_000, "method": "notifications/message", "params": {"level": "info", "data": data}});
     let _flood = mute.call(1, "a__flood", flood, None);
     let _answers: Vec<_> =
         (0..UNREAD).map(|n| mute.call(2 + n as u64, "a__big", json!({"bytes": LARGE}), None)).collect();
@@ -146,13 +148,13 @@ fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
     let calm = until(SOON, || {
         std::thread::sleep(Duration::from_millis(700));
         let now = (sandbox.received("a.log", "tools/call").len(), memory(pid, "VmRSS"));
-        now.0 > 1 && std::mem::replace(&mut last, now) == now
+        now.0 > 0 && std::mem::replace(&mut last, now) == now
     });
     assert!(calm, "{last:?}");
     let right = (0..200).filter(|n| echo(2 + n)).count();
     let grown = memory(pid, "VmHWM").saturating_sub(before);
     println!(
-        "F20: HTTP, {UNREAD} answers of {LARGE} bytes and 50 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
+        "F20: HTTP, {UNREAD} answers of {LARGE} bytes and 20 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
     );
     assert_eq!(right, 200);
     assert!(grown <= ALLOWED_KIB, "{grown} KiB");

@@ -24,6 +24,8 @@ const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// A file that says another number is not ours to read.
 const FORMAT: u64 = 1;
 const MAX_BYTES: u64 = 16 << 20;
+/// What is written at once.
+const WRITE_BYTES: usize = 64 << 10;
 
 /// A folder of memories, or none.
 #[derive(Debug, Clone, Default)]
@@ -149,7 +151,7 @@ fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         .mode(0o600)
         .open(&draft)
         .and_then(|open| {
-            let mut out = BufWriter::new(open);
+            let mut out = BufWriter::with_capacity(WRITE_BYTES, open);
             content(&mut out)?;
             out.flush()
         })

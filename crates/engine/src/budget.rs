@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// A smaller message costs less to hold than to count.
 const SMALL_BYTES: usize = 1 << 10;
@@ -19,11 +19,40 @@ struct Shared {
     limit_bytes: usize,
     held: AtomicUsize,
     freed: Notify,
+    /// What is held here is held there as well.
+    whole: Option<Budget>,
+    /// Whether more is held than it allows.
+    overdrawn: watch::Sender<bool>,
 }
 
 impl Budget {
     pub fn new(limit_bytes: usize) -> Self {
-        Self(Arc::new(Shared { limit_bytes, held: AtomicUsize::new(0), freed: Notify::new() }))
+        Self::part_of(None, limit_bytes)
+    }
+
+    /// Opens a part of it, with a limit of its own.
+    pub fn part(&self, limit_bytes: usize) -> Self {
+        Self::part_of(Some(self.clone()), limit_bytes)
+    }
+
+    fn part_of(whole: Option<Self>, limit_bytes: usize) -> Self {
+        let overdrawn = watch::Sender::new(false);
+        Self(Arc::new(Shared {
+            limit_bytes,
+            held: AtomicUsize::new(0),
+            freed: Notify::new(),
+            whole,
+            overdrawn,
+        }))
+    }
+
+    pub fn is_overdrawn(&self) -> bool {
+        *self.0.overdrawn.borrow()
+    }
+
+    /// Waits until more is held than it allows.
+    pub async fn overdrawn(&self) {
+        let _ = self.0.overdrawn.subscribe().wait_for(|overdrawn| *overdrawn).await;
     }
 
     pub fn limit_bytes(&self) -> usize {
@@ -37,7 +66,8 @@ impl Budget {
     }
 
     pub fn is_spent(&self) -> bool {
-        self.0.held.load(Ordering::Relaxed) >= self.0.limit_bytes
+        let is_full = self.0.held.load(Ordering::Relaxed) >= self.0.limit_bytes;
+        is_full || self.0.whole.as_ref().is_some_and(Self::is_spent)
     }
 
     /// Waits until some of it is left.
@@ -61,6 +91,29 @@ impl Budget {
         Bytes::from_owner(Held { message, _share: share })
     }
 
+    fn add(&self, bytes: usize) {
+        let before = self.0.held.fetch_add(bytes, Ordering::Relaxed);
+        // One message alone may be as large as it is.
+        if before > 0 && before + bytes > self.0.limit_bytes && !self.is_overdrawn() {
+            self.0.overdrawn.send_replace(true);
+        }
+        if let Some(whole) = &self.0.whole {
+            whole.add(bytes);
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let limit = self.0.limit_bytes;
+        let before = self.0.held.fetch_sub(bytes, Ordering::Relaxed);
+        if before >= limit && before - bytes < limit {
+            self.0.freed.notify_waiters();
+            self.0.overdrawn.send_replace(false);
+        }
+        if let Some(whole) = &self.0.whole {
+            whole.give_back(bytes);
+        }
+    }
+
     /// Opens a share that holds nothing yet.
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), bytes: 0 }
@@ -81,17 +134,13 @@ impl Share {
 
     pub fn grow(&mut self, bytes: usize) {
         self.bytes += bytes;
-        self.budget.0.held.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.add(bytes);
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let limit = self.budget.0.limit_bytes;
-        let before = self.budget.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
-        if before >= limit && before - self.bytes < limit {
-            self.budget.0.freed.notify_waiters();
-        }
+        self.budget.give_back(self.bytes);
     }
 }
 
@@ -109,6 +158,21 @@ impl AsRef<[u8]> for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // F20
+    #[tokio::test]
+    async fn a_part_has_a_limit_of_its_own() {
+        let whole = Budget::new(100_000);
+        let (one, other) = (whole.part(10_000), whole.part(10_000));
+        let held = one.hold(Bytes::from(vec![b'x'; 10_000]));
+        assert!(!one.is_overdrawn() && whole.admits(90_000) && !whole.admits(90_001));
+        let more = one.hold(Bytes::from(vec![b'x'; 2_000]));
+        one.overdrawn().await;
+        drop((held, more));
+        let _alone = one.hold(Bytes::from(vec![b'x'; 12_000]));
+        assert!(!one.is_overdrawn(), "one message alone may be as large as it is");
+        assert!(!other.is_overdrawn() && !whole.is_overdrawn() && whole.admits(88_000));
+    }
 
     // F35
     #[tokio::test]

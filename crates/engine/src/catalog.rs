@@ -3,6 +3,7 @@
 
 mod merge;
 mod naming;
+mod shown;
 mod template;
 
 use std::borrow::Cow;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -30,6 +31,21 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(4500);
 pub(crate) struct Discovery {
     places: Arc<Semaphore>,
     running: Mutex<HashMap<ServerKey, Underway>>,
+    /// Lists that have just begun to wait.
+    gathering: Arc<AtomicUsize>,
+}
+
+/// How long a list that waits takes in what servers tell all together at its end. Each change of the catalog costs the
+/// work of all its lists, and ten servers that start together tell ten times within a few milliseconds.
+pub(crate) const TOGETHER: Duration = Duration::from_millis(50);
+
+/// A list that takes in the news of servers by itself, until this is dropped.
+pub(crate) struct Gathering(Arc<AtomicUsize>);
+
+impl Drop for Gathering {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Clone)]
@@ -40,11 +56,26 @@ struct Underway {
 
 impl Default for Discovery {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(at_once())), running: Mutex::default() }
+        Self {
+            places: Arc::new(Semaphore::new(at_once())),
+            running: Mutex::default(),
+            gathering: Arc::default(),
+        }
     }
 }
 
 impl Discovery {
+    /// Notes that somebody will take in all news soon.
+    pub(crate) fn gather(&self) -> Gathering {
+        self.gathering.fetch_add(1, Ordering::Relaxed);
+        Gathering(Arc::clone(&self.gathering))
+    }
+
+    /// Returns whether somebody will take in all news soon.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.gathering.load(Ordering::Relaxed) > 0
+    }
+
     /// Discovers servers, returning when all are settled or patience with them is over.
     pub(crate) async fn discover(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>, tasks: &Tasks) {
         // All begin before the first is waited for.

@@ -195,7 +195,7 @@ impl Host for FleetHost {
 
     fn listing_changed(&self, server: &ServerKey) {
         for gateway in self.gateways_of(server) {
-            gateway.refresh();
+            gateway.listing_changed();
         }
     }
 

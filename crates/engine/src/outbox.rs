@@ -46,6 +46,11 @@ impl Outbox {
         Self { budget: Some(budget.clone()), ..self }
     }
 
+    /// Returns where what is queued counts.
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
     /// Queues a message. Returns false when the peer is gone.
     pub fn push(&self, message: impl Into<Parcel>) -> bool {
         let mut queue = self.lock();

@@ -202,7 +202,7 @@ impl Raw {
             first = false;
             let start = cursor.at();
             cursor.value().ok()?;
-            if *unquote_bytes(cursor.slice(quoted)) == *key.as_bytes() {
+            if spells(cursor.slice(quoted), key) {
                 return Some(start..cursor.at());
             }
         }
@@ -235,6 +235,16 @@ fn unquote(quoted: &[u8]) -> Cow<'_, str> {
     match unquote_bytes(quoted) {
         Cow::Borrowed(text) => Cow::Borrowed(std::str::from_utf8(text).unwrap_or_default()),
         Cow::Owned(text) => Cow::Owned(String::from_utf8(text).unwrap_or_default()),
+    }
+}
+
+/// Returns whether a valid JSON string, given with its quotes, is that text.
+#[inline]
+fn spells(quoted: &[u8], text: &str) -> bool {
+    match (quoted.get(1), text.as_bytes().first()) {
+        // Most differ in their first letter, which only an escape could hide.
+        (Some(one), Some(other)) if one != other && *one != b'\\' => false,
+        _ => *unquote_bytes(quoted) == *text.as_bytes(),
     }
 }
 

@@ -91,12 +91,19 @@ impl Connection {
         limit_bytes: usize,
     ) -> Arc<Self> {
         let max_concurrency = server.max_concurrency;
+        let outbox = Outbox::new(CROWDED_BYTES);
+        // The one client is not read while all that is under way takes up too much; what waits for a server is part of
+        // that (F35).
+        let outbox = match host.only_client().as_ref().and_then(|client| client.budget()) {
+            Some(budget) => outbox.within(budget),
+            None => outbox,
+        };
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
             server,
             host,
             logs,
-            outbox: Outbox::new(CROWDED_BYTES),
+            outbox,
             table: Mutex::new(Table::new(max_concurrency)),
             questions: Questions::default(),
             sooner: Notify::new(),

@@ -4,13 +4,15 @@
 mod lists;
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
+use manifold_engine::Listing;
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
@@ -29,6 +31,14 @@ pub struct Memory {
     folder: Option<PathBuf>,
 }
 
+/// Something learnt of a server.
+enum Change {
+    Set(&'static str, Raw),
+    Remove(&'static str),
+    /// What it offers, and since when.
+    Listing(Arc<Listing>, u64),
+}
+
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
@@ -37,7 +47,7 @@ impl Memory {
 
     /// Returns which era a server was found to speak, if that was found out lately.
     pub(crate) fn era(&self, server: &Server) -> Option<Era> {
-        let known = read(&self.file(server)?)?;
+        let known = self.known(server)?;
         let at = known.get("eraAt")?.u64()?;
         // A date in the future is no date: the clock was set back.
         let age = now().checked_sub(at)?;
@@ -57,10 +67,7 @@ impl Memory {
             Era::Legacy => Raw::from_static(r#""legacy""#),
             Era::Modern => Raw::from_static(r#""modern""#),
         };
-        self.change(server, |known| {
-            known.set("era", era);
-            known.set("eraAt", Raw::number(now()));
-        });
+        self.change(server, [Change::Set("era", era), Change::Set("eraAt", Raw::number(now()))]);
     }
 
     /// Forgets which era a server spoke.
@@ -68,30 +75,56 @@ impl Memory {
         if self.era(server).is_none() {
             return;
         }
-        self.change(server, |known| {
-            known.remove("era");
-            known.remove("eraAt");
-        });
+        self.change(server, [Change::Remove("era"), Change::Remove("eraAt")]);
     }
 
     /// Changes what is known of a server; members of others stay as they are.
-    fn change(&self, server: &Server, change: impl FnOnce(&mut RawObject)) {
+    fn change(&self, server: &Server, changes: impl IntoIterator<Item = Change>) {
         let Some(file) = self.file(server) else { return };
-        let mut known = read(&file).unwrap_or_else(|| {
-            let mut fresh = RawObject::default();
-            fresh.set("format", Raw::number(FORMAT));
-            fresh
-        });
-        known.set("server", Raw::string(&server.key.id));
-        change(&mut known);
-        // It costs the next start a question, no more.
-        if let Err(error) = write(&file, known.into_raw().as_bytes()) {
-            debug!(server = %server.key.id, %error, "what was learnt of the server cannot be kept");
-        }
+        let whose = Change::Set("server", Raw::string(&server.key.id));
+        apply(&file, std::iter::once(whose).chain(changes));
+    }
+
+    /// Returns what the server's file says.
+    fn known(&self, server: &Server) -> Option<RawObject> {
+        read(&self.file(server)?)
     }
 
     fn file(&self, server: &Server) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{}.json", fingerprint(server))))
+    }
+}
+
+/// Writes changes into a file.
+fn apply(file: &Path, changes: impl Iterator<Item = Change>) {
+    let mut known = read(file).unwrap_or_else(|| {
+        let mut fresh = RawObject::default();
+        fresh.set("format", Raw::number(FORMAT));
+        fresh
+    });
+    let mut offered = None;
+    for change in changes {
+        match change {
+            Change::Set(name, value) => known.set(name, value),
+            Change::Remove(name) => known.remove(name),
+            Change::Listing(listing, at) => {
+                known.remove("listing");
+                offered = Some((listing, at));
+            }
+        }
+    }
+    // Lists may be long: they go into the file item by item, not by way of a text.
+    let written = write(file, |out| {
+        let known = known.into_raw();
+        let Some((listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
+        out.write_all(known.as_bytes().strip_suffix(b"}").unwrap_or_default())?;
+        out.write_all(b",\"listing\":")?;
+        lists::write(out, listing, *at)?;
+        out.write_all(b"}")
+    });
+    // It costs the next start a question, no more.
+    if let Err(error) = written {
+        debug!(file = %file.display(), %error, "what was learnt of a server cannot be kept");
     }
 }
 
@@ -104,7 +137,7 @@ fn read(file: &Path) -> Option<RawObject> {
 }
 
 /// Writes a file whole or not at all, for our eyes only.
-fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
+fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -115,8 +148,17 @@ fn write(file: &Path, text: &[u8]) -> std::io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut open| open.write_all(text))
-        .and_then(|()| fs::rename(&draft, file));
+        .and_then(|open| {
+            let mut out = BufWriter::new(open);
+            content(&mut out)?;
+            out.flush()
+        })
+        .and_then(|()| {
+            // Some file systems (ext4) write a file that takes another's name to the disk at once, which takes up to
+            // ten milliseconds while a list waits. Whoever looks in between knows the server as little as before.
+            let _ = fs::remove_file(file);
+            fs::rename(&draft, file)
+        });
     if written.is_err() {
         let _ = fs::remove_file(&draft);
     }

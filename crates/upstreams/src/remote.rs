@@ -201,7 +201,7 @@ where
             let message = message.into_bytes();
             let call = request_id(&message);
             let (connection, work) = (Arc::clone(&connection), post(message, call));
-            posts.spawn(async move { while_wanted(&connection, call, work).await });
+            posts.spawn(Box::pin(async move { while_wanted(&connection, call, work).await }));
         }
         while posts.try_join_next().is_some() {}
     }

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
-use manifold_protocol::dialect::{legacy, modern};
-use manifold_protocol::{Freshness, Kind, List, Raw, RawObject};
+use manifold_protocol::dialect::legacy;
+use manifold_protocol::{Freshness, Kind, Raw, RawObject};
 use tracing::warn;
 
+use super::shown::Shown;
 use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
@@ -33,7 +34,7 @@ impl Catalog {
             (Kind::Templates, templates),
             (Kind::Prompts, prompts),
         ]
-        .map(|(kind, items)| render(kind, &items, freshness(kind, &view, &listings)));
+        .map(|(kind, shown)| shown.finish(freshness(kind, &view, &listings)));
         catalog.instructions = instructions(&view, &listings);
         catalog.extensions = extensions(&listings);
         catalog.listings = listings;
@@ -43,7 +44,7 @@ impl Catalog {
     fn empty(view: Arc<View>) -> Self {
         Self {
             view,
-            rendered: Kind::ALL.map(|kind| render(kind, &[], Freshness::default())),
+            rendered: Kind::ALL.map(|kind| Shown::new(kind).finish(Freshness::default())),
             tools: HashMap::new(),
             bare_tools: HashMap::new(),
             prompts: HashMap::new(),
@@ -71,8 +72,9 @@ struct Merge<'v> {
 }
 
 impl Merge<'_> {
-    fn tools(&mut self, listings: &[Option<Arc<Listing>>], manager: Option<usize>) -> Vec<Raw> {
-        let mut shown = Vec::new();
+    fn tools(&mut self, listings: &[Option<Arc<Listing>>], manager: Option<usize>) -> Shown {
+        let mut shown = Shown::new(Kind::Tools);
+        shown.expect(listings.iter().flatten().flat_map(|listing| &listing.tools).map(|item| &item.raw));
         let mut managers = Vec::new();
         let order = manager.into_iter().chain((0..listings.len()).filter(|at| Some(*at) != manager));
         for at in order {
@@ -82,10 +84,10 @@ impl Merge<'_> {
                     continue;
                 }
                 let Some(raw) = self.tool(at, item) else { continue };
-                if Some(at) == manager { managers.push(raw) } else { shown.push(raw) }
+                if Some(at) == manager { managers.push(raw) } else { shown.push(&raw) }
             }
         }
-        shown.extend(managers);
+        managers.iter().for_each(|raw| shown.push(raw));
         shown
     }
 
@@ -166,8 +168,8 @@ impl Merge<'_> {
         Some(hashed)
     }
 
-    fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> Vec<Raw> {
-        let mut shown = Vec::new();
+    fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> Shown {
+        let mut shown = Shown::new(Kind::Prompts);
         let mut seen = HashSet::new();
         for (at, item) in items(listings, Kind::Prompts) {
             if !seen.insert((at, &item.label)) {
@@ -196,14 +198,14 @@ impl Merge<'_> {
                 .and_modify(|only| *only = None)
                 .or_insert_with(|| Some(exposed.clone()));
             self.catalog.prompts.insert(exposed, ItemRoute { member: at, original: item.label.clone() });
-            shown.push(object.into_raw());
+            shown.push(&object.into_raw());
         }
         shown
     }
 
     /// Resources and their templates: locators, so they stay as given unless two servers claim one (decision 22).
-    fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> Vec<Raw> {
-        let mut shown = Vec::new();
+    fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> Shown {
+        let mut shown = Shown::new(kind);
         for (at, item) in items(listings, kind) {
             let member = &self.view.members[at];
             let taken = self.owner_of(kind, &item.label);
@@ -213,7 +215,7 @@ impl Merge<'_> {
             let route = ItemRoute { member: at, original: item.label.clone() };
             if taken.is_none() {
                 self.keep(kind, item.label.clone(), route);
-                shown.push(item.raw.clone());
+                shown.push(&item.raw);
                 continue;
             }
             // `alpha+file:///x`: still a URI, and no payload that quotes the original changes its meaning.
@@ -226,7 +228,7 @@ impl Merge<'_> {
             let Some(mut object) = item.raw.object() else { continue };
             object.set(kind.label(), Raw::string(&exposed));
             self.keep(kind, exposed, route);
-            shown.push(object.into_raw());
+            shown.push(&object.into_raw());
         }
         shown
     }
@@ -271,29 +273,6 @@ fn listed_pages(listings: &[Option<Arc<Listing>>]) -> HashMap<String, usize> {
 fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &Item)> {
     listings.iter().enumerate().flat_map(move |(at, listing)| {
         listing.iter().flat_map(move |l| l.items(kind).iter().map(move |i| (at, i)))
-    })
-}
-
-/// Writes a list: what clients get is cut from these bytes. Where every client can read every item, both are one.
-fn render(kind: Kind, shown: &[Raw], freshness: Freshness) -> Arc<List> {
-    let written = |dialect: fn(&Raw) -> Option<Raw>| {
-        let items: Vec<Option<Raw>> = match kind {
-            Kind::Tools => shown.iter().map(dialect).collect(),
-            Kind::Resources | Kind::Templates | Kind::Prompts => Vec::new(),
-        };
-        let differs = items.iter().any(Option::is_some);
-        differs.then(|| {
-            let both = shown.iter().zip(items);
-            Raw::array(&both.map(|(plain, other)| other.unwrap_or_else(|| plain.clone())).collect::<Vec<_>>())
-        })
-    };
-    let (modern, strict) = (written(modern::tool), written(legacy::tool));
-    let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { Raw::array(shown) };
-    Arc::new(List {
-        kind,
-        items: modern.unwrap_or_else(|| plain.clone()),
-        strict_items: strict.unwrap_or(plain),
-        freshness,
     })
 }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use manifold_config::{ServerKey, ServerStart};
+use tokio::time::timeout;
 use tracing::info;
 
 use super::Gateway;
 use crate::catalog::{Catalog, Member};
+use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
 use crate::upstream::{Phase, Upstream};
 
@@ -26,10 +28,26 @@ impl Gateway {
         }
         let gateway = Arc::clone(self);
         self.fleet.tasks().spawn(async move {
-            gateway.discovery.discover(unknown, gateway.fleet.tasks()).await;
+            let gathering = gateway.discovery.gather();
+            let discovered = gateway.discovery.discover(unknown, gateway.fleet.tasks());
+            tokio::pin!(discovered);
+            let all = timeout(TOGETHER, &mut discovered).await;
+            drop(gathering);
+            if all.is_err() {
+                // What the quick ones have told is news for others, who do not wait for the slow.
+                gateway.catch_up(&gateway.catalog.load());
+                discovered.await;
+            }
             gateway.catch_up(&gateway.catalog.load());
             answer(&gateway, exchange);
         });
+    }
+
+    /// Takes over the listing a server has published, unless a list that waits for it is about to.
+    pub(crate) fn listing_changed(&self) {
+        if !self.discovery.is_gathering() {
+            self.refresh();
+        }
     }
 
     /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes

@@ -24,6 +24,9 @@ use super::stream::EventBody;
 /// The slowest a long body may come.
 pub(super) const SLOWEST_BYTES_PER_MS: u64 = 16;
 
+/// Such an answer goes into the kernel's buffers, or its connection is gone.
+const SMALL_BYTES: usize = 64 << 10;
+
 /// The body of a response.
 pub(super) struct Body {
     content: Content,
@@ -31,6 +34,8 @@ pub(super) struct Body {
     _busy: Option<Busy>,
     /// Where what has been handed on counts until it is written.
     budget: Option<Budget>,
+    /// What the client it is for may leave unread.
+    owed: Option<Budget>,
 }
 
 enum Content {
@@ -54,7 +59,7 @@ pub(super) type Upgrade = Box<dyn FnOnce(Upgraded) -> BoxFuture<()> + Send>;
 
 impl Body {
     pub(super) fn whole(message: impl Into<Parcel>) -> Self {
-        Self { content: Content::Whole(message.into()), _busy: None, budget: None }
+        Self { content: Content::Whole(message.into()), _busy: None, budget: None, owed: None }
     }
 
     pub(super) fn empty() -> Self {
@@ -62,15 +67,28 @@ impl Body {
     }
 
     pub(super) fn events(events: EventBody) -> Self {
-        Self { content: Content::Events(events), _busy: None, budget: None }
+        Self { content: Content::Events(events), _busy: None, budget: None, owed: None }
     }
 
     pub(super) fn lane(lane: LaneBody) -> Self {
-        Self { content: Content::Lane(lane), _busy: None, budget: None }
+        Self { content: Content::Lane(lane), _busy: None, budget: None, owed: None }
     }
 
     pub(super) fn upgrade(upgrade: impl FnOnce(Upgraded) -> BoxFuture<()> + Send + 'static) -> Self {
-        Self { content: Content::Upgrade(Box::new(upgrade)), _busy: None, budget: None }
+        Self { content: Content::Upgrade(Box::new(upgrade)), _busy: None, budget: None, owed: None }
+    }
+
+    /// Names whose it is: a client that reads too little loses it.
+    pub(super) fn owe_to(&mut self, client: &Budget) {
+        self.owed = Some(client.clone());
+    }
+
+    /// Returns whose it is, where that matters: what is small is written at once.
+    pub(super) fn owed_to(&self) -> Option<Budget> {
+        match &self.content {
+            Content::Whole(message) if message.len() <= SMALL_BYTES => None,
+            _ => self.owed.clone(),
+        }
     }
 
     pub(super) fn is_stream(&self) -> bool {

@@ -31,11 +31,13 @@ pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Bo
         answered.settled().await;
     });
     let (shared, id) = (Arc::downgrade(shared), session.id.clone());
-    streamable::events(body.on_end(move || {
+    let mut response = streamable::events(body.on_end(move || {
         if let Some(shared) = shared.upgrade() {
             shared.sessions.remove(&id);
         }
-    }))
+    }));
+    response.body_mut().owe_to(&session.budget);
+    response
 }
 
 /// Takes a message; whatever follows from it is said on the session's stream.

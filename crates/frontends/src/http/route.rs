@@ -129,16 +129,19 @@ fn unread(why: Unread, shared: &Shared) -> Response<Body> {
             let error = envelope::error(None, &fault.to_error(shared.site.codes));
             json(StatusCode::PAYLOAD_TOO_LARGE, error)
         }
-        Unread::Overloaded => {
-            let fault = Fault::Overloaded { limit_bytes: shared.site.budget.limit_bytes() };
-            let error = envelope::error(None, &fault.to_error(shared.site.codes));
-            let mut response = json(StatusCode::SERVICE_UNAVAILABLE, error);
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            response
-        }
+        Unread::Overloaded => overloaded(shared.site.budget.limit_bytes(), shared),
         Unread::Stalled => problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         Unread::Broken => problem(StatusCode::BAD_REQUEST, "the body could not be read"),
     };
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Answers that too much is under way already.
+pub(super) fn overloaded(limit_bytes: usize, shared: &Shared) -> Response<Body> {
+    let fault = Fault::Overloaded { limit_bytes };
+    let error = envelope::error(None, &fault.to_error(shared.site.codes));
+    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, error);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }

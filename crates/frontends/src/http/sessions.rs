@@ -20,6 +20,8 @@ const IDLE: Duration = Duration::from_secs(4 * 3600);
 const KEEP_FINISHED: Duration = Duration::from_secs(300);
 const MAX_SESSIONS: usize = 50_000;
 const MAX_STREAMS: usize = 256;
+/// What a client may leave unread.
+const OWED_BYTES: usize = 32 << 20;
 
 #[derive(Default)]
 pub(super) struct Sessions {
@@ -47,7 +49,8 @@ pub(super) struct HttpSession {
     /// What belongs to no request of the client's; read by GET.
     pub(super) general: Arc<Stream>,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
-    budget: Budget,
+    /// What it has not read yet (F20).
+    pub(super) budget: Budget,
     next_stream: AtomicU64,
     made: Instant,
     /// Milliseconds after `made`.
@@ -63,7 +66,8 @@ impl HttpSession {
             profile: site.profile,
             front: Front::Http,
         };
-        let general = Stream::new(0, &site.budget);
+        let budget = site.budget.part(OWED_BYTES);
+        let general = Stream::new(0, &budget);
         let session = Session::new(doorway, Arc::clone(&general) as Arc<dyn Outlet>);
         let id = random_id()?;
         Some(Arc::new(Self {
@@ -74,7 +78,7 @@ impl HttpSession {
             gateway: Arc::clone(gateway),
             general,
             streams: Mutex::default(),
-            budget: site.budget.clone(),
+            budget,
             next_stream: AtomicU64::new(1),
             made: Instant::now(),
             used: AtomicU64::new(0),

@@ -112,6 +112,9 @@ async fn post(
         session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
         return bare(StatusCode::ACCEPTED);
     }
+    if session.budget.is_spent() {
+        return route::overloaded(session.budget.limit_bytes(), shared);
+    }
     let lane = PostLane::new(Arc::clone(&session), accepts != Accepts::JsonOnly);
     session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
     let patience = match accepts {
@@ -122,6 +125,7 @@ async fn post(
     let response = match lane.first(patience).await {
         First::Answer(answer) => json(StatusCode::OK, answer),
         First::Nothing => bare(StatusCode::ACCEPTED),
+        First::Refused => route::overloaded(session.budget.limit_bytes(), shared),
         First::Stream(stream) => {
             // Older clients would try to read the priming event as a message.
             let primes = session.session.revision() >= Some(Revision::V2025_11_25);
@@ -210,6 +214,7 @@ fn no_session(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> 
 
 fn with_session(mut response: Response<Body>, session: &HttpSession) -> Response<Body> {
     response.headers_mut().insert(SESSION_ID, session.header.clone());
+    response.body_mut().owe_to(&session.budget);
     response
 }
 

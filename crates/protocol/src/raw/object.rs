@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Kind, MAX_ITEMS, Raw, unquote, unquote_bytes};
+use super::{Kind, MAX_ITEMS, Raw, spells, unquote};
 use crate::parcel::Packer;
 use crate::scan::Cursor;
 
@@ -25,6 +25,9 @@ enum Member {
     Original { key: Range<usize>, value: Range<usize>, edit: Edit },
     Added { key: Raw, value: Raw },
 }
+
+/// Room for so many members is made at once.
+const USUAL_MEMBERS: usize = 6;
 
 /// A part of an object's text.
 enum Part<'a> {
@@ -55,7 +58,7 @@ impl RawObject {
             return None;
         }
         let mut cursor = Cursor::new(&raw.0);
-        let mut members = Vec::new();
+        let mut members = Vec::with_capacity(USUAL_MEMBERS);
         cursor.enter().ok()?;
         while let Some(key) = cursor.next_key(members.is_empty()).ok()? {
             if members.len() == MAX_ITEMS {
@@ -97,8 +100,7 @@ impl RawObject {
     pub fn remove_all(&mut self, keys: &[&str]) {
         for index in (0..self.members.len()).rev() {
             let Some(member) = self.members.get(index).filter(|member| member.lives()) else { continue };
-            let name = unquote_bytes(self.quoted_key(member));
-            if keys.iter().any(|key| *name == *key.as_bytes()) {
+            if keys.iter().any(|key| self.is_named(member, key)) {
                 self.edited = true;
                 self.drop_member(index);
             }
@@ -223,7 +225,7 @@ impl RawObject {
     }
 
     fn is_named(&self, member: &Member, key: &str) -> bool {
-        *unquote_bytes(self.quoted_key(member)) == *key.as_bytes()
+        spells(self.quoted_key(member), key)
     }
 
     fn key<'a>(&'a self, member: &'a Member) -> Cow<'a, str> {

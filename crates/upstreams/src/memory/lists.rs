@@ -1,12 +1,14 @@
 //! The lists of a server as they were when it last ran, so that the next run knows them before it starts anything.
 
+use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::Server;
 use manifold_engine::{Item, Listing};
-use manifold_protocol::{Era, Freshness, Kind, Raw, RawObject};
+use manifold_protocol::{Era, Freshness, Kind, Raw};
 
-use super::{Memory, now, read};
+use super::{Change, Memory, now};
 
 /// What is known of a server that need not run, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub struct Saved {
 impl Memory {
     /// Returns what a server offered when it last ran.
     pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
-        let saved = read(&self.file(server)?)?.get("listing")?.object()?;
+        let saved = self.known(server)?.get("listing")?.object()?;
         let at = saved.get("at")?.u64()?;
         let mut listing = Listing {
             instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
@@ -37,21 +39,8 @@ impl Memory {
     }
 
     /// Remembers what a server offers.
-    pub(crate) fn note_listing(&self, server: &Server, listing: &Listing) {
-        let mut saved = RawObject::default();
-        saved.set("at", Raw::number(now()));
-        if let Some(instructions) = &listing.instructions {
-            saved.set("instructions", Raw::string(instructions));
-        }
-        if let Some(capabilities) = &listing.capabilities {
-            saved.set("capabilities", capabilities.clone());
-        }
-        for kind in Kind::ALL {
-            let items: Vec<Raw> = listing.items(kind).iter().map(|item| item.raw.clone()).collect();
-            saved.set(kind.member(), Raw::array(&items));
-        }
-        let saved = saved.into_raw();
-        self.change(server, |known| known.set("listing", saved));
+    pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
+        self.change(server, [Change::Listing(Arc::clone(listing), now())]);
     }
 
     /// Says what is known of a server without asking it.
@@ -68,6 +57,26 @@ impl Memory {
             age: listing.as_ref().and_then(age),
         })
     }
+}
+
+/// Writes what a server offers as [`Memory::listing`] reads it.
+pub(super) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Result<()> {
+    write!(out, "{{\"at\":{at}")?;
+    if let Some(instructions) = &listing.instructions {
+        write!(out, ",\"instructions\":{}", Raw::string(instructions).as_str())?;
+    }
+    if let Some(capabilities) = &listing.capabilities {
+        write!(out, ",\"capabilities\":{}", capabilities.as_str())?;
+    }
+    for kind in Kind::ALL {
+        write!(out, ",\"{}\":[", kind.member())?;
+        for (at, item) in listing.items(kind).iter().enumerate() {
+            out.write_all(if at == 0 { b"" } else { b"," })?;
+            out.write_all(item.raw.as_bytes())?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"}")
 }
 
 fn item(kind: Kind, raw: &Raw) -> Option<Item> {

@@ -93,7 +93,7 @@ fn a_date_out_of_reach_is_no_date() {
     let home = tempfile::tempdir().unwrap();
     let memory = Memory::new(Some(home.path().to_owned()));
     let one = server("");
-    memory.note_listing(&one, &manifold_engine::Listing::default());
+    memory.note_listing(&one, &Arc::default());
     let file = only_file(home.path());
     let text = fs::read_to_string(&file).unwrap();
     let dated = |at: u64| {
@@ -105,4 +105,31 @@ fn a_date_out_of_reach_is_no_date() {
     assert_eq!(dated(now()), Some(false));
     assert_eq!(dated(now() + 24 * 3600), Some(true));
     assert_eq!(dated(u64::MAX), None);
+}
+
+#[test]
+fn lists_are_read_as_they_were_written() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    let mut listing = Listing {
+        instructions: Some("say \"please\"".into()),
+        capabilities: Some(Raw::from_static(r#"{"tools":{}}"#)),
+        ..Listing::default()
+    };
+    for name in ["a", "b"] {
+        let raw = Raw::parse(format!(r#"{{"name":"{name}", "n":1.0}}"#)).unwrap();
+        listing.tools.push(manifold_engine::Item { label: name.into(), raw });
+    }
+    memory.note_listing(&one, &Arc::new(listing.clone()));
+    memory.note_era(&one, Era::Modern);
+    memory.note_listing(&one, &Arc::new(listing.clone()));
+    assert_eq!(memory.era(&one), Some(Era::Modern));
+    let read = memory.listing(&one).unwrap();
+    assert_eq!((read.instructions, read.capabilities), (listing.instructions, listing.capabilities));
+    let texts = |items: &[manifold_engine::Item]| {
+        items.iter().map(|item| item.raw.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&read.tools), texts(&listing.tools));
+    assert!(read.prompts.is_empty());
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -17,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::guard::{GUARD_ARG, GUARD_NAME, MARKER};
@@ -39,6 +40,8 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
     openings: mpsc::Sender<Opening>,
+    /// Programs are looked up one after the other, which takes one thread instead of one per server.
+    lookups: Arc<Mutex<()>>,
 }
 
 /// Where to put the gateway's end of the socket to a new keeper.
@@ -57,14 +60,12 @@ impl ProcessHost {
     pub fn with_guard_program(program: PathBuf) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (openings, requests) = mpsc::channel(MAX_WAITING);
         let owner = Owner { program, requests, guard: None, generation: 0 };
-        (Self { openings }, owner.run())
+        (Self { openings, lookups: Arc::default() }, owner.run())
     }
 
     /// Starts a server. If this future is dropped, so is the server.
     pub async fn spawn(&self, command: SpawnCommand) -> Result<ServerProcess, SpawnError> {
-        let found =
-            tokio::task::spawn_blocking(move || lookup::resolve(&command).map(|path| (path, command)));
-        let (path, command) = found.await.map_err(|_| SpawnError::ShuttingDown)??;
+        let (path, command) = self.look_up(command).await?;
         let request = wire::encode_request(&path, &command);
         if request.len() > wire::MAX_REQUEST_BYTES {
             return Err(SpawnError::TooLarge { program: command.program });
@@ -74,6 +75,14 @@ impl ProcessHost {
             Err(SpawnError::Guard(_)) => self.try_spawn(&request, &command).await,
             other => other,
         }
+    }
+
+    /// Finds the program, on a thread of its own: `PATH` may lead to slow places.
+    async fn look_up(&self, command: SpawnCommand) -> Result<(PathBuf, SpawnCommand), SpawnError> {
+        let _turn = self.lookups.lock().await;
+        let found =
+            tokio::task::spawn_blocking(move || lookup::resolve(&command).map(|path| (path, command)));
+        found.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 
     async fn try_spawn(&self, request: &[u8], command: &SpawnCommand) -> Result<ServerProcess, SpawnError> {
@@ -141,8 +150,15 @@ impl Owner {
                 opened => return opened,
             }
         }
+        self.start_guard().await?.open_keeper().await
+    }
+
+    async fn start_guard(&mut self) -> io::Result<&mut Guard> {
         self.generation += 1;
-        self.guard.insert(Guard::start(&self.program, self.generation)?).open_keeper().await
+        let (program, generation) = (self.program.clone(), self.generation);
+        // It returns when the kernel has loaded the program, which serves nobody meanwhile.
+        let started = tokio::task::spawn_blocking(move || Guard::start(&program, generation));
+        Ok(self.guard.insert(started.await.map_err(io::Error::other)??))
     }
 
     async fn bury_guard(&mut self) {

@@ -28,6 +28,9 @@ pub(super) const GUARD_NAME: &str = "mcp-guard";
 /// The variable that marks guard, keepers and servers as ours. A gateway below a gateway adds a word to it.
 pub(super) const MARKER: &str = "MANIFOLD_TREE";
 
+/// How long after the last start the guard takes itself to be idle.
+const QUIET_MS: u16 = 500;
+
 /// Runs the guard and exits, if this process was started to be one. To be called first thing in `main`.
 pub fn guard_main_if_asked() {
     if std::env::args_os().nth(1).is_some_and(|arg| arg == GUARD_ARG) {
@@ -50,16 +53,24 @@ fn run() -> io::Result<()> {
     let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
 
     let stdin = io::stdin();
-    let ended = serve(stdin.as_fd(), &signals);
+    let ended = serve(stdin.as_fd(), &signals, &unix::MappedCode::find());
     tree::kill_all_below(&signals, |_, _| {});
     ended
 }
 
 /// Serves until the gateway closes its end.
-fn serve(door: BorrowedFd<'_>, signals: &SignalFd) -> io::Result<()> {
+fn serve(door: BorrowedFd<'_>, signals: &SignalFd, code: &unix::MappedCode) -> io::Result<()> {
     let mut keepers = HashSet::new();
+    let mut patience = PollTimeout::from(QUIET_MS);
     loop {
-        let (asked, signalled) = wait_for(door, signals, PollTimeout::NONE)?;
+        let (asked, signalled) = wait_for(door, signals, patience)?;
+        if !asked && !signalled {
+            // Nothing may happen for days.
+            code.forget();
+            patience = PollTimeout::NONE;
+            continue;
+        }
+        patience = PollTimeout::from(QUIET_MS);
         if signalled {
             tree::drain_signals(signals);
             tree::reap_all(|pid, _| {
@@ -73,7 +84,7 @@ fn serve(door: BorrowedFd<'_>, signals: &SignalFd) -> io::Result<()> {
         if asked {
             let (bytes, mut descriptors) = unix::receive_with_descriptors(door, &mut [0])?;
             match descriptors.pop() {
-                Some(control) => keepers.extend(start_keeper(control, signals)),
+                Some(control) => keepers.extend(start_keeper(control, signals, code)),
                 None if bytes == 0 => return Ok(()),
                 None => {}
             }
@@ -96,7 +107,7 @@ pub(super) fn wait_for(
     }
 }
 
-fn start_keeper(control: OwnedFd, signals: &SignalFd) -> Option<Pid> {
+fn start_keeper(control: OwnedFd, signals: &SignalFd, code: &unix::MappedCode) -> Option<Pid> {
     let guard = Pid::this();
     match unix::fork() {
         Ok(Some(keeper)) => Some(keeper),
@@ -105,7 +116,7 @@ fn start_keeper(control: OwnedFd, signals: &SignalFd) -> Option<Pid> {
             let taken = dup2_stdin(&control);
             drop(control);
             if taken.is_ok() {
-                keeper::run(io::stdin().as_fd(), signals, guard);
+                keeper::run(io::stdin().as_fd(), signals, guard, code);
             }
             exit(0)
         }

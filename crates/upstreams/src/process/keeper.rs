@@ -26,7 +26,7 @@ const LOOK_MS: u16 = 200;
 pub(super) const GUARD_DIED: Signal = Signal::SIGTERM;
 
 /// Runs one server from its start to the end of everything it started.
-pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
+pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid, code: &unix::MappedCode) {
     let ready = prctl::set_name(c"mcp-keeper")
         .and_then(|()| prctl::set_child_subreaper(true))
         .and_then(|()| prctl::set_pdeathsig(GUARD_DIED));
@@ -41,6 +41,8 @@ pub(super) fn run(control: BorrowedFd<'_>, signals: &SignalFd, guard: Pid) {
         }
     };
     send(control, Report::Spawned { pid: server.as_raw().cast_unsigned() });
+    // There is one keeper per server, and most of what it ever does is done.
+    code.forget();
 
     let (mut status, mut excess) = (None, None);
     match watch(server, limits, control, signals, guard) {

@@ -1,7 +1,7 @@
 //! The few calls to the kernel that Rust cannot check for us.
 #![expect(
     unsafe_code,
-    reason = "fork, wait, ioctl, signal dispositions and received descriptors have no safe interface"
+    reason = "fork, wait, ioctl, madvise, signal dispositions and received descriptors have no safe interface"
 )]
 
 use std::fs;
@@ -75,6 +75,33 @@ pub(super) fn unread_bytes(pipe: impl AsFd) -> usize {
     // SAFETY: `bytes` is a valid place for an int, which is what this request writes.
     let asked = unsafe { libc::ioctl(pipe.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
     if asked == 0 { usize::try_from(bytes).unwrap_or_default() } else { 0 }
+}
+
+/// The code that is mapped into this process.
+pub(super) struct MappedCode(Vec<(usize, usize)>);
+
+impl MappedCode {
+    /// Looks where code is mapped, here and in every process forked from here.
+    pub(super) fn find() -> Self {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let code = maps.lines().filter_map(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let (from, to) = fields.next()?.split_once('-')?;
+            let (kind, file) = (fields.next()?, fields.nth(3)?);
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            (kind == "r-xp" && file.starts_with('/')).then_some((number(from)?, number(to)?))
+        });
+        Self(code.collect())
+    }
+
+    /// Unmaps what was used so far; what is needed again comes back from the file when it is run.
+    pub(super) fn forget(&self) {
+        for &(from, to) in &self.0 {
+            // SAFETY: pages of a file that cannot be written have no content of their own; the kernel maps the same
+            // bytes again at the next touch.
+            unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
+        }
+    }
 }
 
 /// Closes what an ancestor left open without close-on-exec, lest every server inherit it.

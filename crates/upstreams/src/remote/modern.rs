@@ -148,7 +148,8 @@ struct Carrier {
 impl Poster for Carrier {
     fn post(&self, post: Post) {
         let posts = Arc::clone(&self.posts);
-        self.tasks.spawn(async move { posts.carry(post).await });
+        // Boxed where it is made: on its way to the runtime it would be copied half a dozen times.
+        self.tasks.spawn(Box::pin(async move { posts.carry(post).await }));
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE};
 use hyper::{HeaderMap, Response, StatusCode};
+use manifold_engine::Budget;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::wire::Wire;
@@ -47,6 +48,7 @@ pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     shared: &Arc<Shared>,
 ) -> io::Result<()> {
     let (parts, body) = response.into_parts();
+    let owed = body.owed_to();
     let mut out = Vec::with_capacity(512);
     match body.into_whole() {
         Ok(message) => {
@@ -60,7 +62,7 @@ pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
             }
             let message = message.map(|piece| shared.site.budget.hold(piece));
             let pieces: Vec<&[u8]> = once(&out[..]).chain(message.pieces().map(|piece| &piece[..])).collect();
-            wire.write(&pieces).await
+            wire.write_for(owed.as_ref(), &pieces).await
         }
         Err(body) => {
             encode_head(&mut out, parts.status, &parts.headers, manner, None);
@@ -68,7 +70,8 @@ pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
             if !manner.has_body {
                 return wire.write(&[&out]).await;
             }
-            write_stream(wire, out, body, manner.has_chunks).await
+            write_stream(wire, out, body, manner.has_chunks, owed.as_ref().unwrap_or(&shared.site.budget))
+                .await
         }
     }
 }
@@ -78,6 +81,7 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
     head: Vec<u8>,
     mut body: Body,
     has_chunks: bool,
+    unread: &Budget,
 ) -> io::Result<()> {
     let mut out = head;
     loop {
@@ -96,11 +100,10 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             if has_chunks {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            return wire.write(&[&out]).await;
+            return write_part(wire, out, unread).await;
         }
-        wire.write(&[&out]).await?;
         // A stream at rest holds no buffer (F37).
-        out = Vec::new();
+        write_part(wire, std::mem::take(&mut out), unread).await?;
         let part: Option<Bytes> = tokio::select! {
             biased;
             part = poll_fn(|context| body.poll_bytes(context)) => part,
@@ -114,6 +117,17 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
     }
+}
+
+/// Writes a part of a stream, which counts until it is written.
+async fn write_part<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    part: Vec<u8>,
+    unread: &Budget,
+) -> io::Result<()> {
+    let mut share = unread.share();
+    share.grow(part.len());
+    wire.write_for(Some(unread), &[&part]).await
 }
 
 fn push_part(out: &mut Vec<u8>, bytes: &[u8], has_chunks: bool) {

@@ -8,14 +8,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use manifold_engine::Budget;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tracing::debug;
 
 use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
 use crate::http::rewound::Rewound;
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
+/// How long a client that has left too much unread may take nothing at all.
+const OVERDRAWN_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a peer may take to hear the last answer, and how much more of it we read meanwhile.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 4 << 20;
@@ -66,9 +70,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         std::future::pending().await
     }
 
-    /// Writes pieces to the end, together where the stream can. A peer that takes nothing is waited for only so long
-    /// (F20).
+    /// Writes pieces to the end, together where the stream can.
     pub(super) async fn write(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        self.write_for(None, pieces).await
+    }
+
+    /// Does the same for a client with so much to read. One that takes nothing is waited for only so long, and not long
+    /// at all where it has left too much unread already (F20).
+    pub(super) async fn write_for(&mut self, owed: Option<&Budget>, pieces: &[&[u8]]) -> io::Result<()> {
         let mut many;
         let mut one;
         let mut left: &mut [IoSlice<'_>] = match pieces {
@@ -90,8 +99,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                     several => stream.poll_write_vectored(context, several),
                 }
             });
-            let Ok(wrote) = timeout(WRITE_PATIENCE, write).await else {
-                return Err(io::ErrorKind::TimedOut.into());
+            let wrote = tokio::select! {
+                biased;
+                wrote = timeout(WRITE_PATIENCE, write) => wrote.map_err(|_| io::ErrorKind::TimedOut)?,
+                () = overdue(owed) => {
+                    debug!("a connection is closed: its client leaves too much unread");
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
             };
             match wrote? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -118,5 +132,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             }
         };
         let _ = timeout(LINGER, drain).await;
+    }
+}
+
+/// Resolves when a client has had more to read than it may for a while.
+async fn overdue(owed: Option<&Budget>) {
+    let Some(owed) = owed else { return std::future::pending().await };
+    loop {
+        owed.overdrawn().await;
+        sleep(OVERDRAWN_PATIENCE).await;
+        if owed.is_overdrawn() {
+            return;
+        }
     }
 }

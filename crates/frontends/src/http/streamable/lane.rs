@@ -26,6 +26,8 @@ struct State {
     stream: Option<Arc<Stream>>,
     /// The call was cancelled: no answer will come.
     abandoned: bool,
+    /// The client has left too much unread to be given more.
+    is_refused: bool,
 }
 
 /// What a POST is answered with.
@@ -33,6 +35,7 @@ pub(super) enum First {
     Answer(Parcel),
     Stream(Arc<Stream>),
     Nothing,
+    Refused,
 }
 
 impl PostLane {
@@ -59,6 +62,9 @@ impl PostLane {
                     stream.push(answer.into_bytes());
                     stream.finish();
                     return First::Stream(stream);
+                }
+                if state.is_refused {
+                    return First::Refused;
                 }
                 if state.abandoned {
                     return First::Nothing;
@@ -92,7 +98,19 @@ impl PostLane {
 
 impl Outlet for PostLane {
     fn answer(&self, message: Parcel) {
+        let unread = &self.session.budget;
+        let is_too_much = unread.is_overdrawn();
+        let message = message.map(|piece| unread.hold(piece));
         let mut state = self.lock();
+        if is_too_much {
+            // Keeping it would cost everybody: a client that does not read learns nothing anyway (F20).
+            state.is_refused = true;
+            if let Some(stream) = &state.stream {
+                stream.finish();
+            }
+            drop(state);
+            return self.changed.notify_one();
+        }
         match &state.stream {
             Some(stream) => {
                 stream.push(message.into_bytes());

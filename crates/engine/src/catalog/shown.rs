@@ -1,0 +1,122 @@
+//! A list as clients see it, written item by item: beside the text there is no second copy of it in pieces, which
+//! would leave as much memory behind, in holes too small to give back.
+
+use std::sync::Arc;
+
+use manifold_protocol::dialect::{legacy, modern};
+use manifold_protocol::{Freshness, Kind, List, Raw};
+use tracing::error;
+
+/// What a name and a description grow by when they are made ours, about.
+const GROWTH_BYTES: usize = 64;
+
+/// A list being written.
+pub(super) struct Shown {
+    kind: Kind,
+    plain: Vec<u8>,
+    /// The same for clients of another revision, from the first item on that differs for them.
+    modern: Option<Vec<u8>>,
+    strict: Option<Vec<u8>>,
+}
+
+impl Shown {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self { kind, plain: vec![b'['], modern: None, strict: None }
+    }
+
+    /// Makes room for items like these.
+    pub(super) fn expect<'a>(&mut self, items: impl Iterator<Item = &'a Raw>) {
+        self.plain.reserve_exact(items.map(|item| item.as_bytes().len() + GROWTH_BYTES).sum());
+    }
+
+    pub(super) fn push(&mut self, item: &Raw) {
+        if self.kind == Kind::Tools {
+            push_variant(&mut self.modern, &self.plain, item, modern::tool(item));
+            push_variant(&mut self.strict, &self.plain, item, legacy::tool(item));
+        }
+        push(&mut self.plain, item);
+    }
+
+    pub(super) fn finish(self, freshness: Freshness) -> Arc<List> {
+        let (modern, strict) = (self.modern.map(close), self.strict.map(close));
+        let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { close(self.plain) };
+        Arc::new(List {
+            kind: self.kind,
+            items: modern.unwrap_or_else(|| plain.clone()),
+            strict_items: strict.unwrap_or(plain),
+            freshness,
+        })
+    }
+}
+
+fn push_variant(text: &mut Option<Vec<u8>>, plain: &[u8], item: &Raw, other: Option<Raw>) {
+    if text.is_some() || other.is_some() {
+        push(text.get_or_insert_with(|| plain.to_vec()), other.as_ref().unwrap_or(item));
+    }
+}
+
+fn push(text: &mut Vec<u8>, item: &Raw) {
+    if text.len() > 1 {
+        text.push(b',');
+    }
+    text.extend_from_slice(item.as_bytes());
+}
+
+fn close(mut text: Vec<u8>) -> Raw {
+    text.push(b']');
+    text.shrink_to_fit();
+    // Each item was deeper in the message it came in than it is here.
+    Raw::parse(text).unwrap_or_else(|problem| {
+        error!(%problem, "a merged list cannot be read; it is left empty");
+        Raw::array(&[])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &'static str) -> Raw {
+        Raw::from_static(text)
+    }
+
+    #[test]
+    fn a_variant_begins_where_an_item_differs() {
+        let mut shown = Shown::new(Kind::Tools);
+        let items = [
+            raw(r#"{"name":"a"}"#),
+            raw(r#"{"name":"b","execution":{}}"#),
+            raw(r#"{"name":"c","outputSchema":{"type":"array"}}"#),
+            raw(r#"{"name":"d"}"#),
+        ];
+        shown.expect(items.iter());
+        items.iter().for_each(|item| shown.push(item));
+        let list = shown.finish(Freshness::default());
+        let names = |list: &Raw| {
+            let items = list.elements().unwrap();
+            items.iter().map(|item| item.get("name").unwrap().as_str().to_owned()).collect::<String>()
+        };
+        assert_eq!(
+            (names(&list.items), names(&list.strict_items)),
+            (r#""a""b""c""d""#.into(), r#""a""b""c""d""#.into())
+        );
+        assert!(
+            !list.items.as_str().contains("execution") && list.strict_items.as_str().contains("execution")
+        );
+        assert!(list.items.as_str().contains(r#""type":"array"}}"#), "{}", list.items.as_str());
+        assert!(!list.strict_items.as_str().contains(r#""outputSchema":{"type":"array"}"#));
+    }
+
+    #[test]
+    fn what_reads_the_same_for_all_is_there_once() {
+        for kind in Kind::ALL {
+            let mut shown = Shown::new(kind);
+            assert_eq!(Shown::new(kind).finish(Freshness::default()).items.as_str(), "[]");
+            shown.push(&raw(r#"{"name":"a"}"#));
+            shown.push(&raw(r#"{"name":"b"}"#));
+            let list = shown.finish(Freshness::default());
+            assert_eq!(list.items.as_str(), r#"[{"name":"a"},{"name":"b"}]"#);
+            assert_eq!(list.items.as_bytes().as_ptr(), list.strict_items.as_bytes().as_ptr());
+        }
+    }
+}

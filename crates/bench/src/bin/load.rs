@@ -89,7 +89,8 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
-const WARM_UP: Duration = Duration::from_millis(300);
+/// Long enough for what a start leaves to be done behind it.
+const WARM_UP: Duration = Duration::from_millis(1000);
 
 fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

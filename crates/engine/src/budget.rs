@@ -2,10 +2,12 @@
 //! for it (F35).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// A smaller message costs less to hold than to count.
 const SMALL_BYTES: usize = 1 << 10;
@@ -23,6 +25,9 @@ struct Shared {
     whole: Option<Budget>,
     /// Whether more is held than it allows.
     overdrawn: watch::Sender<bool>,
+    made: Instant,
+    /// When something of it was last taken, in milliseconds since it was made.
+    taken: AtomicU64,
 }
 
 impl Budget {
@@ -43,7 +48,20 @@ impl Budget {
             freed: Notify::new(),
             whole,
             overdrawn,
+            made: Instant::now(),
+            taken: AtomicU64::new(0),
         }))
+    }
+
+    /// Notes that somebody takes of what is held.
+    pub fn note_taken(&self) {
+        self.0.taken.store(self.0.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Returns whether more is held than it allows and nothing of it was taken for this long.
+    pub fn is_stuck(&self, patience: Duration) -> bool {
+        let taken = Duration::from_millis(self.0.taken.load(Ordering::Relaxed));
+        self.is_overdrawn() && self.0.made.elapsed().saturating_sub(taken) > patience
     }
 
     pub fn is_overdrawn(&self) -> bool {

@@ -20,8 +20,10 @@ const IDLE: Duration = Duration::from_secs(4 * 3600);
 const KEEP_FINISHED: Duration = Duration::from_secs(300);
 const MAX_SESSIONS: usize = 50_000;
 const MAX_STREAMS: usize = 256;
+/// How long a client that has left too much unread may take nothing at all.
+pub(super) const UNREAD_PATIENCE: Duration = Duration::from_millis(200);
 /// What a client may leave unread.
-const OWED_BYTES: usize = 32 << 20;
+const OWED_BYTES: usize = 20 << 20;
 
 #[derive(Default)]
 pub(super) struct Sessions {

@@ -14,7 +14,7 @@ use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::{Fault, Revision};
 
 use super::body::{Body, bare, json};
-use super::sessions::{Entrance, HttpSession};
+use super::sessions::{Entrance, HttpSession, UNREAD_PATIENCE};
 use super::stream::{EventBody, parse_event_id, priming};
 use super::{Shared, modern, route};
 use crate::session::{Outlet, refusal_fault};
@@ -112,7 +112,7 @@ async fn post(
         session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
         return bare(StatusCode::ACCEPTED);
     }
-    if session.budget.is_spent() {
+    if session.budget.is_stuck(UNREAD_PATIENCE) {
         return route::overloaded(session.budget.limit_bytes(), shared);
     }
     let lane = PostLane::new(Arc::clone(&session), accepts != Accepts::JsonOnly);

@@ -88,6 +88,9 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
         // What is ready goes out together with the head, or with what was ready before it.
         let has_ended = loop {
             match poll_fn(|context| Poll::Ready(body.poll_bytes(context))).await {
+                Poll::Ready(Some(bytes)) if bytes.len() > TOGETHER_BYTES => {
+                    write_large(wire, std::mem::take(&mut out), bytes, has_chunks, unread).await?;
+                }
                 Poll::Ready(Some(bytes)) => push_part(&mut out, &bytes, has_chunks),
                 Poll::Ready(None) => break true,
                 Poll::Pending => break false,
@@ -110,6 +113,9 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             () = wire.hung_up() => return Err(io::ErrorKind::ConnectionReset.into()),
         };
         match part {
+            Some(bytes) if bytes.len() > TOGETHER_BYTES => {
+                write_large(wire, Vec::new(), bytes, has_chunks, unread).await?;
+            }
             Some(bytes) => push_part(&mut out, &bytes, has_chunks),
             None => {
                 let end: &[u8] = if has_chunks { b"0\r\n\r\n" } else { b"" };
@@ -128,6 +134,22 @@ async fn write_part<S: AsyncRead + AsyncWrite + Unpin>(
     let mut share = unread.share();
     share.grow(part.len());
     wire.write_for(Some(unread), &[&part]).await
+}
+
+/// Writes a large part from where it is, behind what is ready before it.
+async fn write_large<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    mut before: Vec<u8>,
+    part: Bytes,
+    has_chunks: bool,
+    unread: &Budget,
+) -> io::Result<()> {
+    let part = unread.hold(part);
+    if !has_chunks {
+        return wire.write_for(Some(unread), &[&before, &part]).await;
+    }
+    let _ = write!(before, "{:x}\r\n", part.len());
+    wire.write_for(Some(unread), &[&before, &part, b"\r\n"]).await
 }
 
 fn push_part(out: &mut Vec<u8>, bytes: &[u8], has_chunks: bool) {

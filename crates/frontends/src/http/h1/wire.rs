@@ -15,11 +15,10 @@ use tracing::debug;
 
 use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
 use crate::http::rewound::Rewound;
+use crate::http::sessions::UNREAD_PATIENCE;
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
-/// How long a client that has left too much unread may take nothing at all.
-const OVERDRAWN_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a peer may take to hear the last answer, and how much more of it we read meanwhile.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 4 << 20;
@@ -111,6 +110,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 wrote => IoSlice::advance_slices(&mut left, wrote),
             }
+            if let Some(owed) = owed {
+                owed.note_taken();
+            }
         }
         // Without TLS there is nothing to flush.
         self.stream.flush().await
@@ -140,8 +142,8 @@ async fn overdue(owed: Option<&Budget>) {
     let Some(owed) = owed else { return std::future::pending().await };
     loop {
         owed.overdrawn().await;
-        sleep(OVERDRAWN_PATIENCE).await;
-        if owed.is_overdrawn() {
+        sleep(UNREAD_PATIENCE).await;
+        if owed.is_stuck(UNREAD_PATIENCE) {
             return;
         }
     }

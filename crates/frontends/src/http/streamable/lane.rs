@@ -8,7 +8,7 @@ use manifold_protocol::Parcel;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::sessions::HttpSession;
+use crate::http::sessions::{HttpSession, UNREAD_PATIENCE};
 use crate::http::stream::Stream;
 use crate::session::Outlet;
 
@@ -99,7 +99,7 @@ impl PostLane {
 impl Outlet for PostLane {
     fn answer(&self, message: Parcel) {
         let unread = &self.session.budget;
-        let is_too_much = unread.is_overdrawn();
+        let is_too_much = unread.is_stuck(UNREAD_PATIENCE);
         let message = message.map(|piece| unread.hold(piece));
         let mut state = self.lock();
         if is_too_much {

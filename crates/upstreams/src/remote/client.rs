@@ -34,6 +34,8 @@ const MAX_IDLE: usize = 256;
 /// A connection that rested longer may be closed by the server as we write: many close after five seconds.
 const MAX_REST: Duration = Duration::from_secs(4);
 const MAX_REDIRECTS: usize = 3;
+/// What is read of an answer before anybody wants it; hyper's own limit is six times that, for each of many (F20).
+const READ_BYTES: usize = 64 << 10;
 /// Parts of header values that are this long are kept out of messages (`Bearer` is not).
 const MIN_SECRET_CHARS: usize = 8;
 /// What of an error's body is shown.
@@ -295,7 +297,8 @@ impl HttpClient {
         &self,
         stream: S,
     ) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let (sender, connection) =
+            http1::Builder::new().max_buf_size(READ_BYTES).handshake(TokioIo::new(stream)).await?;
         self.tasks.spawn_background(async move {
             // How it ended, the request on it hears.
             let _ = connection.with_upgrades().await;

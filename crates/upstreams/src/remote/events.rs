@@ -16,7 +16,7 @@ pub(super) struct Events {
 }
 
 /// What is larger than this is read in turn.
-const LARGE_BYTES: usize = 64 << 10;
+const LARGE_BYTES: usize = 32 << 10;
 
 impl Events {
     pub(super) fn new(answer: Answer, limit_bytes: usize) -> Self {

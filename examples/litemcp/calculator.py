@@ -17,7 +17,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import wire
+import litewire
 
 VERSION = [1, 0, 0]
 TOOL = {
@@ -78,11 +78,11 @@ class Conversation:
 
 def serve_stdio():
     def send(message):
-        sys.stdout.buffer.write(wire.encode(message))
+        sys.stdout.buffer.write(litewire.encode(message))
         sys.stdout.buffer.flush()
 
     conversation = Conversation(send)
-    for text in wire.read_messages(sys.stdin.buffer):
+    for text in litewire.read_messages(sys.stdin.buffer):
         conversation.receive(text)
 
 
@@ -136,9 +136,9 @@ class Ws(Door):
         self.send_response(101)
         self.send_header("Upgrade", "websocket")
         self.send_header("Connection", "Upgrade")
-        self.send_header("Sec-WebSocket-Accept", wire.accept_key(key))
+        self.send_header("Sec-WebSocket-Accept", litewire.accept_key(key))
         self.end_headers()
-        socket = wire.WebSocket(self.rfile, self.wfile, masks=False)
+        socket = litewire.WebSocket(self.rfile, self.wfile, masks=False)
         conversation = Conversation(lambda message: socket.send(json.dumps(message)))
         for text in socket:
             conversation.receive(text)

@@ -25,7 +25,7 @@ import sys
 import threading
 import urllib.parse
 
-import wire
+import litewire
 
 VERSION = [1, 0, 0]
 
@@ -112,10 +112,10 @@ def start(command):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
 
         def send(message):
-            process.stdin.write(wire.encode(message))
+            process.stdin.write(litewire.encode(message))
             process.stdin.flush()
 
-        yield Messages(send, wire.read_messages(process.stdout))
+        yield Messages(send, litewire.read_messages(process.stdout))
         # The end of its input is the end of a server.
         process.stdin.close()
 
@@ -142,11 +142,11 @@ def open_websocket(address, headers):
         stream.flush()
         status = stream.readline().decode()
         answer = http.client.parse_headers(stream)
-        if " 101 " not in status or answer["Sec-WebSocket-Accept"] != wire.accept_key(key):
+        if " 101 " not in status or answer["Sec-WebSocket-Accept"] != litewire.accept_key(key):
             raise ConnectionError(status.strip())
-        end = wire.WebSocket(stream, stream, masks=True)
+        end = litewire.WebSocket(stream, stream, masks=True)
         yield Messages(lambda message: end.send(json.dumps(message)), iter(end))
-        end.send(b"", wire.CLOSE)
+        end.send(b"", litewire.CLOSE)
 
 
 def path_of(url):

@@ -3,6 +3,7 @@
 //! Each decoder has a `buffer` the reader reads into, a `next` to call until it returns nothing, and a
 //! `finish` to call likewise when the stream has ended.
 
+#[cfg(test)]
 use bytes::{BufMut, BytesMut};
 
 mod buffer;
@@ -25,8 +26,9 @@ pub enum Framing {
     ContentLength,
 }
 
-/// Appends a message, which must be one line, with its frame.
-pub fn encode(framing: Framing, message: &[u8], out: &mut BytesMut) {
+/// Appends a message, which must be one line, with its frame: what `Frames` must come to.
+#[cfg(test)]
+pub(crate) fn encode(framing: Framing, message: &[u8], out: &mut BytesMut) {
     debug_assert!(memchr::memchr(b'\n', message).is_none(), "a message is one line");
     out.reserve(message.len() + 40);
     match framing {

@@ -5,6 +5,7 @@ mod events;
 mod modern;
 mod old_sse;
 mod prompt;
+mod retries;
 mod streamable;
 
 use std::sync::Arc;
@@ -26,9 +27,8 @@ use crate::logs::LogRing;
 use crate::memory::Memory;
 use crate::supervisor::{Ending, Launcher, Life, Running};
 pub(crate) use client::{HttpClient, Trust, Unreached};
+pub(crate) use retries::Retries;
 
-/// A server that wants us to wait longer than this is not waited for.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How long a server may take over a message that nobody waits for.
 const NOTICE_PATIENCE: Duration = Duration::from_secs(90);
 

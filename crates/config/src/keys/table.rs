@@ -165,7 +165,12 @@ pub(crate) static SERVER: Section = Section {
             "Stop the server when unused for so long, in ms.",
         ),
         key("era", Choice(&["auto", "legacy", "modern"]), "auto", "Which revisions of MCP to speak with it."),
-        key("shared", Flag, "true", "One process for all clients, or one for each session."),
+        key(
+            "shared",
+            Flag,
+            "true",
+            "One process for all clients; `false`, one for each session, is not built yet.",
+        ),
         key(
             "inheritEnv",
             OneOf(&[Flag, Texts]),

@@ -10,12 +10,11 @@ use manifold_engine::Tasks;
 use manifold_protocol::{Fault, Raw};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tracing::debug;
 
 use super::facts;
 use crate::connection::{Connection, Post, Poster, Way};
-use crate::remote::{HttpClient, LONGEST_WAIT, Reached, Remote, Unreached, fail_call};
+use crate::remote::{HttpClient, Reached, Remote, Retries, Unreached, fail_call};
 use crate::supervisor::Running;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -102,21 +101,11 @@ impl Posts {
         // A long call must not look like a connection at rest.
         let keep_alive = HeaderValue::from_static("keep-alive");
         let headers = HeaderMap::from_iter([(ACCEPT, JSON), (CONTENT_TYPE, JSON), (CONNECTION, keep_alive)]);
-        let mut tries = 0;
+        let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let answer = loop {
             match self.client.send(Verb::POST, self.client.uri(), &headers, body.clone()).await {
-                Err(Unreached::Connect(why)) if tries < self.spec.retries => {
-                    debug!(server = connection.id(), "no connection, trying again: {why}");
-                    tries += 1;
-                    sleep(self.spec.retry_delay).await;
-                }
-                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
-                    if tries < self.spec.retries && after <= LONGEST_WAIT =>
-                {
-                    tries += 1;
-                    sleep(after).await;
-                }
-                sent => break sent?,
+                Err(why) => retries.rest(connection.id(), why).await?,
+                Ok(answer) => break answer,
             }
         };
         connection.room().await;

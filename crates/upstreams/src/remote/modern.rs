@@ -16,12 +16,12 @@ use manifold_protocol::framing::{Line, SseItem};
 use manifold_protocol::{Fault, Id, Kind, Method, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{LONGEST_WAIT, Reached, Remote, fail_call};
+use super::{Reached, Remote, Retries, fail_call};
 use crate::connection::{Connection, Known, Post, Poster};
 use crate::era::{self, Word};
 use crate::listing;
@@ -213,21 +213,10 @@ impl Posts {
             _ => None,
         };
         let mut headers = headers_of(method, params, known.as_deref());
-        let mut tries = 0;
+        let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let mut listed_anew = false;
         loop {
             match self.client.send(Verb::POST, self.client.uri(), &headers, body.clone()).await {
-                Err(Unreached::Connect(why)) if tries < self.spec.retries => {
-                    debug!(server = connection.id(), "no connection, trying again: {why}");
-                    tries += 1;
-                    sleep(self.spec.retry_delay).await;
-                }
-                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
-                    if tries < self.spec.retries && after <= LONGEST_WAIT =>
-                {
-                    tries += 1;
-                    sleep(after).await;
-                }
                 // The tool has other headers than we knew.
                 Err(Unreached::Status { status: 400, body, .. })
                     if !listed_anew
@@ -241,7 +230,8 @@ impl Posts {
                     let known = timeout(LIST_PATIENCE, connection.known()).await.ok();
                     headers = headers_of(method, params, known.as_deref());
                 }
-                sent => return sent,
+                Err(why) => retries.rest(connection.id(), why).await?,
+                Ok(answer) => return Ok(answer),
             }
         }
     }

@@ -12,11 +12,10 @@ use manifold_protocol::framing::SseItem;
 use manifold_protocol::{Failure, Fault, Method as Rpc, envelope, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 use super::client::{HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{LONGEST_WAIT, Reached, Remote, fail_call, post_all};
+use super::{Reached, Remote, Retries, fail_call, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
@@ -123,24 +122,18 @@ impl Poster {
     async fn post(&self, message: Bytes, call: Option<u64>) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let mut tries = 0;
+        let mut retries = Retries::new(self.retries, self.retry_delay);
         loop {
             match self.client.send(Method::POST, &self.endpoint, &headers, message.clone()).await {
                 Ok(answer) => return answer.discard().await,
-                Err(Unreached::Connect(_)) if tries < self.retries => {
-                    tries += 1;
-                    sleep(self.retry_delay).await;
-                }
-                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
-                    if tries < self.retries && after <= LONGEST_WAIT =>
-                {
-                    tries += 1;
-                    sleep(after).await;
+                Err(why) => {
+                    if let Err(why) = retries.rest(self.connection.id(), why).await {
+                        return self.refuse(call, &why);
+                    }
                     if call.is_some_and(|call| !self.connection.awaits(call)) {
                         return;
                     }
                 }
-                Err(why) => return self.refuse(call, &why),
             }
         }
     }

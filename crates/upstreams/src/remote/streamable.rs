@@ -19,7 +19,7 @@ use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached, is_events};
 use super::events::{self, Events};
-use super::{LONGEST_WAIT, Reached, Remote, fail_call, post_all};
+use super::{Reached, Remote, Retries, fail_call, post_all};
 use crate::connection::Connection;
 use crate::memory::Memory;
 use crate::supervisor::Running;
@@ -153,7 +153,7 @@ impl Session {
 
     /// Posts one message. It is sent again only if it was never written or was refused for now.
     async fn deliver(&self, message: Bytes, call: Option<u64>) {
-        let mut tries = 0;
+        let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let mut renewed = false;
         loop {
             if call.is_some_and(|call| !self.connection.awaits(call)) {
@@ -167,24 +167,17 @@ impl Session {
                 self.client.send(Method::POST, self.client.uri(), &self.headers(BOTH), message.clone()).await;
             match sent {
                 Ok(answer) => return self.take(answer, call).await,
-                Err(Unreached::Connect(why)) if tries < self.spec.retries => {
-                    debug!(server = self.connection.id(), "no connection, trying again: {why}");
-                    tries += 1;
-                    sleep(self.spec.retry_delay).await;
-                }
                 Err(Unreached::Status { status: 404, .. }) if has_session && !renewed => {
                     renewed = true;
                     if let Err(why) = self.renew(epoch).await {
                         return self.refuse(call, why);
                     }
                 }
-                Err(Unreached::Status { status: 429 | 503, retry_after: Some(after), .. })
-                    if tries < self.spec.retries && after <= LONGEST_WAIT =>
-                {
-                    tries += 1;
-                    sleep(after).await;
+                Err(why) => {
+                    if let Err(why) = retries.rest(self.connection.id(), why).await {
+                        return self.refuse(call, why);
+                    }
                 }
-                Err(why) => return self.refuse(call, why),
             }
         }
     }

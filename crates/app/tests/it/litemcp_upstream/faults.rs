@@ -7,7 +7,7 @@ use crate::s1_protocol::fake_with;
 const NAUGHTY: &str = r#"
 import json, os, signal, sys
 sys.path.insert(0, os.environ["EXAMPLES"])
-import calculator, wire
+import calculator, litewire
 
 def write(data):
     sys.stdout.buffer.write(data)
@@ -16,7 +16,7 @@ def write(data):
 with open(os.environ["STARTS"], "a") as starts:
     starts.write(f"{os.getpid()}\n")
 print("naughty is up", file=sys.stderr, flush=True)
-for text in wire.read_messages(sys.stdin.buffer):
+for text in litewire.read_messages(sys.stdin.buffer):
     message = json.loads(text)
     identity, kind = message["id"], message["type"]
     if kind == "get":
@@ -32,9 +32,9 @@ for text in wire.read_messages(sys.stdin.buffer):
             write(b"npm WARN deprecated\n\n\n{\"half\":\n\n\n}{\n\n\n[1,2\n\n\nnull\n\n\n\xff\xfe\n\n\n")
         if order == "strangers":
             for other in (0, identity + 1, -identity, 1 << 40, str(identity)):
-                write(wire.encode({**message, "id": other, "type": "result", "data": calculator.call(message["data"])}))
+                write(litewire.encode({**message, "id": other, "type": "result", "data": calculator.call(message["data"])}))
         if order == "half":
-            write(wire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": {"no": "response"}}))
+            write(litewire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": {"no": "response"}}))
             continue
         if order == "pretty":
             result = {**message, "type": "result", "data": calculator.call({"tool": "Calculator", "arguments": ["1", "1"]})}
@@ -43,10 +43,10 @@ for text in wire.read_messages(sys.stdin.buffer):
         if order == "large":
             item = {"type": "text", "data": "x" * (3 << 20)}
             data = {"version": [1, 0, 0], "params": {}, "response": {"content": [item], "error": False}}
-            write(wire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": data}))
+            write(litewire.encode({"version": [1, 0, 0], "id": identity, "type": "result", "data": data}))
             continue
         data, answer = calculator.call({"tool": "Calculator", "arguments": ["20", "22"]}), "result"
-    write(wire.encode({"version": [1, 0, 0], "id": identity, "type": answer, "data": data}))
+    write(litewire.encode({"version": [1, 0, 0], "id": identity, "type": answer, "data": data}))
 "#;
 
 /// A gateway with a server that does as it is told, and a good one.

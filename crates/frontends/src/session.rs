@@ -7,6 +7,7 @@ mod calls;
 mod outlet;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -246,13 +247,15 @@ impl Session {
 
     fn request(self: &Arc<Self>, id: Id, method: MethodName, params: Option<Raw>, lane: &Lane) {
         let call = Call::new(method.into(), params);
-        let (phase, is_double) = {
-            let state = self.lock();
-            (state.phase, state.flights.contains_key(&id))
+        let phase = self.lock().phase;
+        let is_answered_here = match call.method {
+            Method::Initialize | Method::Ping => true,
+            Method::Shutdown => self.doorway.front == Front::Stdio,
+            _ => phase != Phase::Open,
         };
         let reply: Reply = match (&call.method, phase) {
-            // Answering it would answer the first one (F24).
-            _ if is_double => {
+            // Answering it would answer the first one (F24). Calls find out as they are entered.
+            _ if is_answered_here && self.is_in_flight(&id) => {
                 Err(Fault::InvalidRequest("a call with this id is in flight".to_owned()).into())
             }
             (Method::Initialize, Phase::New) => {
@@ -348,14 +351,19 @@ impl Session {
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();
-            if state.flights.contains_key(&id) {
-                drop(state);
-                // Two at once; the sink must stay silent, its id belongs to the first.
-                flight.cancel(None);
-                let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
-                return lane.answer(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)));
+            match state.flights.entry(id) {
+                Entry::Vacant(place) => {
+                    place.insert(InFlight { flight, lane: lane.clone() });
+                }
+                Entry::Occupied(first) => {
+                    let id = first.key().clone();
+                    drop(state);
+                    // Two at once; the sink must stay silent, its id belongs to the first.
+                    flight.cancel(None);
+                    let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
+                    return lane.answer(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)));
+                }
             }
-            state.flights.insert(id, InFlight { flight, lane: lane.clone() });
         }
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
         if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {

@@ -18,6 +18,7 @@ mod write;
 use parts::Parts;
 pub use peek::{looks_like_batch, peek_id, peek_id_at_end};
 pub use write::{error, error_without_id, list, notification, request, result, result_object};
+pub(crate) use write::{request_with, result_cut};
 
 /// How many messages a batch may hold.
 pub const MAX_BATCH: usize = 1000;

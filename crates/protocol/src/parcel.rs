@@ -1,8 +1,11 @@
 //! A message as it is written.
 
+use std::ops::Range;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::framing::Framing;
+use crate::raw::Raw;
 
 /// A payload up to this size is copied between its head and tail: cheaper than three pieces.
 pub(crate) const COPIED_BYTES: usize = 16 << 10;
@@ -75,6 +78,32 @@ impl Packer {
             self.done.push(self.small.split().freeze());
         }
         self.done.push(load);
+    }
+
+    /// Adds a part of a payload, given as where it stands.
+    pub(crate) fn put_part(&mut self, text: &Bytes, part: Range<usize>) {
+        if part.len() > COPIED_BYTES {
+            return self.put(text.slice(part));
+        }
+        let begin = self.small.len();
+        self.small.put_slice(text.get(part).unwrap_or_default());
+        blank_line_ends(&mut self.small[begin..]);
+    }
+
+    /// Adds a whole value.
+    pub(crate) fn put_all(&mut self, value: &Raw) {
+        self.put_part(value.text(), 0..value.as_bytes().len());
+    }
+
+    /// Adds an object with one more member, given as the pieces of its text, behind all others.
+    pub(crate) fn put_with(&mut self, object: &Raw, member: &[&[u8]]) {
+        let inner = object.inner_end();
+        self.put_part(object.text(), 0..inner);
+        if inner > 1 {
+            self.say(b",");
+        }
+        member.iter().for_each(|piece| self.say(piece));
+        self.put_part(object.text(), inner..object.as_bytes().len());
     }
 
     pub(crate) fn finish(mut self) -> Parcel {

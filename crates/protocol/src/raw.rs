@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::scan::{self, Cursor, ScanError};
 
+mod cuts;
 mod object;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cuts::Cuts;
 pub use object::RawObject;
 
 /// How many members or elements are listed at most; anything larger counts as none of ours.
@@ -102,9 +104,7 @@ impl Raw {
     /// Adds a member, given as the pieces of its text, behind all others of an object.
     pub(crate) fn appended(&self, member: &[&[u8]]) -> Raw {
         let whole: &[u8] = if self.kind() == Kind::Object { &self.0 } else { b"{}" };
-        // What stands before the closing bracket stays there.
-        let blanks = whole.iter().rev().skip(1).take_while(|byte| scan::is_blank(**byte)).count();
-        let (inner, close) = whole.split_at(whole.len() - 1 - blanks);
+        let (inner, close) = whole.split_at(inner_end(whole));
         let size: usize = member.iter().map(|piece| piece.len()).sum();
         let mut text = BytesMut::with_capacity(whole.len() + size + 1);
         text.put_slice(inner);
@@ -114,6 +114,20 @@ impl Raw {
         member.iter().for_each(|piece| text.put_slice(piece));
         text.put_slice(close);
         Raw::trusted(text.freeze())
+    }
+
+    /// Walks through an object's members, or the elements of an array.
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(&self.0)
+    }
+
+    /// Returns where an object's members end; what stands before the closing bracket stays there.
+    pub(crate) fn inner_end(&self) -> usize {
+        inner_end(&self.0)
+    }
+
+    pub(crate) fn text(&self) -> &Bytes {
+        &self.0
     }
 
     pub fn as_bytes(&self) -> &[u8] {
@@ -150,8 +164,15 @@ impl Raw {
         (self.kind() == Kind::String).then(|| unquote(&self.0))
     }
 
+    /// Returns a number that is spelled in digits alone.
     pub fn u64(&self) -> Option<u64> {
-        (self.kind() == Kind::Number).then(|| self.as_str().parse().ok()).flatten()
+        if self.kind() != Kind::Number {
+            return None;
+        }
+        self.0.iter().try_fold(0_u64, |number, byte| {
+            let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+            number.checked_mul(10)?.checked_add(digit)
+        })
     }
 
     pub fn bool(&self) -> Option<bool> {
@@ -198,11 +219,11 @@ impl Raw {
         let mut cursor = Cursor::new(&self.0);
         cursor.enter().ok()?;
         let mut first = true;
-        while let Some(quoted) = cursor.next_key(first).ok()? {
+        while let Some(found) = cursor.next_key(first).ok()? {
             first = false;
             let start = cursor.at();
             cursor.value().ok()?;
-            if spells(cursor.slice(quoted), key) {
+            if *cursor.name(&found) == *key.as_bytes() {
                 return Some(start..cursor.at());
             }
         }
@@ -228,6 +249,11 @@ impl Raw {
     pub(crate) fn slice(&self, range: Range<usize>) -> Raw {
         Raw(self.0.slice(range))
     }
+}
+
+fn inner_end(object: &[u8]) -> usize {
+    let blanks = object.iter().rev().skip(1).take_while(|byte| scan::is_blank(**byte)).count();
+    object.len() - 1 - blanks
 }
 
 /// Decodes a valid JSON string given with its quotes; copies only if it has escapes.

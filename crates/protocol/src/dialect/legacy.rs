@@ -1,12 +1,16 @@
 //! The revisions with `initialize` and a session (2024-11-05 to 2025-11-25).
 
+#[cfg(test)]
+mod tests;
+
 use super::modern::SERVER_INFO;
 use super::{ServerFacts, edit_meta};
 use crate::envelope;
 use crate::id::Id;
 use crate::model::{Answer, Mark};
 use crate::parcel::Parcel;
-use crate::raw::{Kind, Raw, RawObject};
+use crate::raw::{Cuts, Kind, Raw, RawObject};
+use crate::scan::Cursor;
 use crate::version::Revision;
 
 /// The kinds of content that clients of these revisions know.
@@ -77,8 +81,9 @@ pub fn answer(id: &Id, answer: &Answer) -> Parcel {
     match answer {
         Answer::List(list) => envelope::list(id, list.kind.member(), &list.strict_items),
         Answer::Result { body, mark, loose } => match translated(body, *mark, *loose) {
-            Some(object) => envelope::result_object(id, &object),
-            None => envelope::result(id, body),
+            Translated::AsItIs => envelope::result(id, body),
+            Translated::Cut(cuts) => envelope::result_cut(id, &cuts),
+            Translated::Edited(object) => envelope::result_object(id, &object),
         },
     }
 }
@@ -87,17 +92,33 @@ pub fn answer(id: &Id, answer: &Answer) -> Parcel {
 pub fn result(answer: &Answer) -> Raw {
     match answer {
         Answer::List(list) => list.plain(),
-        Answer::Result { body, mark, loose } => {
-            translated(body, *mark, *loose).map_or_else(|| body.clone(), RawObject::into_raw)
-        }
+        Answer::Result { body, mark, loose } => match translated(body, *mark, *loose) {
+            Translated::AsItIs => body.clone(),
+            Translated::Cut(cuts) => cuts.into_raw(),
+            Translated::Edited(object) => object.into_raw(),
+        },
     }
 }
 
-/// Returns a result in the words of these revisions, where its own are others.
-fn translated(body: &Raw, mark: Mark, loose: bool) -> Option<RawObject> {
+/// A result in the words of these revisions.
+enum Translated {
+    AsItIs,
+    Cut(Cuts),
+    Edited(RawObject),
+}
+
+fn translated(body: &Raw, mark: Mark, loose: bool) -> Translated {
     if mark == Mark::None && !loose {
-        return None;
+        return Translated::AsItIs;
     }
+    if !loose && let Some(cuts) = without_marks(body) {
+        return Translated::Cut(cuts);
+    }
+    edited(body, mark, loose).map_or(Translated::AsItIs, Translated::Edited)
+}
+
+/// Translates whatever there may be to translate.
+fn edited(body: &Raw, mark: Mark, loose: bool) -> Option<RawObject> {
     let mut object = body.object()?;
     if mark != Mark::None {
         take_off_marks(&mut object);
@@ -109,6 +130,76 @@ fn translated(body: &Raw, mark: Mark, loose: bool) -> Option<RawObject> {
         object.set("structuredContent", wrapped(content));
     }
     Some(object)
+}
+
+/// Returns a marked result without its marks, in one walk, if that is all there is to do: as it nearly always is.
+fn without_marks(body: &Raw) -> Option<Cuts> {
+    if body.kind() != Kind::Object {
+        return None;
+    }
+    let mut cuts = Cuts::of(body);
+    let mut cursor = body.cursor();
+    let mut first = true;
+    cursor.enter().ok()?;
+    while let Some(key) = cursor.next_key(first).ok()? {
+        first = false;
+        let start = cursor.at();
+        let name = cursor.name(&key);
+        match &*name {
+            b"content" => pass_known_contents(&mut cursor)?,
+            b"structuredContent" if cursor.peek() != Some(b'{') => return None,
+            _ => cursor.value().ok()?,
+        }
+        let goes = match &*name {
+            b"resultType" | b"ttlMs" | b"cacheScope" => true,
+            b"_meta" => has_server_info_alone(cursor.slice(start..cursor.at()))?,
+            _ => false,
+        };
+        if !goes {
+            cuts.keep(&key.place, cursor.at());
+        } else if !cuts.cut(&key.place, cursor.at()) {
+            return None;
+        }
+    }
+    Some(cuts)
+}
+
+/// Passes the contents of a result; `None` if one is of a kind that these revisions do not know, or may be.
+fn pass_known_contents(cursor: &mut Cursor<'_>) -> Option<()> {
+    if cursor.peek() != Some(b'[') {
+        return cursor.value().ok();
+    }
+    let mut first = true;
+    cursor.enter().ok()?;
+    while cursor.next_element(first).ok()? {
+        first = false;
+        let start = cursor.at();
+        cursor.value().ok()?;
+        // As nearly all are written: their kind first.
+        let kind = cursor.slice(start..cursor.at()).strip_prefix(br#"{"type":""#)?;
+        let kind = kind.get(..memchr::memchr(b'"', kind)?)?;
+        if !CONTENTS.iter().any(|known| known.as_bytes() == kind) {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Returns whether a `_meta` holds nothing but a server's word of itself; `None` if that and something else.
+fn has_server_info_alone(meta: &[u8]) -> Option<bool> {
+    if memchr::memmem::find(meta, b"serverInfo").is_none() && !meta.contains(&b'\\') {
+        return Some(false);
+    }
+    let mut cursor = Cursor::new(meta);
+    if cursor.peek() != Some(b'{') {
+        return Some(false);
+    }
+    cursor.enter().ok()?;
+    let key = cursor.next_key(true).ok()??;
+    let is_info = *cursor.name(&key) == *SERVER_INFO.as_bytes();
+    cursor.value().ok()?;
+    let alone = cursor.next_key(false).ok()?.is_none();
+    (is_info && alone).then_some(true)
 }
 
 fn take_off_marks(object: &mut RawObject) {

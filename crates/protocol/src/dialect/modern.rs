@@ -13,9 +13,12 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 
 use super::{ServerFacts, edit_meta};
+use crate::envelope;
 use crate::fault::Fault;
+use crate::id::Id;
 use crate::method::Method;
 use crate::model::{Answer, Caller, Freshness, List, Mark, Scope};
+use crate::parcel::Parcel;
 use crate::raw::{Kind, Raw, RawObject};
 
 pub const REVISION: &str = "2026-07-28";
@@ -81,6 +84,21 @@ pub fn seal_numbered(params: Option<Raw>, caller: &Caller, number: Option<u64>) 
         Some(params) if may_have_meta(&params) => seal_over(params, caller, number),
         Some(params) => (params.appended(&[b"\"_meta\":{", marks, b"}"]), None),
         None => (Raw::from_static("{}").appended(&[b"\"_meta\":{", marks, b"}"]), None),
+    }
+}
+
+/// Writes a request with the marks, and `id` in the place of the caller's progress token, which is returned.
+pub fn request(id: u64, method: &Method, params: Option<Raw>, caller: &Caller) -> (Parcel, Option<Raw>) {
+    let (number, method) = (Id::number(id), method.as_str());
+    match params {
+        Some(params) if params.kind() == Kind::Object && !may_have_meta(&params) => {
+            let marks = caller.words.get_or_write(|| marks_of(caller));
+            (envelope::request_with(&number, method, &params, &[b"\"_meta\":{", marks, b"}"]), None)
+        }
+        params => {
+            let (params, token) = seal_numbered(params, caller, Some(id));
+            (envelope::request(&number, method, Some(&params)), token)
+        }
     }
 }
 

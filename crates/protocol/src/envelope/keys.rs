@@ -5,6 +5,9 @@ use crate::raw::MAX_ITEMS;
 
 const FEW: usize = 16;
 
+/// What is wrong with a key that was there before.
+pub(super) const TWICE: &str = "a member occurs twice";
+
 /// The keys of one object, to notice a second of a name. The usual few cost no allocation.
 #[derive(Default)]
 pub(super) struct Keys<'a> {
@@ -18,7 +21,7 @@ impl<'a> Keys<'a> {
     pub(super) fn add(&mut self, key: Cow<'a, [u8]>) -> Option<&'static str> {
         let known = self.few.get(..self.len).unwrap_or_default();
         if known.contains(&key.as_ref()) {
-            return Some("a member occurs twice");
+            return Some(TWICE);
         }
         if let (Cow::Borrowed(key), None, Some(slot)) = (&key, &self.many, self.few.get_mut(self.len)) {
             *slot = key;
@@ -29,6 +32,6 @@ impl<'a> Keys<'a> {
         if many.len() == MAX_ITEMS {
             return Some("too many members");
         }
-        (!many.insert(key)).then_some("a member occurs twice")
+        (!many.insert(key)).then_some(TWICE)
     }
 }

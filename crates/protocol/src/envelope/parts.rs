@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::keys::Keys;
+use super::keys::{Keys, TWICE};
 use super::{Message, MethodName, Outcome, Refusal};
 use crate::id::Id;
 use crate::raw::{Kind, Raw, unquote_bytes};
@@ -27,28 +27,37 @@ impl Parts {
     /// Walks the object that opens here to its end.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Parts, ScanError> {
         let mut parts = Parts::default();
-        let mut keys = Keys::default();
+        let mut others = Keys::default();
         let mut first = true;
         cursor.enter()?;
         while let Some(key) = cursor.next_key(first)? {
             first = false;
-            let key = unquote_bytes(cursor.slice(key));
+            let key = cursor.name(&key);
             let start = cursor.at();
-            if *key == *b"params" {
-                let flaw = label(cursor, Label::Params)?;
-                parts.flaw = parts.flaw.or(flaw);
+            let flaw = if *key == *b"params" {
+                label(cursor, Label::Params)?
             } else {
                 cursor.value()?;
-            }
-            parts.place(&key, start..cursor.at());
-            let flaw = keys.add(key);
-            parts.flaw = parts.flaw.or(flaw);
+                None
+            };
+            let value = start..cursor.at();
+            let twice = match parts.place_of(&key) {
+                Some(place) if place.is_some() => Some(TWICE),
+                Some(place) => {
+                    *place = Some(value);
+                    None
+                }
+                None => others.add(key),
+            };
+            parts.flaw = parts.flaw.or(flaw).or(twice);
         }
         Ok(parts)
     }
 
-    fn place(&mut self, key: &[u8], value: Range<usize>) {
-        let slot = match key {
+    /// Returns where a member belongs. Only exact names count; others are not ours to read.
+    #[inline]
+    fn place_of(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
+        Some(match key {
             b"jsonrpc" => &mut self.jsonrpc,
             b"id" => {
                 self.two_ids = self.id.is_some();
@@ -58,10 +67,8 @@ impl Parts {
             b"params" => &mut self.params,
             b"result" => &mut self.result,
             b"error" => &mut self.error,
-            // Only exact names count; others are not ours to read.
-            _ => return,
-        };
-        slot.get_or_insert(value);
+            _ => return None,
+        })
     }
 
     pub(super) fn message(self, text: &Bytes) -> Result<Message, Refusal> {
@@ -76,9 +83,7 @@ impl Parts {
         if let Some(why) = self.flaw {
             return refuse(why);
         }
-        if self.jsonrpc.as_ref().and_then(|range| raw(range).to_text().map(|text| text == "2.0"))
-            != Some(true)
-        {
+        if !self.jsonrpc.as_ref().is_some_and(|range| is_version(text.get(range.clone()))) {
             return refuse("jsonrpc must be \"2.0\"");
         }
         if has_id && id.is_none() {
@@ -115,6 +120,13 @@ impl Parts {
     }
 }
 
+fn is_version(quoted: Option<&[u8]>) -> bool {
+    // As nearly all write it; escapes are as good.
+    quoted.is_some_and(|quoted| {
+        quoted == br#""2.0""# || (quoted.starts_with(b"\"") && *unquote_bytes(quoted) == *b"2.0")
+    })
+}
+
 fn method_name(text: &Bytes, range: &Range<usize>) -> Option<MethodName> {
     let quoted = text.get(range.clone())?;
     if quoted.first() != Some(&b'"') {
@@ -143,7 +155,7 @@ fn label(cursor: &mut Cursor<'_>, label_of: Label) -> Result<Option<&'static str
     cursor.enter()?;
     while let Some(key) = cursor.next_key(first)? {
         first = false;
-        let key = unquote_bytes(cursor.slice(key));
+        let key = cursor.name(&key);
         if label_of == Label::Params && *key == *b"_meta" {
             let inner = label(cursor, Label::Meta)?;
             flaw = flaw.or(inner);

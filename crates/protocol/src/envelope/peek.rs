@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use crate::id::Id;
-use crate::raw::{Raw, unquote_bytes};
+use crate::raw::Raw;
 use crate::scan::{Cursor, ScanError, is_blank};
 
 /// Tells whether the text would be a batch, without reading on.
@@ -47,7 +47,7 @@ fn collect_ids<'a>(cursor: &mut Cursor<'a>, ids: &mut Vec<&'a [u8]>) -> Result<(
         let start = cursor.at();
         cursor.value()?;
         // A number that ends where the text does may go on.
-        if cursor.peek().is_some() && *unquote_bytes(cursor.slice(key)) == *b"id" {
+        if cursor.peek().is_some() && *cursor.name(&key) == *b"id" {
             ids.push(cursor.slice(start..cursor.at()));
         }
     }

@@ -2,7 +2,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::id::Id;
 use crate::parcel::{COPIED_BYTES, Packer, Parcel, blank_line_ends};
-use crate::raw::{Raw, RawObject};
+use crate::raw::{Cuts, Raw, RawObject};
 
 // All of these write one line without its terminator.
 
@@ -13,10 +13,20 @@ pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Parcel {
     match params {
         Some(params) => {
             out.put_slice(b",\"params\":");
-            packed(out, |packer| packer.put(params.bytes()), b"}")
+            packed(out, |packer| packer.put_all(params), b"}")
         }
         None => finish(out).into(),
     }
+}
+
+/// Writes a request with one more member, given as the pieces of its text, behind all others of its parameters.
+pub(crate) fn request_with(id: &Id, method: &str, params: &Raw, member: &[&[u8]]) -> Parcel {
+    let more: usize = member.iter().map(|piece| piece.len()).sum();
+    let mut out = start(id.max_len() + method.len() + small_len(Some(params)) + more);
+    put_id(&mut out, Some(id));
+    put_method(&mut out, method);
+    out.put_slice(b",\"params\":");
+    packed(out, |packer| packer.put_with(params, member), b"}")
 }
 
 pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
@@ -27,12 +37,17 @@ pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
 }
 
 pub fn result(id: &Id, result: &Raw) -> Parcel {
-    packed(start_result(id, small_len(Some(result))), |packer| packer.put(result.bytes()), b"}")
+    packed(start_result(id, small_len(Some(result))), |packer| packer.put_all(result), b"}")
 }
 
 /// Writes a result that was edited.
 pub fn result_object(id: &Id, result: &RawObject) -> Parcel {
     packed(start_result(id, 0), |packer| result.pack(packer), b"}")
+}
+
+/// Writes a result of which something is left out.
+pub(crate) fn result_cut(id: &Id, result: &Cuts) -> Parcel {
+    packed(start_result(id, small_size(result.max_len())), |packer| result.pack(packer), b"}")
 }
 
 /// Writes a result whose only member is a list.
@@ -41,7 +56,7 @@ pub fn list(id: &Id, member: &str, items: &Raw) -> Parcel {
     out.put_slice(b"{\"");
     out.put_slice(member.as_bytes());
     out.put_slice(b"\":");
-    packed(out, |packer| packer.put(items.bytes()), b"}}")
+    packed(out, |packer| packer.put_all(items), b"}}")
 }
 
 fn start_result(id: &Id, variable_bytes: usize) -> BytesMut {
@@ -61,7 +76,11 @@ fn packed(head: BytesMut, pack: impl FnOnce(&mut Packer), tail: &[u8]) -> Parcel
 
 /// Returns how much of a payload is copied.
 fn small_len(payload: Option<&Raw>) -> usize {
-    Some(payload_len(payload)).filter(|len| *len <= COPIED_BYTES).unwrap_or(0)
+    small_size(payload_len(payload))
+}
+
+fn small_size(len: usize) -> usize {
+    if len <= COPIED_BYTES { len } else { 0 }
 }
 
 /// Writes an error; an id that could not be read is null.

@@ -66,7 +66,7 @@ impl RawObject {
             }
             let start = cursor.at();
             cursor.value().ok()?;
-            members.push(Member::Original { key, value: start..cursor.at(), edit: Edit::None });
+            members.push(Member::Original { key: key.place, value: start..cursor.at(), edit: Edit::None });
         }
         Some(Self { text: raw.bytes(), members, edited: false })
     }

@@ -1,6 +1,8 @@
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{MAX_DEPTH, Nesting, ScanError, is_blank, plain_end};
+use crate::raw::unquote_bytes;
 
 /// Walks a whole text once, checking all it passes. The encoding is the caller's to check.
 ///
@@ -14,6 +16,12 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     /// How many containers were entered and not left.
     depth: usize,
+}
+
+/// Where a key stands, with its quotes.
+pub(crate) struct Key {
+    pub(crate) place: Range<usize>,
+    has_escapes: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -54,14 +62,23 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the next key with its quotes and stops before its value; at the end steps out of the object.
-    pub(crate) fn next_key(&mut self, first: bool) -> Result<Option<Range<usize>>, ScanError> {
+    #[inline]
+    pub(crate) fn next_key(&mut self, first: bool) -> Result<Option<Key>, ScanError> {
         if !self.next_item(first, b'}')? {
             return Ok(None);
         }
-        let start = self.at;
-        let end;
-        (end, self.at) = key(self.text, start)?;
-        Ok(Some(start..end))
+        let key;
+        (key, self.at) = self::key(self.text, self.at)?;
+        Ok(Some(key))
+    }
+
+    /// Returns what a key says.
+    #[inline]
+    pub(crate) fn name(&self, key: &Key) -> Cow<'a, [u8]> {
+        match key.has_escapes {
+            false => Cow::Borrowed(self.slice(key.place.start + 1..key.place.end - 1)),
+            true => unquote_bytes(self.slice(key.place.clone())),
+        }
     }
 
     /// Stops before the next element; at the end steps out of the array and returns false.
@@ -143,18 +160,20 @@ fn container(text: &[u8], mut at: usize, depth: usize) -> Result<usize, ScanErro
     }
 }
 
-/// Passes a key, its colon and the whitespace around that; returns where the key and where all of it ended.
+/// Passes a key, its colon and the whitespace around that; returns the key and where all of it ended.
 #[inline]
-fn key(text: &[u8], at: usize) -> Result<(usize, usize), ScanError> {
-    if byte(text, at)? != b'"' {
-        return wrong(at);
+fn key(text: &[u8], start: usize) -> Result<(Key, usize), ScanError> {
+    if byte(text, start)? != b'"' {
+        return wrong(start);
     }
-    let end = string(text, at)?;
+    let plain = plain_end(text, start + 1);
+    let has_escapes = text.get(plain) != Some(&b'"');
+    let end = if has_escapes { rest_of_string(text, plain)? } else { plain + 1 };
     let at = skip_blank(text, end);
     if byte(text, at)? != b':' {
         return wrong(at);
     }
-    Ok((end, skip_blank(text, at + 1)))
+    Ok((Key { place: start..end, has_escapes }, skip_blank(text, at + 1)))
 }
 
 #[inline]
@@ -180,14 +199,23 @@ fn literal(text: &[u8], at: usize, word: &[u8]) -> Result<usize, ScanError> {
 
 #[inline]
 fn string(text: &[u8], at: usize) -> Result<usize, ScanError> {
-    let mut at = at + 1;
+    let at = plain_end(text, at + 1);
+    match text.get(at) {
+        Some(b'"') => Ok(at + 1),
+        _ => rest_of_string(text, at),
+    }
+}
+
+/// Goes on with a string that has more than plain bytes.
+#[inline(never)]
+fn rest_of_string(text: &[u8], mut at: usize) -> Result<usize, ScanError> {
     loop {
-        at = plain_end(text, at);
         match byte(text, at)? {
             b'"' => return Ok(at + 1),
             b'\\' => at = escape(text, at)?,
             _ => return wrong(at),
         }
+        at = plain_end(text, at);
     }
 }
 
@@ -245,7 +273,13 @@ fn digits(text: &[u8], mut at: usize) -> Result<usize, ScanError> {
 }
 
 #[inline]
-fn skip_blank(text: &[u8], mut at: usize) -> usize {
+fn skip_blank(text: &[u8], at: usize) -> usize {
+    // Few write any.
+    if text.get(at).is_some_and(|&byte| is_blank(byte)) { blank_end(text, at) } else { at }
+}
+
+#[inline(never)]
+fn blank_end(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(|&byte| is_blank(byte)) {
         at += 1;
     }

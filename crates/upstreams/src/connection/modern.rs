@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use manifold_engine::Exchange;
 use manifold_protocol::dialect::ServerFacts;
-use manifold_protocol::dialect::modern::{listen, seal_numbered};
+use manifold_protocol::dialect::modern::{self, listen};
 use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
@@ -131,7 +131,7 @@ impl Connection {
     /// Writes a request of the newest revision: to the pipe, or into the hands of the poster.
     pub(super) fn write_modern<'m>(
         &self,
-        modern: &'m Modern,
+        revision: &'m Modern,
         id: u64,
         call: Call,
         pending: &mut Pending,
@@ -141,20 +141,18 @@ impl Connection {
             None => None,
         };
         let caller = caller.unwrap_or_else(|| self.caller_of(&call));
+        let Some(poster) = &revision.poster else {
+            let body;
+            (body, pending.token) = modern::request(id, &call.method, call.params, &caller);
+            self.outbox.push(body);
+            return None;
+        };
         let params;
-        (params, pending.token) = seal_numbered(call.params, &caller, Some(id));
+        (params, pending.token) = modern::seal_numbered(call.params, &caller, Some(id));
         let body = envelope::request(&Id::number(id), call.method.as_str(), Some(&params));
-        match &modern.poster {
-            None => {
-                self.outbox.push(body);
-                None
-            }
-            Some(poster) => {
-                let (leave, left) = oneshot::channel();
-                pending.leave = Some(leave);
-                Some((poster, Post { call: id, method: call.method, params, body: body.into_bytes(), left }))
-            }
-        }
+        let (leave, left) = oneshot::channel();
+        pending.leave = Some(leave);
+        Some((poster, Post { call: id, method: call.method, params, body: body.into_bytes(), left }))
     }
 
     /// Returns who asks, as the server is told: never more than the asker can do, or we can in its place.

@@ -1,10 +1,15 @@
-//! What the machine gives us, as far as it says.
+//! What the machine gives us, as far as it says, and what we give back.
+
+mod pages;
 
 use std::fs;
 use std::path::Path;
 
+use std::time::Duration;
+
 use manifold_config::Limits;
-use manifold_engine::Budget;
+use manifold_engine::{Budget, Tasks};
+use tokio::time::sleep;
 
 /// Where nothing is known of the machine.
 const USUAL_BYTES: u64 = 4 << 30;
@@ -17,6 +22,17 @@ pub(crate) fn budget(limits: &Limits) -> Budget {
     // The largest message and its answer must fit.
     let least = limits.request_bytes.saturating_add(limits.message_bytes);
     Budget::new(limits.held_bytes.unwrap_or(share.max(least)))
+}
+
+/// How long a start takes, its first lists included, unless it is slow.
+const START: Duration = Duration::from_secs(1);
+
+/// Gives back what only the start needed, once that is over.
+pub(crate) fn slim_down(tasks: &Tasks) {
+    tasks.spawn(async {
+        sleep(START).await;
+        pages::give_back();
+    });
 }
 
 /// Returns the memory of the machine, or of the container we are in.

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
-use crate::machine::budget;
+use crate::machine::{budget, slim_down};
 use crate::signals;
 use crate::wiring::{Plant, Serving};
 
@@ -154,6 +154,7 @@ async fn serve(
     let plant = Plant::new(config, options, flags.namespace.clone(), Serving::All);
     let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
     let eager = flags.eager;
+    slim_down(&plant.tasks);
     let rooms = Arc::new(Rooms::new(plan(&plant, &selected, eager, None)));
     let (theirs, plans, named) = (Arc::downgrade(&rooms), plant.clone(), flags.namespace.clone());
     plant.watch_config(move || {

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::stdio::serve_one;
 use crate::cli::Flags;
-use crate::machine::budget;
+use crate::machine::{budget, slim_down};
 use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
@@ -42,6 +42,7 @@ async fn serve(
         warn!("{}", fault.message());
     }
     plant.watch_config(|| {});
+    slim_down(&plant.tasks);
     litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;
     Ok(())

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
-use crate::machine::budget;
+use crate::machine::{budget, slim_down};
 use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
@@ -69,6 +69,7 @@ async fn serve(
         warn!("{}", fault.message());
     }
     plant.watch_config(|| {});
+    slim_down(&plant.tasks);
     let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
     stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;

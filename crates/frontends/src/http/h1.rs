@@ -43,23 +43,27 @@ impl<S> From<io::Error> for End<S> {
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: &Arc<Shared>) -> End<S> {
     let mut wire = Wire::new(stream);
     let mut alarm = Alarm::new(Instant::now() + REQUEST_PATIENCE);
+    let mut last = None;
     let closed = shared.closed();
     tokio::pin!(closed);
     loop {
         let head = tokio::select! {
             biased;
-            head = next_head(&mut wire, &mut alarm) => Some(head),
+            head = next_head(&mut wire, &mut alarm, &mut last) => Some(head),
             () = closed.as_mut() => None,
         };
         let head = match head {
             Some(head) => head,
             None if wire.input.is_empty() => return End::Done,
             // A request that has begun to come is still answered.
-            None => next_head(&mut wire, &mut alarm).await,
+            None => next_head(&mut wire, &mut alarm, &mut last).await,
         };
         match head {
-            Ok(Next::Request(head)) => match answer(&mut wire, head, shared).await {
-                Ok(After::Next) => alarm.set(Instant::now() + KEEP_ALIVE),
+            Ok(Next::Request(mut head)) => match answer(&mut wire, &mut head, shared).await {
+                Ok(After::Next) => {
+                    alarm.set(Instant::now() + KEEP_ALIVE);
+                    last = Some(head);
+                }
                 Ok(After::Upgrade(upgrade)) => return End::Upgraded(wire.rewound(), upgrade),
                 Ok(After::Last) => {
                     wire.linger().await;
@@ -96,14 +100,18 @@ enum Late {
     Broken(io::Error),
 }
 
-/// Waits for the next head. May be dropped: what was read stays in the wire.
+/// Waits for the next head, which may be the last one again. May be dropped: what was read stays in the wire.
 async fn next_head<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     alarm: &mut Alarm,
+    last: &mut Option<Box<Head>>,
 ) -> Result<Next, Late> {
     let mut searched = 0;
     loop {
         if wire.input.len() > searched {
+            if let Some(head) = last.take_if(|last| last.again(&mut wire.input)) {
+                return Ok(Next::Request(head));
+            }
             match head::take(&mut wire.input, searched) {
                 Ok(Some(head)) => return Ok(Next::Request(Box::new(head))),
                 Ok(None) => {}
@@ -137,16 +145,18 @@ enum After {
 
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
-    head: Box<Head>,
+    head: &mut Head,
     shared: &Arc<Shared>,
 ) -> io::Result<After> {
     let mut manner = head.manner();
-    let mut response = match route::turned_away(&head.parts, shared) {
+    let refusal = if head.is_let_in { None } else { route::turned_away(&head.parts, shared) };
+    let mut response = match refusal {
         Some(response) => response,
         None => {
-            let body = body::read(wire, &head, &shared.site).await;
+            head.is_let_in = true;
+            let body = body::read(wire, head, &shared.site).await;
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let mut answering = Box::pin(route::answer(head.parts, body, shared));
+            let mut answering = Box::pin(route::answer(&head.parts, body, shared));
             tokio::select! {
                 biased;
                 response = &mut answering => response,

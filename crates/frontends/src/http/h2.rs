@@ -75,7 +75,7 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
         return response;
     }
     let body = body::read(&head.headers, body, &shared.site).await;
-    route::answer(head, body, shared).await
+    route::answer(&head, body, shared).await
 }
 
 /// What the deadlines of a connection depend on. Times are milliseconds since it was made.

@@ -56,12 +56,16 @@ pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body
 }
 
 /// Answers a request that was let in.
-pub(super) async fn answer(head: Parts, body: Result<Bytes, Unread>, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) async fn answer(
+    head: &Parts,
+    body: Result<Bytes, Unread>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     let mut response = match body {
-        Ok(body) => dispatch(&head, body, shared).await,
+        Ok(body) => dispatch(head, body, shared).await,
         Err(why) => unread(why, shared),
     };
-    finish(&head, &mut response, shared);
+    finish(head, &mut response, shared);
     response
 }
 

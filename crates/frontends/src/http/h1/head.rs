@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Uri, Version};
@@ -20,6 +20,12 @@ pub(super) struct Head {
     /// The peer waits to be told that its body is wanted.
     pub(super) expects_continue: bool,
     keeps_alive: bool,
+    /// Its own bytes; they share no memory with a body.
+    text: Bytes,
+    /// Where the one length is written.
+    length_at: Option<(usize, usize)>,
+    /// Whether the door has let it in.
+    pub(super) is_let_in: bool,
 }
 
 /// How long the body is.
@@ -52,6 +58,24 @@ impl Malformed {
 }
 
 impl Head {
+    /// Takes the next head off the input if it is this one again, with perhaps another length: those of one client mostly
+    /// are. What was decided of it holds then. Its map of headers keeps the first length, which nobody reads.
+    pub(super) fn again(&mut self, input: &mut BytesMut) -> bool {
+        let Some((begin, end)) = self.length_at.filter(|_| self.is_let_in) else { return false };
+        let Some(rest) = input.strip_prefix(&self.text[..begin]) else { return false };
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (length, rest) = rest.split_at(digits);
+        let after = &self.text[end..];
+        let size = begin + digits + after.len();
+        let Some(length) = parse_length(length).filter(|_| rest.starts_with(after) && size <= MAX_HEAD_BYTES)
+        else {
+            return false;
+        };
+        input.advance(size);
+        self.length = Length::Known(length);
+        true
+    }
+
     pub(super) fn manner(&self) -> Manner {
         Manner {
             is_last: !self.keeps_alive,
@@ -81,8 +105,9 @@ pub(super) fn take(input: &mut BytesMut, searched: usize) -> Result<Option<Head>
         Err(_) => return Err(Malformed::Head),
     };
     let layout = Layout::of(&request, input)?;
-    let text = input.split_to(size).freeze();
-    layout.read(&text).map(Some)
+    let text = Bytes::copy_from_slice(&input[..size]);
+    input.advance(size);
+    layout.read(text).map(Some)
 }
 
 fn has_blank_line(text: &[u8]) -> bool {
@@ -120,11 +145,17 @@ impl Layout {
         })
     }
 
-    fn read(self, text: &Bytes) -> Result<Head, Malformed> {
+    fn read(self, text: Bytes) -> Result<Head, Malformed> {
         let part = |(begin, end): (usize, usize)| text.slice(begin..end);
         let mut headers = HeaderMap::with_capacity(self.headers.len());
-        for (name, value) in self.headers {
-            let value = HeaderValue::from_maybe_shared(part(value)).map_err(|_| Malformed::Head)?;
+        let mut length_at = None;
+        let mut lengths = 0;
+        for (name, place) in self.headers {
+            if name == CONTENT_LENGTH {
+                lengths += 1;
+                length_at = Some(place).filter(|_| lengths == 1);
+            }
+            let value = HeaderValue::from_maybe_shared(part(place)).map_err(|_| Malformed::Head)?;
             headers.append(name, value);
         }
         let (mut parts, ()) = Request::new(()).into_parts();
@@ -138,7 +169,7 @@ impl Layout {
                 .get(EXPECT)
                 .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         parts.headers = headers;
-        Ok(Head { parts, length, expects_continue, keeps_alive })
+        Ok(Head { parts, length, expects_continue, keeps_alive, text, length_at, is_let_in: false })
     }
 }
 
@@ -155,11 +186,18 @@ fn length(headers: &HeaderMap, version: Version) -> Result<Length, Malformed> {
     }
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let Some(length) = lengths.next() else { return Ok(Length::Known(0)) };
-    if lengths.any(|other| other != length) || !length.as_bytes().iter().all(u8::is_ascii_digit) {
+    if lengths.any(|other| other != length) {
         return Err(Malformed::Length);
     }
-    let number = length.to_str().ok().and_then(|length| length.parse().ok());
-    number.map(Length::Known).ok_or(Malformed::Length)
+    parse_length(length.as_bytes()).map(Length::Known).ok_or(Malformed::Length)
+}
+
+/// Reads a length: digits, and nothing else.
+fn parse_length(text: &[u8]) -> Option<usize> {
+    if !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn keeps_alive(headers: &HeaderMap, version: Version) -> bool {

@@ -92,3 +92,41 @@ fn heads_have_their_limits() {
     assert_eq!(read(&many, usize::MAX), Err(Malformed::TooLarge));
     assert_eq!(read("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 5), Err(Malformed::Preface));
 }
+
+#[test]
+fn a_head_comes_again_if_only_its_length_differs() {
+    let head = |length: &str, token: &str| {
+        format!("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\nAuthorization: {token}\r\n\r\n")
+    };
+    let mut input = BytesMut::from(head("12", "a").as_bytes());
+    let mut first = take(&mut input, 0).unwrap().unwrap();
+    assert!(!first.again(&mut BytesMut::from(head("12", "a").as_bytes())), "before it was let in it may not");
+    first.is_let_in = true;
+    let mut comes_again = |text: String| {
+        let mut input = BytesMut::from(text.as_bytes());
+        let is_again = first.again(&mut input);
+        assert_eq!(
+            input.len(),
+            if is_again { 4 } else { text.len() },
+            "all of the head is taken, or nothing"
+        );
+        is_again.then_some(first.length)
+    };
+    assert_eq!(comes_again(head("12", "a") + "body"), Some(Length::Known(12)));
+    assert_eq!(comes_again(head("1234567", "a") + "body"), Some(Length::Known(1_234_567)));
+    assert_eq!(comes_again(head("0", "a") + "body"), Some(Length::Known(0)));
+    for length in ["", "+5", "5 5", "5 ", "0x5", "99999999999999999999999", "5\r\nContent-Length: 5"] {
+        assert_eq!(comes_again(head(length, "a") + "body"), None, "{length}");
+    }
+    assert_eq!(comes_again(head("12", "b") + "body"), None);
+    assert_eq!(comes_again(head("12", "a").replace("Host: x", "Host: xy") + "body"), None);
+    let cut = head("12", "a");
+    for end in 0..cut.len() {
+        assert_eq!(comes_again(cut[..end].to_owned()), None, "cut at {end}");
+    }
+    let mut two = BytesMut::from(&b"POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"[..]);
+    let again = two.clone();
+    let mut two = take(&mut two, 0).unwrap().unwrap();
+    two.is_let_in = true;
+    assert!(!two.again(&mut again.clone()), "two lengths must be read anew");
+}

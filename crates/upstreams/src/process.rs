@@ -1,7 +1,8 @@
 //! Server processes that cannot outlive us.
 //!
-//! Three kinds of process take part. The *gateway* starts one *guard* (this same binary, re-executed) with the
-//! first server. The guard forks one *keeper* per server, and the keeper starts the server:
+//! Three kinds of process take part. The *gateway* starts one *guard* with the first server: a small program that it
+//! carries (`crates/guard`), or itself where that one cannot be run. The guard forks one *keeper* per server, and the
+//! keeper starts the server:
 //!
 //! ```text
 //! gateway ─── guard ─┬─ keeper ─── server ─── whatever it starts
@@ -16,21 +17,20 @@
 //! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed.
 
 mod client;
-mod guard;
-mod keeper;
 mod link;
-mod lookup;
+mod program;
+mod request;
 mod tree;
 mod unix;
-mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::ProcessHost;
-pub use guard::{GUARD_ARG, guard_main_if_asked};
 pub use link::{ExitWatch, ProcessControl};
+pub use manifold_guard::wire::{Excess, Limits};
 pub use nix::sys::signal::Signal;
+pub use program::guard_main_if_asked;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -52,13 +52,6 @@ pub struct SpawnCommand {
     /// Where it runs; without one, where the gateway runs.
     pub cwd: Option<PathBuf>,
     pub limits: Limits,
-}
-
-/// What a server and everything it started may use together; zero is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
-    pub memory_mib: u32,
-    pub processes: u32,
 }
 
 /// A running server: its three pipes, its end, and the power over it.
@@ -98,13 +91,6 @@ pub enum ExitStatusInfo {
     Over(Excess),
     /// Its keeper ended before it could tell; the server is dead all the same.
     Lost,
-}
-
-/// Which limit a server went over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
-    Memory,
-    Processes,
 }
 
 /// How long a server may take over each step of its end.

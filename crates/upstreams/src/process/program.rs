@@ -56,10 +56,7 @@ impl GuardProgram {
 
 fn start_carried(door: &OwnedFd, trees: &OsStr) -> io::Result<Child> {
     let file = carried().ok_or(io::ErrorKind::Unsupported)?;
-    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    // It reads no other variable, and what is on its stack is in every keeper's memory.
-    command.env_clear();
-    spawn(command, door, trees)
+    spawn(Command::new(format!("/proc/self/fd/{}", file.as_raw_fd())), door, trees)
 }
 
 fn start_at(program: &Path, door: &OwnedFd, trees: &OsStr) -> io::Result<Child> {
@@ -69,6 +66,7 @@ fn start_at(program: &Path, door: &OwnedFd, trees: &OsStr) -> io::Result<Child> 
 }
 
 fn spawn(mut command: Command, door: &OwnedFd, trees: &OsStr) -> io::Result<Child> {
+    // It reads no variable but the marker. The others stay, for those who find processes by them: CI runners do.
     command.arg0(GUARD_NAME).env(MARKER, trees);
     command.stdin(door.try_clone()?).stdout(Stdio::null()).spawn()
 }

@@ -14,7 +14,8 @@
 //! no guessing which process belongs to whom. Each keeper holds one end of a socket whose other end is in the gateway
 //! alone. When that end closes, by a dropped handle or because the gateway was killed, the keeper kills all it has.
 //! When a keeper dies, its orphans fall to the guard, which kills them; when the guard dies, the kernel tells the
-//! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed.
+//! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed: what falls to
+//! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry.
 
 mod client;
 mod link;

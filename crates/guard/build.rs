@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
 
 fn build(program: &Path) -> Result<(), String> {
     let target = variable("TARGET");
-    // Larger pages would put the parts of a program that small far apart.
+    // The largest page such a machine may have: parts of a program with different rights cannot share one.
     let page_bytes = match variable("CARGO_CFG_TARGET_ARCH").to_str() {
         Some("x86_64") => "4096",
         Some("aarch64") => "65536",

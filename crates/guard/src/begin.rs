@@ -8,10 +8,27 @@ use core::panic::PanicInfo;
 use crate::{MARKER, guard, kernel};
 
 #[cfg(target_arch = "x86_64")]
-global_asm!(".globl _start", "_start:", "xor %ebp, %ebp", "mov %rsp, %rdi", "and $-16, %rsp", "call {begin}", begin = sym begin, options(att_syntax));
+global_asm!(
+    ".globl _start",
+    "_start:",
+    // No frame is below this one.
+    "xor ebp, ebp",
+    "mov rdi, rsp",
+    "and rsp, -16",
+    "call {begin}",
+    begin = sym begin,
+);
 
 #[cfg(target_arch = "aarch64")]
-global_asm!(".globl _start", "_start:", "mov x29, xzr", "mov x30, xzr", "mov x0, sp", "bl {begin}", begin = sym begin);
+global_asm!(
+    ".globl _start",
+    "_start:",
+    "mov x29, xzr",
+    "mov x30, xzr",
+    "mov x0, sp",
+    "bl {begin}",
+    begin = sym begin,
+);
 
 /// Gets the stack as the kernel lays it out: a count, the arguments, a null, the environment, a null.
 unsafe extern "C" fn begin(stack: *const usize) -> ! {

@@ -98,3 +98,6 @@ impl Pids {
 
 /// As many as a page holds.
 const FIRST_PIDS: usize = 1024;
+
+#[cfg(test)]
+mod tests;

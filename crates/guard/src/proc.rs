@@ -109,3 +109,6 @@ pub(crate) fn parse(text: &[u8]) -> Option<i32> {
 fn with_digit(number: i32, digit: u8) -> i32 {
     number.saturating_mul(10).saturating_add(i32::from(digit - b'0'))
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,3 +150,6 @@ fn for_each_child_of_all(parent: i32, found: &mut dyn FnMut(i32)) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! Server processes that cannot outlive us.
 //!
-//! Three kinds of process take part. The *gateway* starts one *guard* (this same binary, re-executed) with the
-//! first server. The guard forks one *keeper* per server, and the keeper starts the server:
+//! Three kinds of process take part. The *gateway* starts one *guard* with the first server: a small program that it
+//! carries (`crates/guard`), or itself where that one cannot be run. The guard forks one *keeper* per server, and the
+//! keeper starts the server:
 //!
 //! ```text
 //! gateway ─── guard ─┬─ keeper ─── server ─── whatever it starts
@@ -13,24 +14,24 @@
 //! no guessing which process belongs to whom. Each keeper holds one end of a socket whose other end is in the gateway
 //! alone. When that end closes, by a dropped handle or because the gateway was killed, the keeper kills all it has.
 //! When a keeper dies, its orphans fall to the guard, which kills them; when the guard dies, the kernel tells the
-//! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed.
+//! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed: what falls to
+//! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry.
 
 mod client;
-mod guard;
-mod keeper;
 mod link;
-mod lookup;
+mod program;
+mod request;
 mod tree;
 mod unix;
-mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::ProcessHost;
-pub use guard::{GUARD_ARG, guard_main_if_asked};
 pub use link::{ExitWatch, ProcessControl};
+pub use manifold_guard::wire::{Excess, Limits};
 pub use nix::sys::signal::Signal;
+pub use program::guard_main_if_asked;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -52,13 +53,6 @@ pub struct SpawnCommand {
     /// Where it runs; without one, where the gateway runs.
     pub cwd: Option<PathBuf>,
     pub limits: Limits,
-}
-
-/// What a server and everything it started may use together; zero is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
-    pub memory_mib: u32,
-    pub processes: u32,
 }
 
 /// A running server: its three pipes, its end, and the power over it.
@@ -98,13 +92,6 @@ pub enum ExitStatusInfo {
     Over(Excess),
     /// Its keeper ended before it could tell; the server is dead all the same.
     Lost,
-}
-
-/// Which limit a server went over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
-    Memory,
-    Processes,
 }
 
 /// How long a server may take over each step of its end.

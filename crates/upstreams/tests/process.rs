@@ -84,6 +84,8 @@ fn run_tests(args: &[String]) {
         killed_keeper_ends_its_server_only,
         guard_ends_with_the_host,
         fifty_spawns_at_once,
+        guard_and_keepers_are_small,
+        the_gateway_can_be_its_own_guard,
     ];
     if let [one, wanted] = args
         && one == "one"
@@ -143,6 +145,16 @@ async fn says_why_a_program_cannot_run() {
     let error = host.spawn(command(script.to_str().unwrap(), &[])).await.unwrap_err();
     assert!(matches!(error, SpawnError::MissingInterpreter { .. }), "{error}");
     let elsewhere = SpawnCommand { cwd: Some("/no/such/place".into()), ..command("true", &[]) };
+    let on_path = |program| SpawnCommand {
+        env: vec![("PATH".into(), format!("/nowhere:{}", directory.path().display()).into())],
+        ..command(program, &[])
+    };
+    let error = host.spawn(on_path("sh")).await.unwrap_err();
+    assert!(matches!(error, SpawnError::NotFound { .. }), "only its own PATH counts: {error}");
+    let error = host.spawn(on_path("plain")).await.unwrap_err();
+    assert!(matches!(error, SpawnError::PermissionDenied { .. }), "{error}");
+    let error = host.spawn(on_path("")).await.unwrap_err();
+    assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
     let error = host.spawn(elsewhere).await.unwrap_err();
     assert!(matches!(error, SpawnError::WorkingDirectory { .. }), "{error}");
     let mut large = command("true", &[]);
@@ -426,6 +438,39 @@ async fn fifty_spawns_at_once() {
         assert_eq!(server.exit.try_get(), None);
         assert!(matches!(stop(server, StopGrace::default()).await, ExitStatusInfo::Code(_)));
     }
+}
+
+async fn guard_and_keepers_are_small() {
+    if manifold_guard::PROGRAM.is_empty() {
+        return println!("skipped: no small guard was built here");
+    }
+    let (host, _owner) = start_host();
+    let mut server = host.spawn(shell("echo ready; read line", "")).await.unwrap();
+    ready(&mut server).await;
+    let keeper = parent_of(server.pid);
+    for pid in [keeper, parent_of(keeper)] {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
+        let kib: u32 = kib.unwrap().trim().parse().unwrap();
+        println!("{} has {kib} KiB", status.lines().next().unwrap());
+        assert!(is_ours(pid) && kib < 150, "{kib} KiB");
+        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
+        assert!(environment.contains("\0MANIFOLD_TREE="), "{environment}");
+    }
+}
+
+async fn the_gateway_can_be_its_own_guard() {
+    let (host, owner) = ProcessHost::with_guard_program("/proc/self/exe".into());
+    let _owner = tokio::runtime::Handle::current().spawn(owner);
+    let (server, token) = start_nasty(&host).await;
+    let keeper = parent_of(server.pid);
+    let ours = fs::read_link("/proc/self/exe").unwrap();
+    assert_eq!(fs::read_link(format!("/proc/{keeper}/exe")).unwrap(), ours);
+    assert!(is_ours(keeper) && is_ours(parent_of(keeper)));
+    let environment = fs::read_to_string(format!("/proc/{}/environ", server.pid)).unwrap();
+    assert!(environment.contains("MANIFOLD_TREE="), "{environment}");
+    assert_eq!(server.control.sweep().await, ExitStatusInfo::Signal(9));
+    assert_eq!(alive(&token), [0; 0]);
 }
 
 /// Starts a gateway with three nasty servers, ends it in the way given, and wants nothing left one second later.

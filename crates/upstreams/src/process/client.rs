@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
+use manifold_guard::MARKER;
+use manifold_guard::wire::{Failure, Report, Step};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::prctl;
@@ -17,15 +17,14 @@ use nix::unistd::{Pid, getpgid, getsid};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::process::Child;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::guard::{GUARD_ARG, GUARD_NAME, MARKER};
 use super::link::ProcessControl;
+use super::program::GuardProgram;
 use super::unix::{self, Wait};
-use super::wire::{self, Report};
-use super::{ServerProcess, SpawnCommand, SpawnError, lookup, tree};
+use super::{ServerProcess, SpawnCommand, SpawnError, request, tree};
 
 /// Room for a burst of messages before the other side has to be scheduled. A server may have less: it only is slower.
 const PIPE_BYTES: i32 = 256 << 10;
@@ -40,12 +39,16 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
     openings: mpsc::Sender<Opening>,
-    /// Programs are looked up one after the other, which takes one thread instead of one per server.
-    lookups: Arc<Mutex<()>>,
 }
 
-/// Where to put the gateway's end of the socket to a new keeper.
-type Opening = oneshot::Sender<Result<UnixStream, SpawnError>>;
+/// A keeper to be started.
+#[derive(Debug)]
+struct Opening {
+    /// Its end of the socket, in which the request is waiting.
+    theirs: StdUnixStream,
+    /// Told when the guard has it.
+    reply: oneshot::Sender<Result<(), SpawnError>>,
+}
 
 impl ProcessHost {
     /// Returns a host and the future that owns the guard, to be run by the caller as a task.
@@ -53,23 +56,23 @@ impl ProcessHost {
     /// Nothing is started before the first server. The future ends when all handles are gone, and every process with
     /// it; if it is dropped before, all processes end just the same.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
-        Self::with_guard_program("/proc/self/exe".into())
+        Self::with(GuardProgram::Carried)
     }
 
     /// Like [`new`](Self::new), with another program whose `main` begins with `guard_main_if_asked`.
     pub fn with_guard_program(program: PathBuf) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        Self::with(GuardProgram::At(program))
+    }
+
+    fn with(program: GuardProgram) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (openings, requests) = mpsc::channel(MAX_WAITING);
         let owner = Owner { program, requests, guard: None, generation: 0 };
-        (Self { openings, lookups: Arc::default() }, owner.run())
+        (Self { openings }, owner.run())
     }
 
     /// Starts a server. If this future is dropped, so is the server.
     pub async fn spawn(&self, command: SpawnCommand) -> Result<ServerProcess, SpawnError> {
-        let (path, command) = self.look_up(command).await?;
-        let request = wire::encode_request(&path, &command);
-        if request.len() > wire::MAX_REQUEST_BYTES {
-            return Err(SpawnError::TooLarge { program: command.program });
-        }
+        let request = request::encode(&command)?;
         // A guard that died this instant takes the first request with it; the second goes to its successor.
         match self.try_spawn(&request, &command).await {
             Err(SpawnError::Guard(_)) => self.try_spawn(&request, &command).await,
@@ -77,25 +80,22 @@ impl ProcessHost {
         }
     }
 
-    /// Finds the program, on a thread of its own: `PATH` may lead to slow places.
-    async fn look_up(&self, command: SpawnCommand) -> Result<(PathBuf, SpawnCommand), SpawnError> {
-        let _turn = self.lookups.lock().await;
-        let found =
-            tokio::task::spawn_blocking(move || lookup::resolve(&command).map(|path| (path, command)));
-        found.await.map_err(|_| SpawnError::ShuttingDown)?
-    }
-
     async fn try_spawn(&self, request: &[u8], command: &SpawnCommand) -> Result<ServerProcess, SpawnError> {
         let pipes = Pipes::open()
             .map_err(|source| SpawnError::Failed { program: command.program.clone(), source })?;
-        let mut stream = self.open().await?;
-        // A refusal may arrive before all is sent, so the answer is read either way.
-        let sent = send(&mut stream, request, &pipes.theirs).await;
+        let (ours, theirs) = StdUnixStream::pair().map_err(SpawnError::Guard)?;
+        // All that fits is in the socket before anybody is at its other end: the keeper finds it there.
+        ours.set_nonblocking(true).map_err(SpawnError::Guard)?;
+        let begun = begin(&ours, request, &pipes.theirs).map_err(SpawnError::Guard)?;
         drop(pipes.theirs);
+        self.open(theirs).await?;
+        let mut stream = UnixStream::from_std(ours).map_err(SpawnError::Guard)?;
+        // A refusal may arrive before all is sent, so the answer is read either way.
+        let sent = stream.write_all(&request[begun..]).await;
         let mut report = [0; Report::BYTES];
         let pid = match stream.read_exact(&mut report).await.map(|_| Report::decode(report)) {
             Ok(Some(Report::Spawned { pid })) => pid,
-            Ok(Some(Report::Failed { errno })) => return Err(refused(errno, command)),
+            Ok(Some(Report::Failed(failure))) => return Err(refused(failure, command)),
             Ok(_) => return Err(SpawnError::Guard(io::ErrorKind::InvalidData.into())),
             Err(error) => return Err(SpawnError::Guard(sent.err().unwrap_or(error))),
         };
@@ -111,16 +111,16 @@ impl ProcessHost {
         })
     }
 
-    async fn open(&self) -> Result<UnixStream, SpawnError> {
+    async fn open(&self, theirs: StdUnixStream) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
-        self.openings.send(reply).await.map_err(|_| SpawnError::ShuttingDown)?;
+        self.openings.send(Opening { theirs, reply }).await.map_err(|_| SpawnError::ShuttingDown)?;
         answer.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 }
 
 /// The one task that has the guard.
 struct Owner {
-    program: PathBuf,
+    program: GuardProgram,
     requests: mpsc::Receiver<Opening>,
     guard: Option<Guard>,
     generation: u32,
@@ -131,7 +131,11 @@ impl Owner {
         loop {
             tokio::select! {
                 request = self.requests.recv() => match request {
-                    Some(reply) => drop(reply.send(self.open_keeper().await.map_err(SpawnError::Guard))),
+                    Some(Opening { theirs, reply }) => {
+                        let opened = self.open_keeper(&theirs).await;
+                        drop(theirs);
+                        let _ = reply.send(opened.map_err(SpawnError::Guard));
+                    }
                     None => break,
                 },
                 () = death_of(&mut self.guard) => self.bury_guard().await,
@@ -143,22 +147,16 @@ impl Owner {
         }
     }
 
-    async fn open_keeper(&mut self) -> io::Result<UnixStream> {
+    async fn open_keeper(&mut self, theirs: &StdUnixStream) -> io::Result<()> {
         if let Some(guard) = &self.guard {
-            match guard.open_keeper().await {
+            match guard.open_keeper(theirs).await {
                 Err(_) => self.bury_guard().await,
                 opened => return opened,
             }
         }
-        self.start_guard().await?.open_keeper().await
-    }
-
-    async fn start_guard(&mut self) -> io::Result<&mut Guard> {
         self.generation += 1;
-        let (program, generation) = (self.program.clone(), self.generation);
-        // It returns when the kernel has loaded the program, which serves nobody meanwhile.
-        let started = tokio::task::spawn_blocking(move || Guard::start(&program, generation));
-        Ok(self.guard.insert(started.await.map_err(io::Error::other)??))
+        let guard = Guard::start(&self.program, self.generation)?;
+        self.guard.insert(guard).open_keeper(theirs).await
     }
 
     async fn bury_guard(&mut self) {
@@ -185,7 +183,7 @@ struct Guard {
 }
 
 impl Guard {
-    fn start(program: &PathBuf, generation: u32) -> io::Result<Self> {
+    fn start(program: &GuardProgram, generation: u32) -> io::Result<Self> {
         // Should guard and keepers die together, the servers fall to us.
         prctl::set_child_subreaper(true)?;
         let (door, theirs) = StdUnixStream::pair()?;
@@ -195,22 +193,24 @@ impl Guard {
             trees.push(":");
         }
         trees.push(&marker);
-        let mut command = Command::new(program);
-        command.arg0(GUARD_NAME).arg(GUARD_ARG).env(MARKER, trees);
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-        let child = command.spawn()?;
+        let child = program.start(&theirs.into(), &trees)?;
         let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
         tracing::debug!(pid, "guard started");
-        Ok(Self { door: registered(door)?, child, pid: Pid::from_raw(pid.cast_signed()), marker })
+        door.set_nonblocking(true)?;
+        let door = UnixStream::from_std(door)?;
+        Ok(Self { door, child, pid: Pid::from_raw(pid.cast_signed()), marker })
     }
 
-    async fn open_keeper(&self) -> io::Result<UnixStream> {
-        let (ours, theirs) = StdUnixStream::pair()?;
-        let descriptors = [theirs.as_fd()];
-        self.door
-            .async_io(Interest::WRITABLE, || unix::send_with_descriptors(&self.door, &[0], &descriptors))
-            .await?;
-        registered(ours)
+    async fn open_keeper(&self, theirs: &StdUnixStream) -> io::Result<()> {
+        let send = || unix::send_with_descriptors(&self.door, &[0], &[theirs.as_fd()]);
+        let sent = match send() {
+            // The guard has yet to take those before.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.door.async_io(Interest::WRITABLE, send).await
+            }
+            sent => sent,
+        };
+        sent.map(drop)
     }
 
     /// Clears up after a guard that died: waits for its keepers and kills who lost his.
@@ -234,7 +234,7 @@ impl Guard {
                     let _ = kill(*orphan, Signal::SIGKILL);
                 }
             }
-            orphans.retain(|orphan| matches!(unix::reap(Some(*orphan)), Wait::AllRunning));
+            orphans.retain(|orphan| matches!(unix::reap(*orphan), Wait::Running));
             sleep(Duration::from_millis(2)).await;
         }
     }
@@ -270,26 +270,20 @@ impl Pipes {
     }
 }
 
-async fn send(stream: &mut UnixStream, request: &[u8], descriptors: &[OwnedFd; 3]) -> io::Result<()> {
-    let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-    let sent = stream
-        .async_io(Interest::WRITABLE, || unix::send_with_descriptors(&*stream, request, &descriptors))
-        .await?;
-    stream.write_all(&request[sent..]).await
+fn begin(stream: &StdUnixStream, request: &[u8], descriptors: &[OwnedFd; 3]) -> io::Result<usize> {
+    unix::send_with_descriptors(stream, request, &descriptors.each_ref().map(AsFd::as_fd))
 }
 
-fn registered(stream: StdUnixStream) -> io::Result<UnixStream> {
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
-}
-
-fn refused(errno: i32, command: &SpawnCommand) -> SpawnError {
-    let program = command.program.clone();
-    match Errno::from_raw(errno) {
-        // The program itself was found before, so what is missing is what it is run with.
-        Errno::ENOENT => SpawnError::MissingInterpreter { program },
-        Errno::EACCES | Errno::EPERM => SpawnError::PermissionDenied { program },
-        Errno::E2BIG => SpawnError::TooLarge { program },
-        errno => SpawnError::Failed { program, source: errno.into() },
+fn refused(failure: Failure, command: &SpawnCommand) -> SpawnError {
+    let (program, cwd) = (command.program.clone(), command.cwd.clone().unwrap_or_default());
+    match (failure.step, Errno::from_raw(failure.errno)) {
+        (Step::Directory, _) => SpawnError::WorkingDirectory { cwd },
+        (Step::Interpreter, _) => SpawnError::MissingInterpreter { program },
+        (Step::Search | Step::Start, Errno::EACCES | Errno::EPERM) => {
+            SpawnError::PermissionDenied { program }
+        }
+        (Step::Search, _) => SpawnError::NotFound { program },
+        (Step::Start, Errno::E2BIG) => SpawnError::TooLarge { program },
+        (Step::Start, errno) => SpawnError::Failed { program, source: errno.into() },
     }
 }

@@ -6,12 +6,12 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use manifold_guard::wire::Report;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{Shutdown, shutdown};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::wire::Report;
 use super::{ExitStatusInfo, ProcessHost, StopGrace};
 
 /// How long we wait for a tree that has been killed. Only a process stuck in the kernel takes as long.

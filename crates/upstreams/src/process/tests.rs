@@ -1,9 +1,5 @@
 //! What needs no process; the rest is in `tests/process.rs`, whose binary can be its own guard.
 
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
-
-use super::wire::{HEAD_BYTES, Report, decode_request, encode_request};
 use super::*;
 
 fn command(program: &str) -> SpawnCommand {
@@ -11,61 +7,32 @@ fn command(program: &str) -> SpawnCommand {
 }
 
 #[test]
-fn a_request_survives_the_wire_byte_for_byte() {
-    let odd = OsString::from_vec(b"\xff\xfe=\n".to_vec());
-    let wanted = SpawnCommand {
-        program: odd.clone(),
-        args: vec!["".into(), odd.clone()],
-        env: vec![
-            ("EMPTY".into(), "".into()),
-            (odd.clone(), odd.clone()),
-            ("BIG".into(), "x".repeat(100_000).into()),
-        ],
-        cwd: Some(PathBuf::from(odd.clone())),
-        limits: Limits { memory_mib: 7, processes: u32::MAX },
+fn a_program_is_sought_on_the_servers_own_path() {
+    let sought = |command: SpawnCommand| {
+        let found = request::candidates(&command);
+        assert!(found.iter().all(|path| path.is_absolute()));
+        found.into_iter().map(|path| path.into_os_string().into_string().unwrap()).collect::<Vec<_>>()
     };
-    let frame = encode_request(odd.as_ref(), &wanted);
-    assert_eq!(decode_request(&frame[HEAD_BYTES..]), Some((PathBuf::from(odd), wanted)));
-}
-
-#[test]
-fn a_cut_request_is_refused_wherever_it_is_cut() {
-    let frame = encode_request("/bin/true".as_ref(), &command("true"));
-    for end in HEAD_BYTES..frame.len() {
-        assert_eq!(decode_request(&frame[HEAD_BYTES..end]), None);
-    }
-}
-
-#[test]
-fn reports_survive_the_wire() {
-    for report in [
-        Report::Spawned { pid: 4_000_000 },
-        Report::Failed { errno: 2 },
-        Report::Exited { code: 255, swept: 3 },
-        Report::Killed { signal: 9, swept: u32::MAX },
-    ] {
-        assert_eq!(Report::decode(report.encode()), Some(report));
-    }
-}
-
-#[test]
-fn a_program_is_found_on_the_servers_own_path() {
-    let directory = tempfile::tempdir().unwrap();
-    let (tool, notes) = (directory.path().join("tool"), directory.path().join("notes"));
-    std::fs::write(&tool, "").unwrap();
-    std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
-    std::fs::write(&notes, "").unwrap();
-    let on_path = |program| {
-        let env = vec![("PATH".into(), format!("/nowhere:{}", directory.path().display()).into())];
-        lookup::resolve(&SpawnCommand { env, ..command(program) })
+    let with_path = |path: &str| SpawnCommand {
+        env: vec![("PATH".into(), "/old".into()), ("PATH".into(), path.into())],
+        cwd: Some("/here".into()),
+        ..command("tool")
     };
 
-    assert_eq!(on_path("tool").unwrap(), tool);
-    assert!(matches!(on_path("notes"), Err(SpawnError::PermissionDenied { .. })));
-    assert!(matches!(on_path("sh"), Err(SpawnError::NotFound { .. })));
-    assert!(matches!(on_path(""), Err(SpawnError::NotFound { .. })));
-    let here = SpawnCommand { cwd: Some(directory.path().into()), ..command("./tool") };
-    assert!(lookup::resolve(&here).unwrap().is_absolute());
+    assert_eq!(sought(with_path("/a:/b c:d")), ["/a/tool", "/b c/tool", "/here/d/tool"]);
+    assert_eq!(sought(SpawnCommand { program: "./tool".into(), ..with_path("/a") }), ["/here/./tool"]);
+    assert_eq!(sought(SpawnCommand { program: "/x/tool".into(), ..with_path("/a") }), ["/x/tool"]);
+    assert_eq!(sought(command("tool")), ["/usr/local/bin/tool", "/usr/bin/tool", "/bin/tool"]);
+    assert_eq!(sought(command("")), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_given_to_a_program_is_refused() {
+    let refused = request::encode(&SpawnCommand { args: vec!["a\0b".into()], ..command("git") });
+    assert!(matches!(refused, Err(SpawnError::Failed { .. })));
+    let large = "x".repeat(manifold_guard::wire::MAX_REQUEST_BYTES);
+    let refused = request::encode(&SpawnCommand { args: vec![large.into()], ..command("git") });
+    assert!(matches!(refused, Err(SpawnError::TooLarge { .. })));
 }
 
 #[test]

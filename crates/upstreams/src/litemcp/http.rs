@@ -16,7 +16,10 @@ use crate::connection::{Connection, Post, Poster, Way};
 use crate::remote::{Fields, HttpClient, Reached, Remote, Retries, Unreached, fail_call};
 use crate::supervisor::Running;
 
-const JSON: &str = "application/json";
+/// What is said with a GET, and with every call. A long one must not look like a connection at rest.
+const ASKED: &str = "accept: application/json\r\n";
+const CALLED: &str =
+    "accept: application/json\r\ncontent-type: application/json\r\nconnection: keep-alive\r\n";
 
 /// Asks for the tool and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
@@ -46,7 +49,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 async fn ask(client: &Arc<HttpClient>, limit_bytes: usize) -> Result<Bytes, Unreached> {
-    let fields = Fields::default().with("accept", JSON);
+    let fields = Fields::new(ASKED);
     client.send(Verb::GET, client.home(), &fields, &Parcel::default()).await?.read(limit_bytes).await
 }
 
@@ -97,9 +100,7 @@ impl Posts {
 
     /// Posts a call. It is sent again only if it was never written or was refused for now.
     async fn deliver(&self, connection: &Connection, body: Parcel) -> Result<Bytes, Unreached> {
-        // A long call must not look like a connection at rest.
-        let fields = Fields::default().with("connection", "keep-alive");
-        let fields = fields.with("accept", JSON).with("content-type", JSON);
+        let fields = Fields::new(CALLED);
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let answer = loop {
             match self.client.send(Verb::POST, self.client.home(), &fields, &body).await {

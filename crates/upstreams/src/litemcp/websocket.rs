@@ -29,6 +29,9 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How long the closing of a WebSocket may take.
 const LAST_WORD: Duration = Duration::from_millis(200);
 
+/// What asks for a WebSocket, but for the key (RFC 6455, 4.1).
+const ASKED: &str = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
+
 type Socket = WebSocketStream<Box<dyn Stream>>;
 
 /// Opens the socket, asks for the tool and starts everything that speaks with the server.
@@ -62,14 +65,10 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     Ok(Running { connection, said, pid: None, life: Reached::new(is_gone, tasks).parting(writing) })
 }
 
-/// Asks the server to turn an HTTP connection into a WebSocket (RFC 6455, 4.1).
+/// Asks the server to turn an HTTP connection into a WebSocket.
 async fn open(client: &HttpClient) -> Result<(Box<dyn Stream>, Bytes), Unreached> {
     let key = generate_key();
-    let fields = Fields::default()
-        .with("connection", "Upgrade")
-        .with("upgrade", "websocket")
-        .with("sec-websocket-version", "13")
-        .with("sec-websocket-key", &key);
+    let fields = Fields::new(ASKED).with("sec-websocket-key", &key);
     let (head, stream, came) = client.upgrade(&fields).await?;
     let accepted = head.noted(Noted::WebSocketAccept);
     if accepted.is_none_or(|value| value != derive_accept_key(key.as_bytes()).as_bytes()) {

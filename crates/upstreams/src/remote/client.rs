@@ -126,14 +126,15 @@ impl Configured {
                 name if name.starts_with("mcp-") || name.starts_with("sec-websocket-") => {
                     configured.put_unless_said(&header, &value);
                 }
-                name => configured.always.say(name, &value),
+                name => configured.always.say_foreign(name, &value),
             }
         }
         Ok(configured)
     }
 
     fn put_unless_said(&mut self, name: &HeaderName, value: &HeaderValue) {
-        let field = Fields::default().with(name.as_str(), value);
+        let mut field = Fields::default();
+        field.say_foreign(name.as_str(), value);
         self.unless_said.push((name.as_str().to_owned(), field));
     }
 }

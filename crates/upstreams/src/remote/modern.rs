@@ -27,6 +27,9 @@ use crate::listing;
 use crate::memory::Memory;
 use crate::supervisor::Running;
 
+/// What is said with every request.
+const ACCEPTED: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
+
 /// How long a call waits for the list that says which of its arguments go into headers.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// A stream that ended with the answer ends by itself this soon, and its connection can serve again.
@@ -307,9 +310,7 @@ async fn known_soon(connection: &Connection) -> Option<Arc<Known>> {
 
 /// Says in headers what a request says in its body.
 fn fields_of(method: &Method, params: &Raw, known: Option<&Known>) -> Fields {
-    let mut fields = Fields::with_capacity(256)
-        .with("accept", "application/json, text/event-stream")
-        .with("content-type", "application/json")
+    let mut fields = Fields::new(ACCEPTED)
         .with(headers::VERSION, modern::REVISION)
         .with(headers::METHOD, headers::encode(method.as_str()).as_bytes());
     let Some(name) = headers::name_of(method, Some(params)) else { return fields };
@@ -319,7 +320,7 @@ fn fields_of(method: &Method, params: &Raw, known: Option<&Known>) -> Fields {
         let arguments = params.get("arguments");
         for mirror in mirrors {
             if let Some(value) = mirror.value(arguments.as_ref()) {
-                fields.say(&mirror.header_name(), headers::encode(&value).as_bytes());
+                fields.say_foreign(&mirror.header_name(), headers::encode(&value).as_bytes());
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::supervisor::Running;
 
 /// Opens the stream, shakes hands over it and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
-    let fields = Fields::default().with("accept", "text/event-stream");
+    let fields = Fields::new("accept: text/event-stream\r\n");
     let opened = client.send(Method::GET, client.home(), &fields, &Parcel::default()).await;
     let answer = opened.map_err(|why| remote.refused(why))?;
     if !answer.head.is_events {
@@ -118,7 +118,7 @@ struct Poster {
 
 impl Poster {
     async fn post(&self, message: Parcel, call: Option<u64>) {
-        let fields = Fields::default().with("content-type", "application/json");
+        let fields = Fields::new("content-type: application/json\r\n");
         let mut retries = Retries::new(self.retries, self.retry_delay);
         loop {
             match self.client.send(Method::POST, &self.endpoint, &fields, &message).await {

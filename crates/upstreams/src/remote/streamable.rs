@@ -24,9 +24,10 @@ use crate::memory::Memory;
 use crate::supervisor::Running;
 
 const LAST_EVENT_ID: &str = "last-event-id";
-const BOTH: &str = "application/json, text/event-stream";
-const EVENTS: &str = "text/event-stream";
-const JSON: &str = "application/json";
+/// What is said with every POST, with a GET and with the last word.
+const POSTED: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
+const EVENTS: &str = "accept: text/event-stream\r\ncontent-type: application/json\r\n";
+const PARTING: &str = "accept: application/json\r\ncontent-type: application/json\r\n";
 
 /// The session with one server.
 pub(super) struct Session {
@@ -52,8 +53,8 @@ struct State {
 }
 
 impl State {
-    fn fields(&self, accept: &str) -> Fields {
-        let mut fields = Fields::with_capacity(256).with("accept", accept).with("content-type", JSON);
+    fn fields(&self, lines: &'static str) -> Fields {
+        let mut fields = Fields::new(lines);
         if let Some(id) = &self.id {
             fields.say("mcp-session-id", id);
         }
@@ -103,14 +104,14 @@ impl Session {
     async fn greet(&self) -> Result<ServerFacts, Unreached> {
         let mut fresh = State { epoch: self.lock().epoch + 1, ..State::default() };
         let answer =
-            self.client.send(Method::POST, self.client.home(), &fresh.fields(BOTH), &self.hello).await?;
+            self.client.send(Method::POST, self.client.home(), &fresh.fields(POSTED), &self.hello).await?;
         fresh.id = answer.head.noted(Noted::SessionId).cloned();
         let said = self.read_greeting(answer).await?;
         fresh.version = Some(said.revision.clone());
         let initialized = envelope::notification(notification::INITIALIZED, None);
         let answer = self
             .client
-            .send(Method::POST, self.client.home(), &fresh.fields(BOTH), &initialized.into())
+            .send(Method::POST, self.client.home(), &fresh.fields(POSTED), &initialized.into())
             .await?;
         answer.discard().await;
         *self.lock() = fresh;
@@ -158,7 +159,8 @@ impl Session {
                 let state = self.lock();
                 (state.epoch, state.id.is_some())
             };
-            let sent = self.client.send(Method::POST, self.client.home(), &self.fields(BOTH), &message).await;
+            let sent =
+                self.client.send(Method::POST, self.client.home(), &self.fields(POSTED), &message).await;
             match sent {
                 Ok(answer) => return self.take(answer, call).await,
                 Err(Unreached::Status { status: 404, .. }) if has_session && !renewed => {
@@ -377,15 +379,17 @@ impl Session {
         if self.lock().id.is_none() {
             return;
         }
-        if let Ok(answer) =
-            self.client.send(Method::DELETE, self.client.home(), &self.fields(JSON), &Parcel::default()).await
+        if let Ok(answer) = self
+            .client
+            .send(Method::DELETE, self.client.home(), &self.fields(PARTING), &Parcel::default())
+            .await
         {
             answer.discard().await;
         }
     }
 
-    fn fields(&self, accept: &str) -> Fields {
-        self.lock().fields(accept)
+    fn fields(&self, lines: &'static str) -> Fields {
+        self.lock().fields(lines)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,26 +1,44 @@
 //! The headers of a request, as the lines they are written as.
 
+/// What is said of a request mostly fits in here.
+const ROOM_BYTES: usize = 256;
+
 /// Header lines in the order they were said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<u8>);
 
 impl Fields {
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+    /// Begins with lines that are always the same.
+    pub(crate) fn new(lines: &'static str) -> Self {
+        debug_assert!(lines.is_empty() || lines.ends_with("\r\n"));
+        let mut text = Vec::with_capacity(ROOM_BYTES);
+        text.extend_from_slice(lines.as_bytes());
+        Self(text)
     }
 
-    /// Adds a header; what no header can hold is left out.
-    pub(crate) fn say(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let value = value.as_ref();
-        if is_name(name) && is_value(value) {
-            push_line(&mut self.0, name, value);
-        }
+    /// Adds a header of ours; a value that no header can hold is left out.
+    pub(crate) fn say(&mut self, name: &'static str, value: impl AsRef<[u8]>) {
+        debug_assert!(is_name(name));
+        self.push(name, value.as_ref());
     }
 
     /// Adds a header to those said before.
-    pub(crate) fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl AsRef<[u8]>) -> Self {
         self.say(name, value);
         self
+    }
+
+    /// Adds a header of somebody else's; what no header can hold is left out.
+    pub(crate) fn say_foreign(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        if is_name(name) {
+            self.push(name, value.as_ref());
+        }
+    }
+
+    fn push(&mut self, name: &str, value: &[u8]) {
+        if is_value(value) {
+            push_line(&mut self.0, name, value);
+        }
     }
 
     pub(super) fn lines(&self) -> &[u8] {
@@ -78,13 +96,11 @@ mod tests {
 
     #[test]
     fn what_no_header_can_hold_is_left_out() {
-        let fields = Fields::default()
-            .with("a", "1")
-            .with("b", "x\r\nevil: 1")
-            .with("c d", "1")
-            .with("", "1")
-            .with("e", "\u{7f}")
-            .with("f", "ä\t");
+        let mut fields =
+            Fields::new("a: 1\r\n").with("b", "x\r\nevil: 1").with("e", "\u{7f}").with("f", "ä\t");
+        for name in ["c d", "", "g:", "h\r\ni"] {
+            fields.say_foreign(name, "1");
+        }
         assert_eq!(fields.lines(), "a: 1\r\nf: ä\t\r\n".as_bytes());
         assert!(fields.has("A") && fields.has("f") && !fields.has("b") && !fields.has("1"));
     }

@@ -171,7 +171,9 @@ impl Posts {
             _ = &mut left => return,
         };
         let taken = match sent {
-            Ok(answer) if answer.head.is_events => self.take_events(&connection, answer, call, left).await,
+            Ok(answer) if answer.head.is_events => {
+                Box::pin(self.take_events(&connection, answer, call, left)).await
+            }
             Ok(answer) => tokio::select! {
                 biased;
                 taken = self.take(&connection, answer, call) => taken,
@@ -220,12 +222,12 @@ impl Posts {
                 {
                     debug!(server = connection.id(), "the headers of a call were refused; listing anew");
                     listed_anew = true;
-                    let _ = listing::read(connection, Kind::Tools).await;
+                    let _ = Box::pin(listing::read(connection, Kind::Tools)).await;
                     connection.stale.mark(&[Kind::Tools]);
                     let known = known_soon(connection).await;
                     fields = fields_of(method, params, known.as_deref());
                 }
-                Err(why) => retries.rest(connection.id(), why).await?,
+                Err(why) => Box::pin(retries.rest(connection.id(), why)).await?,
                 Ok(answer) => return Ok(answer),
             }
         }

@@ -66,22 +66,19 @@ impl Body {
 
     /// Reads the next piece.
     pub(in crate::remote) async fn next(&mut self) -> Result<Option<Bytes>, Lost> {
-        let piece = match self {
-            Self::Whole(body) => std::mem::take(body),
-            Self::Coming(coming) => {
-                while coming.data.is_empty() && !coming.is_over() {
-                    poll_fn(|context| coming.poll_more(context)).await?;
-                }
-                coming.data.split().freeze()
+        if let Self::Coming(coming) = self {
+            while coming.data.is_empty() && !coming.is_over() {
+                poll_fn(|context| coming.poll_more(context)).await?;
             }
-        };
-        if let Self::Coming(coming) = self
-            && coming.is_over()
-        {
-            let over = std::mem::replace(self, Self::Whole(Bytes::new()));
-            over.give_back();
+            if !coming.is_over() {
+                return Ok(Some(coming.data.split().freeze()));
+            }
         }
-        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+        let last = match std::mem::replace(self, Self::Whole(Bytes::new())) {
+            Self::Whole(last) => last,
+            Self::Coming(over) => over.give_back(),
+        };
+        Ok(Some(last).filter(|last| !last.is_empty()))
     }
 
     /// Reads all of it within a limit.
@@ -89,19 +86,10 @@ impl Body {
         if self.length().is_some_and(|bytes| bytes > limit_bytes) {
             return Err(Lost::TooLarge(limit_bytes));
         }
-        let mut coming = match self {
-            Self::Whole(body) => return Ok(body),
-            Self::Coming(coming) => coming,
-        };
-        while coming.data.len() <= limit_bytes && !coming.is_over() {
-            poll_fn(|context| coming.poll_more(context)).await?;
+        match self {
+            Self::Whole(body) => Ok(body),
+            Self::Coming(coming) => coming.read(limit_bytes).await,
         }
-        if coming.data.len() > limit_bytes {
-            return Err(Lost::TooLarge(limit_bytes));
-        }
-        let body = coming.data.split().freeze();
-        Self::Coming(coming).give_back();
-        Ok(body)
     }
 
     /// Gives up the connection as such, with what has come on it; `None` if it is back in the pool.
@@ -111,20 +99,29 @@ impl Body {
             Self::Coming(coming) => Some((coming.wire.into_stream(), coming.data.freeze())),
         }
     }
-
-    fn give_back(self) {
-        if let Self::Coming(coming) = self
-            && coming.keeps_alive
-            && coming.wire.is_free()
-        {
-            coming.pool.put(coming.wire);
-        }
-    }
 }
 
 impl Coming {
     fn is_over(&self) -> bool {
         self.framing.is_over()
+    }
+
+    async fn read(mut self: Box<Self>, limit_bytes: usize) -> Result<Bytes, Lost> {
+        while self.data.len() <= limit_bytes && !self.is_over() {
+            poll_fn(|context| self.poll_more(context)).await?;
+        }
+        if self.data.len() > limit_bytes {
+            return Err(Lost::TooLarge(limit_bytes));
+        }
+        Ok(self.give_back())
+    }
+
+    /// Gives the connection back, and the last of what has come.
+    fn give_back(self: Box<Self>) -> Bytes {
+        if self.keeps_alive && self.wire.is_free() {
+            self.pool.put(self.wire);
+        }
+        self.data.freeze()
     }
 
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {

@@ -346,13 +346,4 @@ fn wait_of(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_seconds_or_a_moment() {
-        assert_eq!(wait_of("7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO), "long past");
-        assert_eq!(wait_of("soon"), None);
-    }
-}
+mod tests;

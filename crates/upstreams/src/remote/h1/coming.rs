@@ -117,7 +117,7 @@ impl Coming {
     }
 
     /// Gives the connection back, and the last of what has come.
-    fn give_back(self: Box<Self>) -> Bytes {
+    fn give_back(self) -> Bytes {
         if self.keeps_alive && self.wire.is_free() {
             self.pool.put(self.wire);
         }

@@ -3,8 +3,8 @@
 /// What is said of a request mostly fits in here.
 const ROOM_BYTES: usize = 256;
 
-/// Header lines in the order they were said.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Header lines in the order they were said. They do not print: there are secrets among them.
+#[derive(Clone, Default)]
 pub(crate) struct Fields(Vec<u8>);
 
 impl Fields {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::Malformed;
 
-/// The longest head we read; it is hyper's limit for a request, too.
+/// The longest head we read.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 100;
 

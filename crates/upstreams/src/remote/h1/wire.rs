@@ -143,7 +143,7 @@ impl Wire {
             let mut input = std::mem::take(&mut self.input);
             let taken = self.poll_scratch(context, |came| match came {
                 [] => Err(Lost::Closed),
-                came => begin(&mut input, came, has_body).map_err(Lost::from),
+                came => begun_by(&mut input, came, has_body).map_err(Lost::from),
             });
             self.input = input;
             match ready!(taken) {
@@ -230,7 +230,7 @@ impl Wire {
 }
 
 /// Looks for a head in what came, behind what had come before, and goes on to its body. What is not enough is kept.
-fn begin(input: &mut Vec<u8>, came: &[u8], has_body: bool) -> Result<Option<Begun>, Malformed> {
+fn begun_by(input: &mut Vec<u8>, came: &[u8], has_body: bool) -> Result<Option<Begun>, Malformed> {
     let mut searched = input.len();
     if searched > 0 {
         input.extend_from_slice(came);

@@ -166,3 +166,87 @@ impl Trust {
         Ok(built)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use manifold_engine::Tasks;
+    use manifold_protocol::Parcel;
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinSet;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+    use crate::remote::h1::{Pool, Wire, exchange};
+
+    const LARGE: usize = 1 << 20;
+    const START: &[u8] = b"POST / HTTP/1.1\r\n\r\n";
+
+    /// Returns both sides of an encryption under a certificate of its own.
+    fn encryption() -> (TlsAcceptor, TlsConnector) {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(made.cert.der().clone()).unwrap();
+        let client = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        (TlsAcceptor::from(Arc::new(server)), TlsConnector::from(Arc::new(client)))
+    }
+
+    /// Sends back what it gets as it gets it, so that both ways are full at once.
+    async fn echo(listener: TcpListener, acceptor: TlsAcceptor, times: usize) {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        for _ in 0..times {
+            stream.read_exact(&mut [0; START.len()]).await.unwrap();
+            let head = format!("HTTP/1.1 200 X\r\nContent-Length: {LARGE}\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut piece = vec![0; LARGE / 16];
+            for _ in 0..16 {
+                stream.read_exact(&mut piece).await.unwrap();
+                stream.write_all(&piece).await.unwrap();
+                stream.flush().await.unwrap();
+            }
+        }
+        stream.shutdown().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn large_messages_pass_through_tls_both_ways_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (acceptor, connector) = encryption();
+        let mut server = JoinSet::new();
+        server.spawn(echo(listener, acceptor, 3));
+        let dialer = Dialer { host: "127.0.0.1".to_owned(), port, tls: Some(connector), proxy: None };
+        let pool = Pool::new(Tasks::new());
+        let body = Bytes::from_iter((0..LARGE).map(|number| number as u8));
+        let mut wire = Wire::new(dialer.connect().await.unwrap());
+        for left in (0..3).rev() {
+            wire.begin(&Parcel::from(body.clone()), |out| out.extend_from_slice(START));
+            let (head, answer) = exchange(wire, true, &pool).await.unwrap();
+            assert_eq!(head.status, 200);
+            assert_eq!(answer.read(LARGE).await.unwrap(), body);
+            if left == 0 {
+                break;
+            }
+            wire = pool.take().expect("the same serves again");
+        }
+        server.join_next().await.unwrap().unwrap();
+        // Once something later has been heard of, so has the hang-up.
+        let other = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        TcpStream::connect(other.local_addr().unwrap()).await.unwrap();
+        assert!(pool.take().is_none(), "it was closed at rest");
+    }
+}

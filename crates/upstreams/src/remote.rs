@@ -1,7 +1,9 @@
 //! A server at an address: Streamable HTTP, or the old SSE transport.
 
 mod client;
+mod dial;
 mod events;
+mod h1;
 mod modern;
 mod old_sse;
 mod prompt;
@@ -11,10 +13,9 @@ mod streamable;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use manifold_config::{RemoteKind, RemoteSpec, Server};
 use manifold_engine::{Host, Tasks};
-use manifold_protocol::{Era, Fault};
+use manifold_protocol::{Era, Fault, Parcel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -26,7 +27,9 @@ use crate::litemcp;
 use crate::logs::LogRing;
 use crate::memory::Memory;
 use crate::supervisor::{Ending, Launcher, Life, Running};
-pub(crate) use client::{HttpClient, Trust, Unreached};
+pub(crate) use client::{HttpClient, Unreached};
+pub(crate) use dial::Trust;
+pub(crate) use h1::{Fields, Noted, Stream};
 pub(crate) use retries::Retries;
 
 /// How long a server may take over a message that nobody waits for.
@@ -189,7 +192,7 @@ impl Remote {
 /// Posts every message of a connection, each on its own.
 async fn post_all<F, W>(connection: Arc<Connection>, post: F)
 where
-    F: Fn(Bytes, Option<u64>) -> W,
+    F: Fn(Parcel, Option<u64>) -> W,
     W: Future<Output = ()> + Send + 'static,
 {
     let mut posts = JoinSet::new();
@@ -198,7 +201,6 @@ where
         for message in batch.drain(..) {
             // Each goes its own way: none of them waits for another to be read.
             connection.outbox.written(message.len());
-            let message = message.into_bytes();
             let call = request_id(&message);
             let (connection, work) = (Arc::clone(&connection), post(message, call));
             posts.spawn(Box::pin(async move { while_wanted(&connection, call, work).await }));
@@ -225,8 +227,8 @@ pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, una
 }
 
 /// Returns the number of a message of ours that is a request, known by how `envelope::request` writes it.
-fn request_id(message: &Bytes) -> Option<u64> {
-    let rest = message.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+fn request_id(message: &Parcel) -> Option<u64> {
+    let rest = message.pieces().next()?.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = rest.split_at_checked(digits)?;
     // An answer to a question of the server's begins likewise.
@@ -285,10 +287,10 @@ mod tests {
         let params = Raw::from_static(r#"{"id":3}"#);
         for number in [0, 7, u64::MAX] {
             let request = envelope::request(&Id::number(number), "tools/call", Some(&params));
-            assert_eq!(request_id(&request.into_bytes()), Some(number));
+            assert_eq!(request_id(&request), Some(number));
         }
-        assert_eq!(request_id(&envelope::result(&Id::number(7), &params).into_bytes()), None);
-        assert_eq!(request_id(&envelope::error(Some(&Id::number(7)), &params)), None);
-        assert_eq!(request_id(&envelope::notification("x", Some(&params))), None);
+        assert_eq!(request_id(&envelope::result(&Id::number(7), &params)), None);
+        assert_eq!(request_id(&envelope::error(Some(&Id::number(7)), &params).into()), None);
+        assert_eq!(request_id(&envelope::notification("x", Some(&params)).into()), None);
     }
 }

@@ -56,11 +56,16 @@ impl Connection {
         self.learnt.notify_waiters();
     }
 
+    /// Returns what is known of the tools if they have been listed.
+    pub(crate) fn known_now(&self) -> Option<Arc<Known>> {
+        self.known.load_full()
+    }
+
     /// Returns what is known of the tools once they have been listed.
     pub(crate) async fn known(&self) -> Arc<Known> {
         loop {
             let learnt = self.learnt.notified();
-            if let Some(known) = self.known.load_full() {
+            if let Some(known) = self.known_now() {
                 return known;
             }
             learnt.await;

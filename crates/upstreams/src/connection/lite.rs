@@ -134,7 +134,7 @@ impl Connection {
                 let (leave, left) = oneshot::channel();
                 pending.leave = Some(leave);
                 let (method, body) = (call.method, data.bytes());
-                Some((poster, Post { call: id, method, params: data, body, left }))
+                Some((poster, Post { call: id, method, params: data, body: body.into(), left }))
             }
         }
     }

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use manifold_engine::Exchange;
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, listen};
-use manifold_protocol::{Call, Caller, Fault, Id, Method, Raw, envelope, notification};
+use manifold_protocol::{Call, Caller, Fault, Id, Method, Parcel, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
 use super::kept::{Kept, may_go_on};
@@ -33,7 +32,7 @@ pub(crate) struct Post {
     pub(crate) call: u64,
     pub(crate) method: Method,
     pub(crate) params: Raw,
-    pub(crate) body: Bytes,
+    pub(crate) body: Parcel,
     /// Resolves once the call is answered or nobody waits for it any more.
     pub(crate) left: oneshot::Receiver<()>,
 }
@@ -152,7 +151,7 @@ impl Connection {
         let body = envelope::request(&Id::number(id), call.method.as_str(), Some(&params));
         let (leave, left) = oneshot::channel();
         pending.leave = Some(leave);
-        Some((poster, Post { call: id, method: call.method, params, body: body.into_bytes(), left }))
+        Some((poster, Post { call: id, method: call.method, params, body, left }))
     }
 
     /// Returns who asks, as the server is told: never more than the asker can do, or we can in its place.

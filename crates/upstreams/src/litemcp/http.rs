@@ -3,21 +3,23 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Method as Verb};
+use hyper::Method as Verb;
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
-use manifold_protocol::{Fault, Raw};
+use manifold_protocol::{Fault, Parcel, Raw};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::facts;
 use crate::connection::{Connection, Post, Poster, Way};
-use crate::remote::{HttpClient, Reached, Remote, Retries, Unreached, fail_call};
+use crate::remote::{Fields, HttpClient, Reached, Remote, Retries, Unreached, fail_call};
 use crate::supervisor::Running;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// What is said with a GET, and with every call. A long one must not look like a connection at rest.
+const ASKED: &str = "accept: application/json\r\n";
+const CALLED: &str =
+    "accept: application/json\r\ncontent-type: application/json\r\nconnection: keep-alive\r\n";
 
 /// Asks for the tool and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
@@ -47,8 +49,8 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 async fn ask(client: &Arc<HttpClient>, limit_bytes: usize) -> Result<Bytes, Unreached> {
-    let headers = HeaderMap::from_iter([(ACCEPT, JSON)]);
-    client.send(Verb::GET, client.uri(), &headers, Bytes::new()).await?.read(limit_bytes).await
+    let fields = Fields::new(ASKED);
+    client.send(Verb::GET, client.home(), &fields, &Parcel::default()).await?.read(limit_bytes).await
 }
 
 /// Starts a task for each call.
@@ -97,13 +99,11 @@ impl Posts {
     }
 
     /// Posts a call. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, connection: &Connection, body: Bytes) -> Result<Bytes, Unreached> {
-        // A long call must not look like a connection at rest.
-        let keep_alive = HeaderValue::from_static("keep-alive");
-        let headers = HeaderMap::from_iter([(ACCEPT, JSON), (CONTENT_TYPE, JSON), (CONNECTION, keep_alive)]);
+    async fn deliver(&self, connection: &Connection, body: Parcel) -> Result<Bytes, Unreached> {
+        let fields = Fields::new(CALLED);
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let answer = loop {
-            match self.client.send(Verb::POST, self.client.uri(), &headers, body.clone()).await {
+            match self.client.send(Verb::POST, self.client.home(), &fields, &body).await {
                 Err(why) => retries.rest(connection.id(), why).await?,
                 Ok(answer) => break answer,
             }

@@ -6,12 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use hyper::HeaderMap;
-use hyper::header::{
-    CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
-};
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use manifold_protocol::Fault;
 use manifold_protocol::Parcel;
 use tokio::sync::watch;
@@ -25,7 +19,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::meet;
 use crate::connection::{Connection, Way};
-use crate::remote::{HttpClient, Reached, Remote, Unreached};
+use crate::remote::{Fields, HttpClient, Noted, Reached, Remote, Stream, Unreached};
 use crate::supervisor::Running;
 
 /// How long a server may leave what we wrote unread before it is taken for dead.
@@ -35,15 +29,18 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How long the closing of a WebSocket may take.
 const LAST_WORD: Duration = Duration::from_millis(200);
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// What asks for a WebSocket, but for the key (RFC 6455, 4.1).
+const ASKED: &str = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
+
+type Socket = WebSocketStream<Box<dyn Stream>>;
 
 /// Opens the socket, asks for the tool and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
     let deadline = Instant::now() + remote.server.start_timeout;
-    let upgraded = open(&client).await.map_err(|why| remote.refused(why))?;
+    let (stream, came) = open(&client).await.map_err(|why| remote.refused(why))?;
     let limit = Some(remote.limit_bytes);
     let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
-    let socket = Socket::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
+    let socket = Socket::from_partially_read(stream, came.into(), Role::Client, Some(config)).await;
     let (writer, reader) = socket.split();
 
     let connection = remote.connection();
@@ -68,21 +65,16 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     Ok(Running { connection, said, pid: None, life: Reached::new(is_gone, tasks).parting(writing) })
 }
 
-/// Asks the server to turn an HTTP connection into a WebSocket (RFC 6455, 4.1).
-async fn open(client: &Arc<HttpClient>) -> Result<Upgraded, Unreached> {
+/// Asks the server to turn an HTTP connection into a WebSocket.
+async fn open(client: &HttpClient) -> Result<(Box<dyn Stream>, Bytes), Unreached> {
     let key = generate_key();
-    let mut headers = HeaderMap::new();
-    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-    let value = HeaderValue::from_str(&key);
-    headers.insert(SEC_WEBSOCKET_KEY, value.map_err(|error| Unreached::Broken(error.to_string()))?);
-    let (head, upgraded) = client.upgrade(&headers).await?;
-    let accepted = head.headers.get(SEC_WEBSOCKET_ACCEPT);
-    if accepted.is_none_or(|value| value.as_bytes() != derive_accept_key(key.as_bytes()).as_bytes()) {
+    let fields = Fields::new(ASKED).with("sec-websocket-key", &key);
+    let (head, stream, came) = client.upgrade(&fields).await?;
+    let accepted = head.noted(Noted::WebSocketAccept);
+    if accepted.is_none_or(|value| value != derive_accept_key(key.as_bytes()).as_bytes()) {
         return Err(Unreached::Broken("its answer to the WebSocket handshake is wrong".to_owned()));
     }
-    Ok(upgraded)
+    Ok((stream, came))
 }
 
 async fn read_messages(

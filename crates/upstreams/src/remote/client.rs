@@ -1,76 +1,56 @@
-//! A lean HTTP/1.1 client for one server: reused connections, the system's proxy and certificates, and no redirect
-//! that would carry credentials away.
+//! A lean HTTP/1.1 client for one server: reused connections, and no redirect that would carry credentials away.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{HOST, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER};
-use hyper::http::response::Parts;
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
-use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::TokioIo;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Method, Uri};
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
-use manifold_protocol::Raw;
 use manifold_protocol::dialect::modern;
-use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
-use tokio_rustls::TlsConnector;
+use manifold_protocol::{Parcel, Raw};
+use tokio::time::timeout;
 
-use super::prompt::Prompt;
+use super::dial::{Dialer, Trust};
+use super::h1::{self, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
 
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// Connections kept for reuse; more come and go with the load.
-const MAX_IDLE: usize = 256;
-/// A connection that rested longer may be closed by the server as we write: many close after five seconds.
-const MAX_REST: Duration = Duration::from_secs(4);
 const MAX_REDIRECTS: usize = 3;
-/// What is read of an answer before anybody wants it; hyper's own limit is six times that, for each of many (F20).
-const READ_BYTES: usize = 64 << 10;
 /// Parts of header values that are this long are kept out of messages (`Bearer` is not).
 const MIN_SECRET_CHARS: usize = 8;
 /// What of an error's body is shown.
 const SHOWN_BYTES: usize = 300;
 
-/// The certificates we trust, read once and only if a server needs them.
-#[derive(Clone, Default)]
-pub(crate) struct Trust(Arc<Mutex<Option<Arc<rustls::ClientConfig>>>>);
-
 /// A client for one server.
 pub(crate) struct HttpClient {
-    uri: Uri,
+    dialer: Dialer,
+    home: Place,
     /// The configured headers, which go with every request to this server and to nobody else.
-    headers: HeaderMap,
-    tls: Option<TlsConnector>,
-    proxy: Option<Proxy>,
-    /// Resting connections and since when.
-    idle: Mutex<VecDeque<(SendRequest<Full<Bytes>>, Instant)>>,
+    configured: Configured,
+    pool: Arc<Pool>,
     /// Values that must not come back to anyone's eyes.
     secrets: Vec<String>,
-    tasks: Tasks,
 }
 
-struct Proxy {
-    host: String,
-    port: u16,
-    authorization: Option<HeaderValue>,
+/// An address at the server, with what every request to it begins with after its method.
+pub(crate) struct Place {
+    uri: Uri,
+    start: Vec<u8>,
 }
 
-/// A response whose connection goes back to the pool once its body has been read.
+/// Headers of the config file.
+#[derive(Default)]
+struct Configured {
+    always: Fields,
+    /// Those that we may say ourselves. What the protocol says is not the file's to change.
+    unless_said: Vec<(String, Fields)>,
+}
+
+/// A response. Its connection is back in the pool once its body has been read.
 pub(crate) struct Answer {
-    pub(crate) head: Parts,
-    pub(crate) body: Incoming,
-    sender: SendRequest<Full<Bytes>>,
-    client: Arc<HttpClient>,
+    pub(crate) head: Head,
+    body: Body,
 }
 
 /// Why there is no usable answer.
@@ -119,191 +99,171 @@ impl fmt::Display for Unreached {
     }
 }
 
+impl From<Lost> for Unreached {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::TooLarge(limit_bytes) => Self::TooLarge(limit_bytes),
+            Lost::Unwritten(_) => Self::Connect(lost.message()),
+            Lost::Broken(_) | Lost::Closed | Lost::Malformed(_) => Self::Broken(lost.message()),
+        }
+    }
+}
+
+impl Configured {
+    fn new(spec: &RemoteSpec) -> Result<Self, String> {
+        let mut configured = Self::default();
+        for (name, value) in &spec.headers {
+            let header = name.parse::<HeaderName>().map_err(|_| format!("`{name}` is no header name"))?;
+            let value = HeaderValue::from_str(value.expose()).map_err(|_| {
+                format!("the value of the header `{name}` has characters a header cannot hold")
+            })?;
+            match header.as_str() {
+                // Where a request goes and where it ends is ours to say.
+                "host" | "content-length" | "transfer-encoding" => {}
+                "accept" | "content-type" | "connection" | "upgrade" | "last-event-id" => {
+                    configured.put_unless_said(&header, &value);
+                }
+                name if name.starts_with("mcp-") || name.starts_with("sec-websocket-") => {
+                    configured.put_unless_said(&header, &value);
+                }
+                name => configured.always.say_foreign(name, &value),
+            }
+        }
+        Ok(configured)
+    }
+
+    fn put_unless_said(&mut self, name: &HeaderName, value: &HeaderValue) {
+        let mut field = Fields::default();
+        field.say_foreign(name.as_str(), value);
+        self.unless_said.push((name.as_str().to_owned(), field));
+    }
+}
+
 impl HttpClient {
     pub(crate) fn new(spec: &RemoteSpec, trust: &Trust, tasks: Tasks) -> Result<Self, String> {
         let uri: Uri = spec.url.parse().map_err(|error| format!("the address cannot be read: {error}"))?;
-        let secure = match uri.scheme_str() {
-            Some("https" | "wss") => true,
-            Some("http" | "ws") => false,
-            _ => return Err("the address must begin with http:// or https://".to_owned()),
-        };
-        if uri.host().is_none() {
-            return Err("the address has no host".to_owned());
-        }
-        let tls = if secure { Some(TlsConnector::from(trust.config()?)) } else { None };
-        let mut headers = HeaderMap::new();
-        for (name, value) in &spec.headers {
-            let header = name.parse::<HeaderName>().map_err(|_| format!("`{name}` is no header name"))?;
-            let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
-                format!("the value of the header `{name}` has characters a header cannot hold")
-            })?;
-            value.set_sensitive(true);
-            headers.append(header, value);
-        }
-        let proxy = Proxy::of(&uri);
+        let dialer = Dialer::new(&uri, trust)?;
+        let configured = Configured::new(spec)?;
         let values = spec.headers.iter().flat_map(|(_, value)| value.expose().split_whitespace());
         let secrets = values.filter(|part| part.len() >= MIN_SECRET_CHARS).map(str::to_owned).collect();
-        Ok(Self { uri, headers, tls, proxy, idle: Mutex::default(), secrets, tasks })
+        let home = Place::new(uri, &dialer, &configured);
+        Ok(Self { dialer, home, configured, pool: Pool::new(tasks), secrets })
     }
 
     pub(crate) fn uri(&self) -> &Uri {
-        &self.uri
+        &self.home.uri
     }
 
-    /// Sends a request; any answer that is no success is `Err`. `extra` headers come before configured ones.
+    /// Returns the configured address.
+    pub(crate) fn home(&self) -> &Place {
+        &self.home
+    }
+
+    /// Prepares for requests to another address at this server.
+    pub(crate) fn place(&self, uri: Uri) -> Place {
+        Place::new(uri, &self.dialer, &self.configured)
+    }
+
+    /// Sends a request; any answer that is no success is `Err`.
     pub(crate) async fn send(
-        self: &Arc<Self>,
+        &self,
         method: Method,
-        uri: &Uri,
-        extra: &HeaderMap,
-        body: Bytes,
+        place: &Place,
+        fields: &Fields,
+        body: &Parcel,
     ) -> Result<Answer, Unreached> {
-        let mut uri = uri.clone();
-        for _ in 0..=MAX_REDIRECTS {
-            let answer = self.send_once(self.request(&method, &uri, extra, body.clone())?).await?;
-            let status = answer.head.status;
-            match status {
-                StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
-                    uri = self.redirected(&uri, &answer.head.headers)?;
-                    answer.discard().await;
-                }
-                _ if status.is_success() => return Ok(answer),
-                _ => return Err(answer.into_refusal().await),
+        let answer = self.send_once(&method, place, fields, body).await?;
+        match answer.head.status {
+            200..=299 => Ok(answer),
+            // Seldom, so it may cost a little more.
+            307 | 308 => Box::pin(self.follow(&method, place, fields, body, answer)).await,
+            _ => Err(Box::pin(self.refusal(answer)).await),
+        }
+    }
+
+    /// Goes where a redirect leads.
+    async fn follow(
+        &self,
+        method: &Method,
+        place: &Place,
+        fields: &Fields,
+        body: &Parcel,
+        mut answer: Answer,
+    ) -> Result<Answer, Unreached> {
+        let mut uri = place.uri.clone();
+        for _ in 0..MAX_REDIRECTS {
+            uri = redirected(&uri, &answer.head)?;
+            answer.discard().await;
+            answer = self.send_once(method, &self.place(uri.clone()), fields, body).await?;
+            match answer.head.status {
+                200..=299 => return Ok(answer),
+                307 | 308 => {}
+                _ => return Err(self.refusal(answer).await),
             }
         }
         Err(Unreached::Broken("it redirects in circles".to_owned()))
     }
 
-    /// Asks for another protocol on the same connection; any answer but that is `Err`.
-    pub(crate) async fn upgrade(self: &Arc<Self>, extra: &HeaderMap) -> Result<(Parts, Upgraded), Unreached> {
-        let answer = self.send_once(self.request(&Method::GET, &self.uri, extra, Bytes::new())?).await?;
-        if answer.head.status != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(answer.into_refusal().await);
+    /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
+    pub(crate) async fn upgrade(&self, fields: &Fields) -> Result<(Head, Box<dyn Stream>, Bytes), Unreached> {
+        let answer = self.send_once(&Method::GET, &self.home, fields, &Parcel::default()).await?;
+        if answer.head.status != 101 {
+            return Err(self.refusal(answer).await);
         }
-        let Answer { mut head, .. } = answer;
-        let upgrade = head.extensions.remove::<OnUpgrade>();
         let lost = || Unreached::Broken("the connection was not handed over".to_owned());
-        let upgraded = upgrade.ok_or_else(lost)?.await;
-        Ok((head, upgraded.map_err(|error| Unreached::Broken(error.to_string()))?))
+        let (stream, came) = answer.body.into_stream().ok_or_else(lost)?;
+        Ok((answer.head, stream, came))
     }
 
-    fn request(
+    async fn send_once(
         &self,
         method: &Method,
-        uri: &Uri,
-        extra: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, Unreached> {
-        // Through a plain proxy the whole address is asked for, else only its path.
-        let through_proxy = self.proxy.is_some() && self.tls.is_none();
-        let target: Uri = match uri.path_and_query() {
-            Some(path) if !through_proxy => Uri::from(path.clone()),
-            _ => uri.clone(),
-        };
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = target;
-        let headers = request.headers_mut();
-        headers.clone_from(&self.headers);
-        // Ours replace configured ones of the same name: what the protocol says is not the file's to change.
-        for (name, value) in extra {
-            headers.insert(name.clone(), value.clone());
-        }
-        let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        let host = HeaderValue::from_str(host)
-            .map_err(|_| Unreached::Connect("the host cannot be named".to_owned()))?;
-        headers.insert(HOST, host);
-        if let Some(authorization) =
-            self.proxy.as_ref().filter(|_| through_proxy).and_then(|p| p.authorization.clone())
-        {
-            headers.insert(PROXY_AUTHORIZATION, authorization);
-        }
-        Ok(request)
-    }
-
-    async fn send_once(self: &Arc<Self>, request: Request<Full<Bytes>>) -> Result<Answer, Unreached> {
-        let mut request = request;
+        place: &Place,
+        fields: &Fields,
+        body: &Parcel,
+    ) -> Result<Answer, Unreached> {
         loop {
-            let (mut sender, reused) = match self.take_idle() {
-                Some(sender) => (sender, true),
-                None => (self.connect().await?, false),
+            let (mut wire, reused) = match self.pool.take() {
+                Some(wire) => (wire, true),
+                None => (Box::pin(self.connect()).await?, false),
             };
-            match sender.try_send_request(request).await {
-                Ok(response) => {
-                    let (head, body) = response.into_parts();
-                    return Ok(Answer { head, body, sender, client: Arc::clone(self) });
-                }
-                Err(mut failure) => match failure.take_message() {
-                    // The server closed a resting connection before it took the request: no harm done.
-                    Some(unsent) if reused => request = unsent,
-                    Some(_) => return Err(Unreached::Connect(failure.into_error().to_string())),
-                    None => return Err(Unreached::Broken(failure.into_error().to_string())),
-                },
+            wire.begin(body, |out| self.write_head(out, method, place, fields, body.len()));
+            match h1::exchange(wire, *method != Method::HEAD, &self.pool).await {
+                Ok((head, body)) => return Ok(Answer { head, body }),
+                // The server closed a resting connection before it took the request: no harm done.
+                Err(Lost::Unwritten(_)) if reused => {}
+                Err(lost) => return Err(lost.into()),
             }
         }
     }
 
-    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // The one used last is the one most likely alive.
-        while let Some((sender, since)) = idle.pop_back() {
-            if sender.is_ready() && since.elapsed() < MAX_REST {
-                return Some(sender);
+    async fn connect(&self) -> Result<Box<Wire>, Unreached> {
+        self.dialer.connect().await.map(Wire::new).map_err(Unreached::Connect)
+    }
+
+    fn write_head(&self, out: &mut Vec<u8>, method: &Method, place: &Place, fields: &Fields, bytes: usize) {
+        out.extend_from_slice(method.as_str().as_bytes());
+        out.extend_from_slice(&place.start);
+        for (name, field) in &self.configured.unless_said {
+            if !fields.has(name) {
+                field.write(out);
             }
         }
-        None
+        fields.write(out);
+        if bytes > 0 || *method == Method::POST {
+            out.extend_from_slice(b"content-length: ");
+            h1::push_decimal(out, bytes);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
     }
 
-    fn put_idle(&self, sender: SendRequest<Full<Bytes>>) {
-        if sender.is_closed() {
-            return;
-        }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
-            idle.push_back((sender, Instant::now()));
-        }
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Unreached> {
-        match timeout(CONNECT_PATIENCE, self.open()).await {
-            Ok(opened) => opened.map_err(|error| Unreached::Connect(error.to_string())),
-            Err(_) => Err(Unreached::Connect("it took too long".to_owned())),
-        }
-    }
-
-    async fn open(&self) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
-        let host = self.uri.host().unwrap_or_default().trim_matches(['[', ']']);
-        let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let mut stream = match &self.proxy {
-            None => TcpStream::connect((host, port)).await?,
-            Some(proxy) => TcpStream::connect((proxy.host.as_str(), proxy.port)).await?,
-        };
-        stream.set_nodelay(true)?;
-        notice_dead_peers(&stream);
-        match &self.tls {
-            None => self.shake_hands(Prompt::new(stream)).await,
-            Some(connector) => {
-                if let Some(proxy) = &self.proxy {
-                    proxy.tunnel(&mut stream, host, port).await?;
-                }
-                let name = ServerName::try_from(host.to_owned())?;
-                self.shake_hands(connector.connect(name, Prompt::new(stream)).await?).await
-            }
-        }
-    }
-
-    async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        stream: S,
-    ) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
-        let (sender, connection) =
-            http1::Builder::new().max_buf_size(READ_BYTES).handshake(TokioIo::new(stream)).await?;
-        self.tasks.spawn_background(async move {
-            // How it ended, the request on it hears.
-            let _ = connection.with_upgrades().await;
-        });
-        Ok(sender)
+    async fn refusal(&self, answer: Answer) -> Unreached {
+        let status = answer.head.status;
+        let retry_after = answer.head.noted_text(Noted::RetryAfter).and_then(|after| wait_of(after.trim()));
+        let body = timeout(Duration::from_secs(5), answer.read(64 << 10)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        Unreached::Status { status, retry_after, body: self.redact(body) }
     }
 
     /// Takes out what a server may have echoed of the credentials it was sent (T24).
@@ -315,156 +275,65 @@ impl HttpClient {
         let redacted = self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
         redacted.into()
     }
+}
 
-    /// Follows a redirect within the same origin only: credentials go nowhere else (T12).
-    fn redirected(&self, from: &Uri, headers: &HeaderMap) -> Result<Uri, Unreached> {
-        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
-        let refuse = || {
-            Unreached::Broken(format!("it redirects to `{location}`, another origin; set that as its url"))
-        };
-        if location.starts_with('/') && !location.starts_with("//") {
-            let authority = from.authority().map(|authority| authority.as_str()).unwrap_or_default();
-            let scheme = from.scheme_str().unwrap_or("http");
-            return format!("{scheme}://{authority}{location}").parse().map_err(|_| refuse());
+/// Follows a redirect within the same origin only: credentials go nowhere else (T12).
+fn redirected(from: &Uri, head: &Head) -> Result<Uri, Unreached> {
+    let location = head.noted_text(Noted::Location).unwrap_or_default();
+    let refuse =
+        || Unreached::Broken(format!("it redirects to `{location}`, another origin; set that as its url"));
+    if location.starts_with('/') && !location.starts_with("//") {
+        let authority = from.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let scheme = from.scheme_str().unwrap_or("http");
+        return format!("{scheme}://{authority}{location}").parse().map_err(|_| refuse());
+    }
+    let target: Uri = location.parse().map_err(|_| refuse())?;
+    let same = target.scheme() == from.scheme() && target.authority() == from.authority();
+    if same { Ok(target) } else { Err(refuse()) }
+}
+
+impl Place {
+    fn new(uri: Uri, dialer: &Dialer, configured: &Configured) -> Self {
+        let relay = dialer.relay();
+        let mut start = vec![b' '];
+        // Through a plain proxy the whole address is asked for, else only its path.
+        match uri.path_and_query() {
+            Some(path) if relay.is_none() => start.extend_from_slice(path.as_str().as_bytes()),
+            _ => start.extend_from_slice(uri.to_string().as_bytes()),
         }
-        let target: Uri = location.parse().map_err(|_| refuse())?;
-        let same = target.scheme() == from.scheme() && target.authority() == from.authority();
-        if same { Ok(target) } else { Err(refuse()) }
+        start.extend_from_slice(b" HTTP/1.1\r\n");
+        let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let mut fields = Fields::default().with("host", host);
+        if let Some(authorization) = relay.and_then(|relay| relay.authorization) {
+            fields.say("proxy-authorization", authorization);
+        }
+        fields.write(&mut start);
+        configured.always.write(&mut start);
+        Self { uri, start }
     }
 }
 
-/// Lets the kernel find out about a peer that is gone without a word (F14).
-fn notice_dead_peers(stream: &TcpStream) {
-    use nix::sys::socket::{setsockopt, sockopt};
-    // Best effort: a system that refuses one of these still serves.
-    let _ = setsockopt(stream, sockopt::KeepAlive, &true);
-    let _ = setsockopt(stream, sockopt::TcpKeepIdle, &15);
-    let _ = setsockopt(stream, sockopt::TcpKeepInterval, &5);
-    let _ = setsockopt(stream, sockopt::TcpKeepCount, &3);
-    let _ = setsockopt(stream, sockopt::TcpUserTimeout, &30_000);
-}
-
 impl Answer {
-    /// Reads the whole body within a limit and gives the connection back.
-    pub(crate) async fn read(mut self, limit_bytes: usize) -> Result<Bytes, Unreached> {
-        let mut whole: Vec<Bytes> = Vec::new();
-        let mut size = 0;
-        while let Some(data) = self.next().await? {
-            size += data.len();
-            if size > limit_bytes {
-                return Err(Unreached::TooLarge(limit_bytes));
-            }
-            whole.push(data);
-        }
-        self.give_back();
-        Ok(match whole.len() {
-            1 => whole.swap_remove(0),
-            _ => whole.concat().into(),
-        })
+    /// Reads the whole body within a limit.
+    pub(crate) async fn read(self, limit_bytes: usize) -> Result<Bytes, Unreached> {
+        Ok(self.body.read(limit_bytes).await?)
     }
 
     /// Reads the next piece of the body.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Unreached> {
-        loop {
-            match self.body.frame().await {
-                None => return Ok(None),
-                Some(Err(error)) => return Err(Unreached::Broken(error.to_string())),
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Ok(Some(data));
-                    }
-                }
-            }
-        }
+        Ok(self.body.next().await?)
     }
 
-    /// Gives the connection back once the body has been read to its end.
-    pub(crate) fn give_back(self) {
-        self.client.put_idle(self.sender);
+    /// Returns the length of the body, if it is known.
+    pub(crate) fn length(&self) -> Option<usize> {
+        self.body.length()
     }
 
     /// Reads a body nobody needs, if it is small.
     pub(crate) async fn discard(self) {
         let _ = timeout(Duration::from_secs(1), self.read(64 << 10)).await;
     }
-
-    async fn into_refusal(self) -> Unreached {
-        let client = Arc::clone(&self.client);
-        let status = self.head.status.as_u16();
-        let retry_after =
-            self.head.headers.get(RETRY_AFTER).and_then(|after| wait_of(after.to_str().ok()?.trim()));
-        let body = timeout(Duration::from_secs(5), self.read(64 << 10)).await;
-        let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        Unreached::Status { status, retry_after, body: client.redact(body) }
-    }
-}
-
-impl Proxy {
-    /// Returns the proxy the environment names for this address.
-    fn of(uri: &Uri) -> Option<Self> {
-        let found = Matcher::from_env().intercept(uri)?;
-        let host = found.uri().host()?.to_owned();
-        let port = found.uri().port_u16().unwrap_or(80);
-        Some(Self { host, port, authorization: found.basic_auth().cloned() })
-    }
-
-    /// Asks the proxy for a way through.
-    async fn tunnel(&self, stream: &mut TcpStream, host: &str, port: u16) -> std::io::Result<()> {
-        let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n");
-        if let Some(authorization) = self.authorization.as_ref().and_then(|value| value.to_str().ok()) {
-            request.push_str(&format!("Proxy-Authorization: {authorization}\r\n"));
-        }
-        request.push_str("\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let byte = stream.read_u8().await?;
-            head.push(byte);
-            if head.len() > 8192 {
-                return Err(std::io::Error::other("the proxy's answer does not end"));
-            }
-        }
-        let line = String::from_utf8_lossy(&head);
-        let line = line.lines().next().unwrap_or_default();
-        match line.split(' ').nth(1) {
-            Some("200") => Ok(()),
-            _ => Err(std::io::Error::other(format!("the proxy said: {line}"))),
-        }
-    }
-}
-
-impl Trust {
-    fn config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
-        let mut config = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(config) = &*config {
-            return Ok(Arc::clone(config));
-        }
-        let mut roots = rustls::RootCertStore::empty();
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
-        if roots.is_empty() {
-            return Err(
-                "the system has no certificates to trust; install ca-certificates or set SSL_CERT_FILE"
-                    .to_owned(),
-            );
-        }
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let built = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let built = Arc::new(built);
-        *config = Some(Arc::clone(&built));
-        Ok(built)
-    }
-}
-
-/// Returns the essence of a response's content type.
-pub(crate) fn is_events(response: &Parts) -> bool {
-    let kind =
-        response.headers.get(hyper::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
 }
 
 /// Reads `Retry-After`: seconds, or a moment to wait for.
@@ -477,13 +346,4 @@ fn wait_of(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_seconds_or_a_moment() {
-        assert_eq!(wait_of("7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO), "long past");
-        assert_eq!(wait_of("soon"), None);
-    }
-}
+mod tests;

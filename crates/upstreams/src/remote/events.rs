@@ -1,7 +1,6 @@
 //! Reading a response that is a stream of events.
 
 use bytes::Bytes;
-use hyper::header::CONTENT_LENGTH;
 use manifold_protocol::framing::{Line, SseDecoder, SseEvent, SseItem};
 
 use super::client::{Answer, Unreached};
@@ -64,11 +63,6 @@ impl Events {
     pub(super) fn last_id(&self) -> Option<&str> {
         self.decoder.last_id()
     }
-
-    /// Gives the connection of a stream that has ended back.
-    pub(super) fn give_back(self) {
-        self.answer.give_back();
-    }
 }
 
 /// Reads a body that is one message, a large one in turn.
@@ -78,9 +72,7 @@ pub(super) async fn read_in_turn(
     connection: &Connection,
 ) -> Result<Bytes, Unreached> {
     connection.room().await;
-    let declared =
-        answer.head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let is_small = declared.is_some_and(|bytes: usize| bytes <= LARGE_BYTES);
+    let is_small = answer.length().is_some_and(|bytes| bytes <= LARGE_BYTES);
     let _turn = if is_small { None } else { connection.turn().await };
     answer.read(limit_bytes).await
 }

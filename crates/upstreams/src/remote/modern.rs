@@ -5,35 +5,30 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{HeaderMap, Method as Verb};
+use hyper::Method as Verb;
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, headers};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, Kind, Method, Raw};
+use manifold_protocol::{Fault, Id, Kind, Method, Parcel, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use super::client::{Answer, HttpClient, Unreached, is_events};
+use super::client::{Answer, HttpClient, Unreached};
 use super::events::{self, Events};
-use super::{Reached, Remote, Retries, fail_call};
+use super::{Fields, Reached, Remote, Retries, fail_call};
 use crate::connection::{Connection, Known, Post, Poster};
 use crate::era::{self, Word};
 use crate::listing;
 use crate::memory::Memory;
 use crate::supervisor::Running;
 
-const VERSION: HeaderName = HeaderName::from_static(headers::VERSION);
-const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
-const NAME: HeaderName = HeaderName::from_static(headers::NAME);
-const REVISION: HeaderValue = HeaderValue::from_static(modern::REVISION);
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// What is said with every request.
+const ACCEPTED: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
 
 /// How long a call waits for the list that says which of its arguments go into headers.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -74,8 +69,8 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFacts, Unmet> {
     let params = era::discover_params(&remote.host.client_facts());
     let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
-    let headers = headers_of(&Method::Discover, &params, None);
-    let answer = client.send(Verb::POST, client.uri(), &headers, body.into_bytes()).await;
+    let fields = fields_of(&Method::Discover, &params, None);
+    let answer = client.send(Verb::POST, client.home(), &fields, &body).await;
     let refused = |error: &Raw| Unreached::Refused(error.clone());
     let (word, why) = match answer {
         Ok(answer) => match read_response(answer, remote.limit_bytes).await.map_err(Unmet::Failed)? {
@@ -114,7 +109,7 @@ async fn read_response(answer: Answer, limit_bytes: usize) -> Result<Option<Outc
         Ok(Incoming::One(Message::Response { outcome, .. })) => Some(outcome),
         _ => None,
     };
-    if !is_events(&answer.head) {
+    if !answer.head.is_events {
         return Ok(outcome(answer.read(limit_bytes).await?));
     }
     let mut events = Events::new(answer, limit_bytes);
@@ -176,7 +171,9 @@ impl Posts {
             _ = &mut left => return,
         };
         let taken = match sent {
-            Ok(answer) if is_events(&answer.head) => self.take_events(&connection, answer, call, left).await,
+            Ok(answer) if answer.head.is_events => {
+                Box::pin(self.take_events(&connection, answer, call, left)).await
+            }
             Ok(answer) => tokio::select! {
                 biased;
                 taken = self.take(&connection, answer, call) => taken,
@@ -206,17 +203,17 @@ impl Posts {
         connection: &Arc<Connection>,
         method: &Method,
         params: &Raw,
-        body: Bytes,
+        body: Parcel,
     ) -> Result<Answer, Unreached> {
         let known = match method {
-            Method::ToolsCall => timeout(LIST_PATIENCE, connection.known()).await.ok(),
+            Method::ToolsCall => known_soon(connection).await,
             _ => None,
         };
-        let mut headers = headers_of(method, params, known.as_deref());
+        let mut fields = fields_of(method, params, known.as_deref());
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let mut listed_anew = false;
         loop {
-            match self.client.send(Verb::POST, self.client.uri(), &headers, body.clone()).await {
+            match self.client.send(Verb::POST, self.client.home(), &fields, &body).await {
                 // The tool has other headers than we knew.
                 Err(Unreached::Status { status: 400, body, .. })
                     if !listed_anew
@@ -225,12 +222,12 @@ impl Posts {
                 {
                     debug!(server = connection.id(), "the headers of a call were refused; listing anew");
                     listed_anew = true;
-                    let _ = listing::read(connection, Kind::Tools).await;
+                    let _ = Box::pin(listing::read(connection, Kind::Tools)).await;
                     connection.stale.mark(&[Kind::Tools]);
-                    let known = timeout(LIST_PATIENCE, connection.known()).await.ok();
-                    headers = headers_of(method, params, known.as_deref());
+                    let known = known_soon(connection).await;
+                    fields = fields_of(method, params, known.as_deref());
                 }
-                Err(why) => retries.rest(connection.id(), why).await?,
+                Err(why) => Box::pin(retries.rest(connection.id(), why)).await?,
                 Ok(answer) => return Ok(answer),
             }
         }
@@ -277,9 +274,7 @@ impl Posts {
             }
             if !connection.awaits(call) {
                 let end = async { while let Ok(Some(_)) = events.next().await {} };
-                if timeout(LAST_WORDS, end).await.is_ok() {
-                    events.give_back();
-                }
+                let _ = timeout(LAST_WORDS, end).await;
                 return Ok(());
             }
         }
@@ -306,32 +301,32 @@ impl Posts {
     }
 }
 
+/// Returns what is known of the tools, waiting a while for their list.
+async fn known_soon(connection: &Connection) -> Option<Arc<Known>> {
+    match connection.known_now() {
+        Some(known) => Some(known),
+        // Seldom, so it need not be small.
+        None => Box::pin(timeout(LIST_PATIENCE, connection.known())).await.ok(),
+    }
+}
+
 /// Says in headers what a request says in its body.
-fn headers_of(method: &Method, params: &Raw, known: Option<&Known>) -> HeaderMap {
-    let mut map = HeaderMap::with_capacity(6);
-    map.insert(ACCEPT, BOTH);
-    map.insert(CONTENT_TYPE, JSON);
-    map.insert(VERSION, REVISION);
-    let mut say = |name: HeaderName, text: &str| {
-        if let Ok(value) = HeaderValue::from_str(&headers::encode(text)) {
-            map.insert(name, value);
-        }
-    };
-    say(METHOD, method.as_str());
-    let Some(name) = headers::name_of(method, Some(params)) else { return map };
-    say(NAME, &name);
+fn fields_of(method: &Method, params: &Raw, known: Option<&Known>) -> Fields {
+    let mut fields = Fields::new(ACCEPTED)
+        .with(headers::VERSION, modern::REVISION)
+        .with(headers::METHOD, headers::encode(method.as_str()).as_bytes());
+    let Some(name) = headers::name_of(method, Some(params)) else { return fields };
+    fields.say(headers::NAME, headers::encode(&name).as_bytes());
     let mirrors = known.map(|known| known.mirrors(&name)).unwrap_or_default();
     if *method == Method::ToolsCall && !mirrors.is_empty() {
         let arguments = params.get("arguments");
         for mirror in mirrors {
-            let value = mirror.value(arguments.as_ref());
-            if let (Some(value), Ok(name)) = (value, HeaderName::from_bytes(mirror.header_name().as_bytes()))
-            {
-                say(name, &value);
+            if let Some(value) = mirror.value(arguments.as_ref()) {
+                fields.say_foreign(&mirror.header_name(), headers::encode(&value).as_bytes());
             }
         }
     }
-    map
+    fields
 }
 
 #[cfg(test)]

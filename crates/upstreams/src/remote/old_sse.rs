@@ -4,32 +4,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Method, Uri};
+use hyper::{Method, Uri};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::framing::SseItem;
-use manifold_protocol::{Failure, Fault, Method as Rpc, envelope, notification};
+use manifold_protocol::{Failure, Fault, Method as Rpc, Parcel, envelope, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::client::{HttpClient, Unreached, is_events};
+use super::client::{HttpClient, Place, Unreached};
 use super::events::{self, Events};
-use super::{Reached, Remote, Retries, fail_call, post_all};
+use super::{Fields, Reached, Remote, Retries, fail_call, post_all};
 use crate::connection::Connection;
 use crate::supervisor::Running;
 
 /// Opens the stream, shakes hands over it and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let opened = client.send(Method::GET, client.uri(), &headers, Bytes::new()).await;
+    let fields = Fields::new("accept: text/event-stream\r\n");
+    let opened = client.send(Method::GET, client.home(), &fields, &Parcel::default()).await;
     let answer = opened.map_err(|why| remote.refused(why))?;
-    if !is_events(&answer.head) {
+    if !answer.head.is_events {
         return Err(remote.failed("its address gives no stream of events".to_owned()));
     }
     let mut stream = Events::new(answer, remote.limit_bytes);
     let endpoint = endpoint(&mut stream, client.uri()).await.map_err(|why| remote.failed(why))?;
+    let endpoint = client.place(endpoint);
 
     let connection = remote.connection();
     let (gone, is_gone) = watch::channel(None);
@@ -65,7 +63,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         return Err(remote.failed("its answer to the handshake has no protocolVersion".to_owned()));
     };
     // Taken before anything else is asked: some servers refuse requests until then.
-    poster.post(envelope::notification(notification::INITIALIZED, None), None).await;
+    poster.post(envelope::notification(notification::INITIALIZED, None).into(), None).await;
     connection.repeat_standing(&said.capabilities);
     let life = Reached::new(is_gone, tasks);
     Ok(Running { connection, said, pid: None, life })
@@ -110,7 +108,7 @@ fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
 /// Posts what the connection says.
 struct Poster {
     client: Arc<HttpClient>,
-    endpoint: Uri,
+    endpoint: Place,
     connection: Arc<Connection>,
     retries: u32,
     retry_delay: Duration,
@@ -119,12 +117,11 @@ struct Poster {
 }
 
 impl Poster {
-    async fn post(&self, message: Bytes, call: Option<u64>) {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    async fn post(&self, message: Parcel, call: Option<u64>) {
+        let fields = Fields::new("content-type: application/json\r\n");
         let mut retries = Retries::new(self.retries, self.retry_delay);
         loop {
-            match self.client.send(Method::POST, &self.endpoint, &headers, message.clone()).await {
+            match self.client.send(Method::POST, &self.endpoint, &fields, &message).await {
                 Ok(answer) => return answer.discard().await,
                 Err(why) => {
                     if let Err(why) = retries.rest(self.connection.id(), why).await {

@@ -3,20 +3,31 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+
+use super::h1::Stream;
 
 pub(super) struct Prompt {
     stream: TcpStream,
     /// Whether something came that has perhaps not been acknowledged.
     owes: bool,
+    sent_bytes: u64,
 }
 
 impl Prompt {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, owes: false }
+        Self { stream, owes: false, sent_bytes: 0 }
+    }
+
+    /// What is written takes the acknowledgement along.
+    fn wrote(&mut self, write: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = write {
+            self.owes = false;
+            self.sent_bytes += *bytes as u64;
+        }
     }
 
     fn acknowledge(&mut self) {
@@ -24,6 +35,18 @@ impl Prompt {
         // The kernel forgets it again soon, and it is only about speed.
         #[cfg(target_os = "linux")]
         let _ = self.stream.set_quickack(true);
+    }
+}
+
+impl Stream for Prompt {
+    fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        // Whoever asks is about to write: nothing needs to be acknowledged for it.
+        let (mut byte, mut context) = ([0], Context::from_waker(Waker::noop()));
+        Pin::new(&mut self.stream).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_pending()
     }
 }
 
@@ -50,7 +73,9 @@ impl AsyncWrite for Prompt {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let write = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.wrote(&write);
+        write
     }
 
     fn poll_write_vectored(
@@ -58,7 +83,9 @@ impl AsyncWrite for Prompt {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let write = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.wrote(&write);
+        write
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -5,31 +5,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{HeaderMap, Method};
+use hyper::Method;
 use manifold_config::RemoteSpec;
 use manifold_protocol::dialect::{ServerFacts, legacy};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, notification};
+use manifold_protocol::{Fault, Id, Parcel, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{debug, info};
 
-use super::client::{Answer, HttpClient, Unreached, is_events};
+use super::client::{Answer, HttpClient, Unreached};
 use super::events::{self, Events};
-use super::{Reached, Remote, Retries, fail_call, post_all};
+use super::{Fields, Noted, Reached, Remote, Retries, fail_call, post_all};
 use crate::connection::Connection;
 use crate::memory::Memory;
 use crate::supervisor::Running;
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const LAST_EVENT_ID: &str = "last-event-id";
+/// What is said with every POST, with a GET and with the last word.
+const POSTED: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
+const EVENTS: &str = "accept: text/event-stream\r\ncontent-type: application/json\r\n";
+const PARTING: &str = "accept: application/json\r\ncontent-type: application/json\r\n";
 
 /// The session with one server.
 pub(super) struct Session {
@@ -39,7 +37,7 @@ pub(super) struct Session {
     unauthorized: Fault,
     limit_bytes: usize,
     /// Our `initialize`, to be said again if the server forgets us.
-    hello: Bytes,
+    hello: Parcel,
     state: Mutex<State>,
     renewing: tokio::sync::Mutex<()>,
     gone: watch::Sender<Option<String>>,
@@ -48,24 +46,22 @@ pub(super) struct Session {
 
 #[derive(Default)]
 struct State {
-    id: Option<HeaderValue>,
-    version: Option<HeaderValue>,
+    id: Option<Bytes>,
+    version: Option<String>,
     /// Counts sessions, so that one lost is renewed once however many calls find out.
     epoch: u64,
 }
 
 impl State {
-    fn headers(&self, accept: HeaderValue) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, accept);
-        headers.insert(CONTENT_TYPE, JSON);
+    fn fields(&self, lines: &'static str) -> Fields {
+        let mut fields = Fields::new(lines);
         if let Some(id) = &self.id {
-            headers.insert(SESSION_ID, id.clone());
+            fields.say("mcp-session-id", id);
         }
         if let Some(version) = &self.version {
-            headers.insert(VERSION, version.clone());
+            fields.say("mcp-protocol-version", version);
         }
-        headers
+        fields
     }
 }
 
@@ -82,7 +78,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         spec: remote.spec.clone(),
         unauthorized: remote.unauthorized(),
         limit_bytes: remote.limit_bytes,
-        hello: hello.into_bytes(),
+        hello,
         state: Mutex::default(),
         renewing: tokio::sync::Mutex::new(()),
         gone,
@@ -107,23 +103,23 @@ impl Session {
     /// go on in the old session: one it has forgotten refuses them, and they wait for the new one.
     async fn greet(&self) -> Result<ServerFacts, Unreached> {
         let mut fresh = State { epoch: self.lock().epoch + 1, ..State::default() };
+        let answer =
+            self.client.send(Method::POST, self.client.home(), &fresh.fields(POSTED), &self.hello).await?;
+        fresh.id = answer.head.noted(Noted::SessionId).cloned();
+        let said = self.read_greeting(answer).await?;
+        fresh.version = Some(said.revision.clone());
+        let initialized = envelope::notification(notification::INITIALIZED, None);
         let answer = self
             .client
-            .send(Method::POST, self.client.uri(), &fresh.headers(BOTH), self.hello.clone())
+            .send(Method::POST, self.client.home(), &fresh.fields(POSTED), &initialized.into())
             .await?;
-        fresh.id = answer.head.headers.get(SESSION_ID).cloned();
-        let said = self.read_greeting(answer).await?;
-        fresh.version = HeaderValue::from_str(&said.revision).ok();
-        let initialized = envelope::notification(notification::INITIALIZED, None);
-        let answer =
-            self.client.send(Method::POST, self.client.uri(), &fresh.headers(BOTH), initialized).await?;
         answer.discard().await;
         *self.lock() = fresh;
         Ok(said)
     }
 
     async fn read_greeting(&self, answer: Answer) -> Result<ServerFacts, Unreached> {
-        let message = if is_events(&answer.head) {
+        let message = if answer.head.is_events {
             let mut events = Events::new(answer, self.limit_bytes);
             loop {
                 match events.next().await? {
@@ -152,7 +148,7 @@ impl Session {
     }
 
     /// Posts one message. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, message: Bytes, call: Option<u64>) {
+    async fn deliver(&self, message: Parcel, call: Option<u64>) {
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let mut renewed = false;
         loop {
@@ -164,7 +160,7 @@ impl Session {
                 (state.epoch, state.id.is_some())
             };
             let sent =
-                self.client.send(Method::POST, self.client.uri(), &self.headers(BOTH), message.clone()).await;
+                self.client.send(Method::POST, self.client.home(), &self.fields(POSTED), &message).await;
             match sent {
                 Ok(answer) => return self.take(answer, call).await,
                 Err(Unreached::Status { status: 404, .. }) if has_session && !renewed => {
@@ -185,7 +181,7 @@ impl Session {
     /// Takes the answer to a POST.
     async fn take(&self, answer: Answer, call: Option<u64>) {
         let Some(call) = call else { return answer.discard().await };
-        if is_events(&answer.head) {
+        if answer.head.is_events {
             return self.take_events(answer, call).await;
         }
         match events::read_in_turn(answer, self.limit_bytes, &self.connection).await {
@@ -221,15 +217,12 @@ impl Session {
             }
             last_id = seen;
             if !self.connection.awaits(call) {
-                if broke.is_ok() {
-                    events.give_back();
-                }
                 return;
             }
             if let Err(why @ Unreached::TooLarge(_)) = broke {
                 return self.refuse(Some(call), why);
             }
-            let Some(id) = last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) else {
+            let Some(id) = last_id.as_deref() else {
                 let why = broke
                     .err()
                     .map_or_else(|| "its stream ended without the answer".to_owned(), |w| w.to_string());
@@ -248,10 +241,9 @@ impl Session {
                 if !self.connection.awaits(call) {
                     return;
                 }
-                let mut headers = self.headers(EVENTS);
-                headers.insert(LAST_EVENT_ID, id.clone());
-                match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
-                    Ok(answer) if is_events(&answer.head) => break Events::new(answer, self.limit_bytes),
+                let fields = self.fields(EVENTS).with(LAST_EVENT_ID, id);
+                match self.client.send(Method::GET, self.client.home(), &fields, &Parcel::default()).await {
+                    Ok(answer) if answer.head.is_events => break Events::new(answer, self.limit_bytes),
                     Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,
                     Err(_) => {}
                 }
@@ -302,21 +294,21 @@ impl Session {
 
     /// Keeps the stream open that brings what belongs to no request, where the server has one.
     async fn listen(self: Arc<Self>) {
-        let mut last_id: Option<HeaderValue> = None;
+        let mut last_id: Option<String> = None;
         let mut delay = self.spec.reconnect_interval;
         let mut failures = 0;
         loop {
-            let mut headers = self.headers(EVENTS);
+            let mut fields = self.fields(EVENTS);
             if let Some(id) = &last_id {
-                headers.insert(LAST_EVENT_ID, id.clone());
+                fields.say(LAST_EVENT_ID, id);
             }
             let epoch = self.lock().epoch;
-            match self.client.send(Method::GET, self.client.uri(), &headers, Bytes::new()).await {
-                Ok(answer) if is_events(&answer.head) => {
+            match self.client.send(Method::GET, self.client.home(), &fields, &Parcel::default()).await {
+                Ok(answer) if answer.head.is_events => {
                     failures = 0;
                     let mut events = Events::new(answer, self.limit_bytes);
                     let _ = self.read_events(&mut events, &mut delay, None).await;
-                    last_id = events.last_id().and_then(|id| HeaderValue::from_str(id).ok()).or(last_id);
+                    last_id = events.last_id().map(str::to_owned).or(last_id);
                 }
                 Err(Unreached::Status { status: 404, .. }) if self.lock().id.is_some() && failures == 0 => {
                     failures += 1;
@@ -387,15 +379,17 @@ impl Session {
         if self.lock().id.is_none() {
             return;
         }
-        if let Ok(answer) =
-            self.client.send(Method::DELETE, self.client.uri(), &self.headers(JSON), Bytes::new()).await
+        if let Ok(answer) = self
+            .client
+            .send(Method::DELETE, self.client.home(), &self.fields(PARTING), &Parcel::default())
+            .await
         {
             answer.discard().await;
         }
     }
 
-    fn headers(&self, accept: HeaderValue) -> HeaderMap {
-        self.lock().headers(accept)
+    fn fields(&self, lines: &'static str) -> Fields {
+        self.lock().fields(lines)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -312,3 +312,20 @@ async fn a_broken_stream_loses_its_call_and_errors_are_answers() {
     }
     assert!(lock(&stage.script).is_empty(), "none was sent twice");
 }
+
+/// Returns the size of the future that a function makes.
+fn future_size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+    size_of::<F>()
+}
+
+// A future is moved when it is started, and cleared when it is made: what is seldom is boxed where it begins.
+#[test]
+fn what_a_call_takes_on_its_way_is_small() {
+    let carry = future_size(|(posts, post): (&'static Posts, Post)| posts.carry(post));
+    let send =
+        future_size(|(client, fields, body): (&'static HttpClient, &'static Fields, &'static Parcel)| {
+            client.send(Verb::POST, client.home(), fields, body)
+        });
+    assert!(send <= 512, "{send}");
+    assert!(carry <= 1280, "{carry}");
+}

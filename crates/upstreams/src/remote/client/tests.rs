@@ -1,0 +1,138 @@
+use std::path::Path;
+use std::sync::Mutex;
+
+use manifold_config::{Environment, LoadOptions, Transport, load_text};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::fake::lock;
+
+#[test]
+fn retry_after_is_seconds_or_a_moment() {
+    assert_eq!(wait_of("7"), Some(Duration::from_secs(7)));
+    assert_eq!(wait_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO), "long past");
+    assert_eq!(wait_of("soon"), None);
+}
+
+/// What a server does with a request.
+#[derive(Clone, Copy)]
+enum Does {
+    Answers,
+    /// Answers and closes the connection without having said so.
+    AnswersAndCloses,
+    /// Closes the connection over the request.
+    Closes,
+}
+
+/// A server that does one thing after another, whatever the connection.
+struct Server {
+    url: String,
+    heard: Arc<Mutex<Vec<String>>>,
+    connections: Arc<Mutex<usize>>,
+    closed: Arc<Notify>,
+    _tasks: JoinSet<()>,
+}
+
+impl Server {
+    async fn start(script: &'static [Does]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp?a=b", listener.local_addr().unwrap());
+        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let (connections, closed) = (Arc::<Mutex<usize>>::default(), Arc::<Notify>::default());
+        let mut tasks = JoinSet::new();
+        let (requests, opened, told) = (Arc::clone(&heard), Arc::clone(&connections), Arc::clone(&closed));
+        tasks.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                *lock(&opened) += 1;
+                while let Some(request) = read(&mut stream).await {
+                    let does = script[lock(&requests).len()];
+                    lock(&requests).push(request);
+                    if !matches!(does, Does::Closes) {
+                        stream.write_all(b"HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
+                    }
+                    if !matches!(does, Does::Answers) {
+                        break;
+                    }
+                }
+                drop(stream);
+                told.notify_one();
+            }
+        });
+        Self { url, heard, connections, closed, _tasks: tasks }
+    }
+
+    fn client(&self, headers: &str) -> HttpClient {
+        let text = format!(r#"{{"mcpServers":{{"s":{{"url":"{}","headers":{{{headers}}}}}}}}}"#, self.url);
+        let environment = Environment { cwd: "/".into(), ..Environment::default() };
+        let options = LoadOptions { environment, ..LoadOptions::default() };
+        let server = load_text(&text, Some(Path::new("config.json")), &options).unwrap().servers[0].clone();
+        let Transport::Remote(spec) = server.transport else { panic!("a remote server") };
+        HttpClient::new(&spec, &Trust::default(), Tasks::new()).unwrap()
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (*lock(&self.connections), lock(&self.heard).len())
+    }
+}
+
+/// Reads a request whose body is `{}` or nothing.
+async fn read(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    loop {
+        text.push(stream.read_u8().await.ok()?);
+        let head = String::from_utf8_lossy(&text);
+        if head.ends_with("\r\n\r\n") && !head.contains("content-length: 2") || head.ends_with("\r\n\r\n{}") {
+            return Some(head.into_owned());
+        }
+    }
+}
+
+async fn post(client: &HttpClient) -> Result<Bytes, Unreached> {
+    let fields = Fields::new("accept: a\r\n").with("mcp-name", "n");
+    let body = Bytes::from_static(b"{}").into();
+    client.send(Method::POST, client.home(), &fields, &body).await?.read(100).await
+}
+
+#[tokio::test]
+async fn a_request_is_written_as_the_protocol_wants_it() {
+    let server = Server::start(&[Does::Answers; 2]).await;
+    let client = server.client(
+        r#""Authorization":"Bearer key","Accept":"no","Mcp-Name":"no","Host":"no","Content-Length":"9",
+           "Transfer-Encoding":"chunked","Mcp-Else":"yes""#,
+    );
+    assert_eq!(post(&client).await.unwrap(), "ok");
+    let fields = Fields::default();
+    client.send(Method::GET, client.home(), &fields, &Parcel::default()).await.unwrap();
+    let host = client.uri().authority().unwrap();
+    let start = format!("/mcp?a=b HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer key\r\n");
+    let heard = lock(&server.heard);
+    let said = "mcp-else: yes\r\naccept: a\r\nmcp-name: n\r\ncontent-length: 2\r\n\r\n{}";
+    assert_eq!(heard[0], format!("POST {start}{said}"));
+    assert_eq!(heard[1], format!("GET {start}accept: no\r\nmcp-name: no\r\nmcp-else: yes\r\n\r\n"));
+    assert_eq!(*lock(&server.connections), 1, "it is used again");
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_at_rest_is_not_used() {
+    let server = Server::start(&[Does::AnswersAndCloses, Does::Answers]).await;
+    let client = server.client("");
+    post(&client).await.unwrap();
+    server.closed.notified().await;
+    // Our side of the connection has heard of it once something else has been heard of later.
+    TcpStream::connect(client.uri().authority().unwrap().as_str()).await.unwrap();
+    assert_eq!(post(&client).await.unwrap(), "ok");
+    assert_eq!(lock(&server.heard).len(), 2, "each once");
+}
+
+#[tokio::test]
+async fn what_was_written_is_not_sent_again() {
+    let server = Server::start(&[Does::Answers, Does::Closes]).await;
+    let client = server.client("");
+    post(&client).await.unwrap();
+    let lost = post(&client).await;
+    assert!(matches!(lost, Err(Unreached::Broken(_))), "{lost:?}");
+    assert_eq!(server.counts(), (1, 2));
+}

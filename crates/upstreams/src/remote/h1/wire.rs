@@ -1,0 +1,272 @@
+//! A connection: a request out, the head of its answer in.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use manifold_protocol::Parcel;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+
+use super::framing::Framing;
+use super::head::{self, Head, Length};
+use super::{Malformed, Stream};
+
+/// What is read at once; answers are mostly smaller.
+const SCRATCH_BYTES: usize = 32 << 10;
+/// A body up to this size is copied behind its head; a longer one is written from where it is.
+const COPIED_BYTES: usize = 8 << 10;
+/// Pieces that one write takes.
+const MAX_PIECES: usize = 16;
+thread_local! {
+    /// Bytes are read into here and only kept at their size.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(in crate::remote) enum Lost {
+    /// Nothing has left us: the request may go another way.
+    Unwritten(io::Error),
+    Broken(io::Error),
+    /// The peer hung up.
+    Closed,
+    Malformed(Malformed),
+    /// It is over this limit; the rest was not read.
+    TooLarge(usize),
+}
+
+impl Lost {
+    pub(in crate::remote) fn message(&self) -> String {
+        match self {
+            Self::Unwritten(error) | Self::Broken(error) => error.to_string(),
+            Self::Closed => "it hung up before its answer was whole".to_owned(),
+            Self::Malformed(malformed) => malformed.message().to_owned(),
+            Self::TooLarge(limit_bytes) => format!("its answer is larger than {limit_bytes} bytes"),
+        }
+    }
+}
+
+impl From<Malformed> for Lost {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+/// A connection with at most one request under way.
+pub(in crate::remote) struct Wire {
+    pub(super) stream: Box<dyn Stream>,
+    /// The head of a request and what was copied behind it; kept for the next one.
+    out: Vec<u8>,
+    written: usize,
+    /// What is written after that.
+    pieces: VecDeque<Bytes>,
+    state: Sending,
+    /// What has come of a head that is not whole.
+    input: Vec<u8>,
+}
+
+/// How far a request has come.
+enum Sending {
+    Done,
+    /// `before` bytes had left us when it began.
+    Underway {
+        before: u64,
+    },
+    Unwritten(io::Error),
+    /// It could not be written to its end; there may be an answer all the same.
+    Failed(io::Error),
+}
+
+/// An answer of which the head has come, and perhaps more.
+pub(super) struct Begun {
+    pub(super) head: Head,
+    pub(super) framing: Framing,
+    pub(super) data: BytesMut,
+    /// Whether more came than belongs to the answer.
+    pub(super) has_more: bool,
+}
+
+impl Wire {
+    pub(in crate::remote) fn new(stream: Box<dyn Stream>) -> Box<Self> {
+        Box::new(Self {
+            stream,
+            out: Vec::new(),
+            written: 0,
+            pieces: VecDeque::new(),
+            state: Sending::Done,
+            input: Vec::new(),
+        })
+    }
+
+    /// Begins a request: `head` writes all of it but the body.
+    pub(in crate::remote) fn begin(&mut self, body: &Parcel, head: impl FnOnce(&mut Vec<u8>)) {
+        self.out.clear();
+        self.written = 0;
+        head(&mut self.out);
+        let is_small = body.len() <= COPIED_BYTES;
+        for piece in body.pieces() {
+            match is_small {
+                true => self.out.extend_from_slice(piece),
+                false if piece.is_empty() => {}
+                false => self.pieces.push_back(piece.clone()),
+            }
+        }
+        self.state = Sending::Underway { before: self.stream.sent_bytes() };
+    }
+
+    /// Writes the request and waits for the head of its answer.
+    pub(super) async fn answer(&mut self, has_body: bool) -> Result<Begun, Lost> {
+        poll_fn(|context| self.poll_answer(context, has_body)).await
+    }
+
+    /// Returns whether another request may follow once an answer has been read.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.state, Sending::Done)
+    }
+
+    /// Gives up the connection as such.
+    pub(super) fn into_stream(self) -> Box<dyn Stream> {
+        self.stream
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>, has_body: bool) -> Poll<Result<Begun, Lost>> {
+        // An answer may come before the request is written.
+        self.go_on_writing(context);
+        if let Sending::Unwritten(error) = &mut self.state {
+            return Poll::Ready(Err(Lost::Unwritten(std::mem::replace(error, io::ErrorKind::Other.into()))));
+        }
+        loop {
+            let mut input = std::mem::take(&mut self.input);
+            let taken = self.poll_scratch(context, |came| match came {
+                [] => Err(Lost::Closed),
+                came => begun_by(&mut input, came, has_body).map_err(Lost::from),
+            });
+            self.input = input;
+            match ready!(taken) {
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some(begun))) => return Poll::Ready(Ok(begun)),
+                Ok(Err(lost)) => return Poll::Ready(Err(self.why(lost))),
+                Err(error) => return Poll::Ready(Err(self.why(Lost::Broken(error)))),
+            }
+        }
+    }
+
+    /// Writes on if there is anything to write; failing is no reason not to read.
+    pub(super) fn go_on_writing(&mut self, context: &mut Context<'_>) {
+        let Sending::Underway { before } = self.state else { return };
+        match self.poll_write(context) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(())) => self.state = Sending::Done,
+            Poll::Ready(Err(error)) if self.stream.sent_bytes() == before => {
+                self.state = Sending::Unwritten(error);
+            }
+            Poll::Ready(Err(error)) => self.state = Sending::Failed(error),
+        }
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let head = &self.out[self.written..];
+            let stream = Pin::new(&mut self.stream);
+            let wrote = if self.pieces.is_empty() {
+                if head.is_empty() {
+                    // Without TLS there is nothing to flush.
+                    return stream.poll_flush(context);
+                }
+                ready!(stream.poll_write(context, head))?
+            } else {
+                let mut slices = [IoSlice::new(&[]); MAX_PIECES];
+                let pieces = [head].into_iter().filter(|head| !head.is_empty());
+                let pieces = pieces.chain(self.pieces.iter().map(|piece| &piece[..]));
+                let filled =
+                    pieces.zip(&mut slices).map(|(piece, slice)| *slice = IoSlice::new(piece)).count();
+                ready!(stream.poll_write_vectored(context, &slices[..filled]))?
+            };
+            if wrote == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.advance(wrote);
+        }
+    }
+
+    fn advance(&mut self, wrote: usize) {
+        let of_head = wrote.min(self.out.len() - self.written);
+        self.written += of_head;
+        let mut left = wrote - of_head;
+        while let Some(piece) = self.pieces.front_mut().filter(|_| left > 0) {
+            let step = left.min(piece.len());
+            piece.advance(step);
+            left -= step;
+            if piece.is_empty() {
+                self.pieces.pop_front();
+            }
+        }
+    }
+
+    /// Reads some more into the scratch and hands it to `take`; nothing is the end.
+    pub(super) fn poll_scratch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Poll<io::Result<T>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            Poll::Ready(Ok(take(buffer.filled())))
+        })
+    }
+
+    /// Prefers to say why the request could not be written.
+    fn why(&mut self, lost: Lost) -> Lost {
+        match std::mem::replace(&mut self.state, Sending::Done) {
+            Sending::Failed(error) => Lost::Broken(error),
+            _ => lost,
+        }
+    }
+}
+
+/// Looks for a head in what came, behind what had come before, and goes on to its body. What is not enough is kept.
+fn begun_by(input: &mut Vec<u8>, came: &[u8], has_body: bool) -> Result<Option<Begun>, Malformed> {
+    let mut searched = input.len();
+    if searched > 0 {
+        input.extend_from_slice(came);
+    }
+    let text = if searched > 0 { &input[..] } else { came };
+    let mut at = 0;
+    while at < text.len() {
+        match head::parse(&text[at..], searched)? {
+            // Another follows.
+            Some((head, size)) if head.is_interim() => (at, searched) = (at + size, 0),
+            Some((head, size)) => {
+                let head = if has_body { head } else { head.without_body() };
+                let begun = Begun::new(head, &text[at + size..])?;
+                input.clear();
+                return Ok(Some(begun));
+            }
+            None => break,
+        }
+    }
+    match input.is_empty() {
+        true => input.extend_from_slice(&came[at..]),
+        false => drop(input.drain(..at)),
+    }
+    Ok(None)
+}
+
+impl Begun {
+    fn new(head: Head, rest: &[u8]) -> Result<Self, Malformed> {
+        let mut framing = Framing::new(head.length);
+        // One that is not whole yet gets its room when it is its turn.
+        let room = match head.length {
+            Length::Known(bytes) => bytes.min(rest.len()),
+            Length::Chunked | Length::Open => rest.len(),
+        };
+        let mut data = BytesMut::with_capacity(room);
+        let taken = framing.take(rest, &mut data)?;
+        Ok(Self { head, framing, data, has_more: taken < rest.len() })
+    }
+}

@@ -30,7 +30,7 @@ pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader,
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
-pub use outbox::Outbox;
+pub use outbox::{Outbox, TURN};
 pub use tasks::Tasks;
 pub use upstream::{
     BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing, Status, Upstream,

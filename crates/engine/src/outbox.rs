@@ -10,6 +10,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::budget::Budget;
 
+/// Who reads messages takes so many in a row before the writers have their turn: the other side works on the first while
+/// the rest is read, instead of both waiting for each other.
+pub const TURN: usize = 8;
+
 /// A queue of whole messages. Answers always fit, since each belongs to a call the owner admitted; what may be
 /// lost (`push_droppable`) is refused past the limit, and the owner stops admitting calls while it is `crowded`.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{Budget, Outbox, Tasks};
+use manifold_engine::{Budget, Outbox, TURN, Tasks};
 use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
 use manifold_protocol::{Fault, Frames, Parcel, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
@@ -114,7 +115,10 @@ async fn read<I: AsyncRead + Unpin>(
         // Nor is it where all that is under way takes up too much (F35).
         options.budget.room().await;
         let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
-        loop {
+        for taken in 1_usize.. {
+            if taken.is_multiple_of(TURN) {
+                yield_now().await;
+            }
             let frame = match decoder.next() {
                 None if ended => decoder.finish(),
                 frame => frame,

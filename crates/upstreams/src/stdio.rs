@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
-use manifold_engine::Host;
+use manifold_engine::{Host, TURN};
 use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
 use manifold_protocol::{Era, Fault, Frames, Parcel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
 
@@ -315,8 +315,13 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
         if fill(&mut lines, &mut stdout).await == 0 {
             break;
         }
+        let mut taken = 0_usize;
         while let Some(line) = lines.next() {
             connection.receive(line);
+            taken += 1;
+            if taken.is_multiple_of(TURN) {
+                yield_now().await;
+            }
         }
     }
     if let Some(line) = lines.finish() {

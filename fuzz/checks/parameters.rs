@@ -77,7 +77,11 @@ fn check_listening(params: &Raw) {
 
 /// Only that nothing panics and what is written is JSON.
 fn check_results(result: &Raw) {
-    let _ = (modern::mark_of(result), modern::freshness_of(result), modern::read_discover_result(result));
+    let _ = (
+        modern::mark_of(result),
+        modern::freshness_of(&result.object().unwrap_or_default()),
+        modern::read_discover_result(result),
+    );
     let _ = (modern::wants_only_tasks(result), modern::is_modern_error(result));
     check_valid(&modern::error(result));
     modern::tool(result).iter().for_each(check_valid);

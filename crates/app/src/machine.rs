@@ -29,7 +29,7 @@ const START: Duration = Duration::from_secs(1);
 
 /// Gives back what only the start needed, once that is over.
 pub(crate) fn slim_down(tasks: &Tasks) {
-    tasks.spawn(async {
+    tasks.spawn_background(async {
         sleep(START).await;
         pages::give_back();
     });

@@ -20,8 +20,8 @@ pub(crate) enum Arguments {
 }
 
 impl Arguments {
-    pub(crate) fn of(validate: ValidateArguments, tool: &Raw) -> Self {
-        let schema = || tool.get("inputSchema").unwrap_or_else(|| Raw::from_static("{}"));
+    pub(crate) fn of(validate: ValidateArguments, input_schema: Option<&Raw>) -> Self {
+        let schema = || input_schema.cloned().unwrap_or_else(|| Raw::from_static("{}"));
         match validate {
             ValidateArguments::Off => Self::Anything,
             ValidateArguments::Required => Self::Required(required(&schema())),

@@ -17,5 +17,5 @@ pub use id::Id;
 pub use method::{Method, notification};
 pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope, Words};
 pub use parcel::{Frames, Parcel};
-pub use raw::{Raw, RawObject};
+pub use raw::{Raw, RawArray, RawObject};
 pub use version::{Era, Revision};

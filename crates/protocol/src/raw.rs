@@ -9,11 +9,13 @@ use serde::Serialize;
 
 use crate::scan::{self, Cursor, ScanError};
 
+mod array;
 mod cuts;
 mod object;
 #[cfg(test)]
 mod tests;
 
+pub use array::RawArray;
 pub(crate) use cuts::Cuts;
 pub use object::RawObject;
 
@@ -82,17 +84,10 @@ impl Raw {
     }
 
     pub fn array(items: &[Raw]) -> Raw {
-        let size: usize = items.iter().map(|item| item.0.len() + 1).sum();
-        let mut text = BytesMut::with_capacity(size + 2);
-        text.put_u8(b'[');
-        for (at, item) in items.iter().enumerate() {
-            if at > 0 {
-                text.put_u8(b',');
-            }
-            text.put_slice(&item.0);
-        }
-        text.put_u8(b']');
-        Raw(text.freeze())
+        let mut array = RawArray::new();
+        array.reserve(items.iter().map(|item| item.0.len() + 1).sum());
+        items.iter().for_each(|item| array.push(item));
+        array.into_raw()
     }
 
     /// Takes bytes known to be one valid value.
@@ -114,6 +109,11 @@ impl Raw {
         member.iter().for_each(|piece| text.put_slice(piece));
         text.put_slice(close);
         Raw::trusted(text.freeze())
+    }
+
+    /// Returns whether a key could be spelled otherwise than it reads.
+    pub(crate) fn has_escapes(&self) -> bool {
+        memchr::memmem::find(&self.0, b"\\u").is_some()
     }
 
     /// Walks through an object's members, or the elements of an array.

@@ -39,6 +39,7 @@ impl Upstreams {
     pub fn new(tasks: Tasks, memory: Memory, limit_bytes: usize) -> Self {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
+        let memory = memory.written_behind(&tasks);
         Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes }
     }
 }

@@ -125,6 +125,8 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Lis
             }
             Err(failure) => return Err(failure),
         };
+        // Lists are long: each is walked through once.
+        let result = result.object().unwrap_or_default();
         let found = result.get(kind.member()).and_then(|list| list.elements()).unwrap_or_default();
         if connection.is_modern() {
             let page = modern::freshness_of(&result);

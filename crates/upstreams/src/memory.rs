@@ -1,6 +1,7 @@
 //! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
 //! so that a changed definition is a server never met before.
 
+mod behind;
 mod lists;
 
 use std::fs;
@@ -12,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
-use manifold_engine::Listing;
+use manifold_engine::{Listing, Tasks};
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
 
+use behind::Behind;
 pub use lists::Saved;
 
 /// Servers change: an older verdict is not trusted.
@@ -31,9 +33,12 @@ const WRITE_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     folder: Option<PathBuf>,
+    /// Where what is learnt waits to be written; without it, all is written at once.
+    behind: Option<Arc<Behind>>,
 }
 
 /// Something learnt of a server.
+#[derive(Debug)]
 enum Change {
     Set(&'static str, Raw),
     Remove(&'static str),
@@ -44,7 +49,20 @@ enum Change {
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self { folder, behind: None }
+    }
+
+    /// Writes a moment later, all that came meanwhile in one go: a client that waits for its first list does not wait for
+    /// files. Each server's supervisor settles what is left of its own at the end.
+    pub(crate) fn written_behind(self, tasks: &Tasks) -> Self {
+        Self { behind: Some(Arc::new(Behind::new(tasks))), ..self }
+    }
+
+    /// Writes what was learnt of a server, if it has not been written yet.
+    pub(crate) fn settle(&self, server: &Server) {
+        if let (Some(behind), Some(file)) = (&self.behind, self.file(server)) {
+            behind.settle(&file);
+        }
     }
 
     /// Returns which era a server was found to speak, if that was found out lately.
@@ -84,11 +102,16 @@ impl Memory {
     fn change(&self, server: &Server, changes: impl IntoIterator<Item = Change>) {
         let Some(file) = self.file(server) else { return };
         let whose = Change::Set("server", Raw::string(&server.key.id));
-        apply(&file, std::iter::once(whose).chain(changes));
+        let changes = std::iter::once(whose).chain(changes);
+        match &self.behind {
+            Some(behind) => behind.add(file, changes),
+            None => apply(&file, changes),
+        }
     }
 
     /// Returns what the server's file says.
     fn known(&self, server: &Server) -> Option<RawObject> {
+        self.settle(server);
         read(&self.file(server)?)
     }
 
@@ -142,7 +165,9 @@ fn read(file: &Path) -> Option<RawObject> {
 fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let folder = file.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if !folder.is_dir() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let draft = file.with_extension(format!("{}-{count}.tmp", std::process::id()));
     let written = fs::OpenOptions::new()

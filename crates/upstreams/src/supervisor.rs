@@ -201,6 +201,7 @@ impl<L: Launcher> Supervisor<L> {
             };
         };
         self.refuse_all(&Fault::ShuttingDown);
+        self.launcher.memory().settle(self.launcher.server());
         self.commands.close();
         if let Some(done) = done {
             let _ = done.send(());

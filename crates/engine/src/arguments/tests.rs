@@ -12,7 +12,8 @@ const TOOL: &str = r#"{"name":"search","inputSchema":{"type":"object",
 #[track_caller]
 fn check(validate: ValidateArguments, tool: &str, arguments: Option<&str>, expected: Expect) {
     let params = arguments.map(|arguments| raw(&format!(r#"{{"arguments":{arguments}}}"#)));
-    let checked = Arguments::of(validate, &raw(tool)).check("s__search", params.as_ref());
+    let checked =
+        Arguments::of(validate, raw(tool).get("inputSchema").as_ref()).check("s__search", params.as_ref());
     expected.assert_eq(&match checked {
         Ok(()) => "fine".to_owned(),
         Err(fault) => fault.to_error(CodeSet::Own).as_str().to_owned(),

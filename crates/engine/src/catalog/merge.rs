@@ -95,6 +95,7 @@ impl Merge<'_> {
         let member = &self.view.members[at];
         let exposed = self.free_tool_name(member, item)?;
         let mut object = item.raw.object()?;
+        let (input_schema, is_loose) = (object.get("inputSchema"), legacy::is_loose_tool(&object));
         object.set("name", Raw::string(&exposed));
         if let Some(prefix) = &member.description_prefix {
             let description = object.get("description");
@@ -107,9 +108,9 @@ impl Merge<'_> {
             member: at,
             original: Raw::string(&item.label),
             target: Arc::new(Target { tool: Some(item.label.clone()), ..(*member.target).clone() }),
-            arguments: Arguments::of(self.view.validate, &item.raw),
-            input_schema: item.raw.get("inputSchema"),
-            is_loose: legacy::is_loose_tool(&item.raw),
+            arguments: Arguments::of(self.view.validate, input_schema.as_ref()),
+            input_schema,
+            is_loose,
         };
         self.catalog
             .bare_tools

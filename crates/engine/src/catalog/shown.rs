@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use manifold_protocol::dialect::{legacy, modern};
-use manifold_protocol::{Freshness, Kind, List, Raw};
-use tracing::error;
+use manifold_protocol::{Freshness, Kind, List, Raw, RawArray};
 
 /// What a name and a description grow by when they are made ours, about.
 const GROWTH_BYTES: usize = 64;
@@ -13,20 +12,20 @@ const GROWTH_BYTES: usize = 64;
 /// A list being written.
 pub(super) struct Shown {
     kind: Kind,
-    plain: Vec<u8>,
+    plain: RawArray,
     /// The same for clients of another revision, from the first item on that differs for them.
-    modern: Option<Vec<u8>>,
-    strict: Option<Vec<u8>>,
+    modern: Option<RawArray>,
+    strict: Option<RawArray>,
 }
 
 impl Shown {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, plain: vec![b'['], modern: None, strict: None }
+        Self { kind, plain: RawArray::new(), modern: None, strict: None }
     }
 
     /// Makes room for items like these.
     pub(super) fn expect<'a>(&mut self, items: impl Iterator<Item = &'a Raw>) {
-        self.plain.reserve_exact(items.map(|item| item.as_bytes().len() + GROWTH_BYTES).sum());
+        self.plain.reserve(items.map(|item| item.as_bytes().len() + GROWTH_BYTES).sum());
     }
 
     pub(super) fn push(&mut self, item: &Raw) {
@@ -34,12 +33,12 @@ impl Shown {
             push_variant(&mut self.modern, &self.plain, item, modern::tool(item));
             push_variant(&mut self.strict, &self.plain, item, legacy::tool(item));
         }
-        push(&mut self.plain, item);
+        self.plain.push(item);
     }
 
     pub(super) fn finish(self, freshness: Freshness) -> Arc<List> {
-        let (modern, strict) = (self.modern.map(close), self.strict.map(close));
-        let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { close(self.plain) };
+        let (modern, strict) = (self.modern.map(RawArray::into_raw), self.strict.map(RawArray::into_raw));
+        let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { self.plain.into_raw() };
         Arc::new(List {
             kind: self.kind,
             items: modern.unwrap_or_else(|| plain.clone()),
@@ -49,27 +48,10 @@ impl Shown {
     }
 }
 
-fn push_variant(text: &mut Option<Vec<u8>>, plain: &[u8], item: &Raw, other: Option<Raw>) {
-    if text.is_some() || other.is_some() {
-        push(text.get_or_insert_with(|| plain.to_vec()), other.as_ref().unwrap_or(item));
+fn push_variant(list: &mut Option<RawArray>, plain: &RawArray, item: &Raw, other: Option<Raw>) {
+    if list.is_some() || other.is_some() {
+        list.get_or_insert_with(|| plain.clone()).push(other.as_ref().unwrap_or(item));
     }
-}
-
-fn push(text: &mut Vec<u8>, item: &Raw) {
-    if text.len() > 1 {
-        text.push(b',');
-    }
-    text.extend_from_slice(item.as_bytes());
-}
-
-fn close(mut text: Vec<u8>) -> Raw {
-    text.push(b']');
-    text.shrink_to_fit();
-    // Each item was deeper in the message it came in than it is here.
-    Raw::parse(text).unwrap_or_else(|problem| {
-        error!(%problem, "a merged list cannot be read; it is left empty");
-        Raw::array(&[])
-    })
 }
 
 #[cfg(test)]

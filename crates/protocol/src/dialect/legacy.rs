@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::modern::SERVER_INFO;
 use super::{ServerFacts, edit_meta};
 use crate::envelope;
@@ -257,6 +261,11 @@ pub fn error(error: &Raw) -> Raw {
 /// Returns a tool as strict clients of these revisions can read it, if it differs: one whose output is no object hides
 /// all the others from them.
 pub fn tool(raw: &Raw) -> Option<Raw> {
+    // Most have none, and searching is much quicker than reading.
+    static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("outputSchema"));
+    if WORD.find(raw.as_bytes()).is_none() && !raw.has_escapes() {
+        return None;
+    }
     let schema = raw.get("outputSchema").filter(is_loose)?;
     let mut object = raw.object()?;
     match wrapped_schema(&schema) {
@@ -267,8 +276,8 @@ pub fn tool(raw: &Raw) -> Option<Raw> {
 }
 
 /// Returns whether a tool's structured content may be something else than an object.
-pub fn is_loose_tool(raw: &Raw) -> bool {
-    raw.get("outputSchema").is_some_and(|schema| is_loose(&schema))
+pub fn is_loose_tool(tool: &RawObject) -> bool {
+    tool.get("outputSchema").is_some_and(|schema| is_loose(&schema))
 }
 
 fn is_loose(schema: &Raw) -> bool {

@@ -133,3 +133,25 @@ fn lists_are_read_as_they_were_written() {
     assert_eq!(texts(&read.tools), texts(&listing.tools));
     assert!(read.prompts.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_learnt_together_is_written_once_and_known_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned())).written_behind(&Tasks::new());
+    let (one, other) = (server(r#","args":["1"]"#), server(r#","args":["2"]"#));
+    let files = || fs::read_dir(home.path()).unwrap().count();
+    memory.note_era(&one, Era::Modern);
+    memory.note_listing(&one, &Arc::default());
+    memory.note_era(&other, Era::Legacy);
+    assert_eq!(files(), 0, "nobody waits for a file");
+    assert_eq!(memory.era(&one), Some(Era::Modern), "but whoever asks knows");
+    assert!(memory.listing(&one).is_some());
+    assert_eq!(files(), 1);
+    // The clock stands still while something is being written.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(files(), 2);
+    memory.note_era(&other, Era::Modern);
+    memory.settle(&other);
+    let again = Memory::new(Some(home.path().to_owned()));
+    assert_eq!(again.era(&other), Some(Era::Modern));
+}

@@ -55,7 +55,7 @@ fn results_without_marks_get_them_and_marked_ones_keep_their_bytes() {
         r#"{ "content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"manifold","version":"1"}} }"#
     );
     let read = result(&Answer::from(raw(r#"{"contents":[]}"#)), &Method::ResourcesRead, &info);
-    assert_eq!(freshness_of(&read), Freshness::default());
+    assert_eq!(freshness_of(&read.object().unwrap()), Freshness::default());
     assert!(read.get("ttlMs").is_some() && read.get("cacheScope").is_some());
 
     let marked = raw(r#"{ "resultType":"complete" , "content":[]}"#);
@@ -71,7 +71,7 @@ fn lists_get_head_and_tail() {
     let answer = Answer::List(list.into());
     let written = result(&answer, &Method::ToolsList, &raw("{}"));
     assert_eq!(written.get("tools").unwrap().as_str(), "[1]");
-    assert_eq!(freshness_of(&written), freshness);
+    assert_eq!(freshness_of(&written.object().unwrap()), freshness);
     assert_eq!(answer.plain().as_str(), r#"{"tools":[2]}"#);
 }
 

@@ -1,0 +1,66 @@
+//! What was learnt of servers and is not on file yet.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use manifold_engine::Tasks;
+use tokio::time::sleep;
+
+use super::{Change, apply};
+
+/// How long what is learnt may wait. A server tells its era and its lists within a few milliseconds, and those that start
+/// together all tell together.
+const MOMENT: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(super) struct Behind {
+    tasks: Tasks,
+    /// By file, in the order they came.
+    waiting: Mutex<HashMap<PathBuf, Vec<Change>>>,
+    /// Held from when changes are taken until they are written, so that nobody reads a file in between.
+    writing: Mutex<()>,
+}
+
+impl Behind {
+    pub(super) fn new(tasks: &Tasks) -> Self {
+        Self { tasks: tasks.clone(), waiting: Mutex::default(), writing: Mutex::default() }
+    }
+
+    pub(super) fn add(self: &Arc<Self>, file: PathBuf, changes: impl Iterator<Item = Change>) {
+        let mut waiting = lock(&self.waiting);
+        let is_first = waiting.is_empty();
+        waiting.entry(file).or_default().extend(changes);
+        drop(waiting);
+        if is_first {
+            let me = Arc::clone(self);
+            self.tasks.spawn_background(async move {
+                sleep(MOMENT).await;
+                // Files may be slow, and calls are under way.
+                let _ = tokio::task::spawn_blocking(move || me.write_all()).await;
+            });
+        }
+    }
+
+    /// Writes what waits for this file.
+    pub(super) fn settle(&self, file: &Path) {
+        let _turn = lock(&self.writing);
+        let changes = lock(&self.waiting).remove(file);
+        if let Some(changes) = changes {
+            apply(file, changes.into_iter());
+        }
+    }
+
+    /// Writes until nothing waits: what comes after that begins anew.
+    fn write_all(&self) {
+        let next = || lock(&self.waiting).keys().next().cloned();
+        while let Some(file) = next() {
+            self.settle(&file);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

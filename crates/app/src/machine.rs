@@ -24,14 +24,16 @@ pub(crate) fn budget(limits: &Limits) -> Budget {
     Budget::new(limits.held_bytes.unwrap_or(share.max(least)))
 }
 
-/// How long a start takes, its first lists included, unless it is slow.
-const START: Duration = Duration::from_secs(1);
+/// When a start is over: the program's own, and that of its first servers and lists.
+const STARTS: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(900)];
 
 /// Gives back what only the start needed, once that is over.
 pub(crate) fn slim_down(tasks: &Tasks) {
     tasks.spawn_background(async {
-        sleep(START).await;
-        pages::give_back();
+        for rest in STARTS {
+            sleep(rest).await;
+            pages::give_back();
+        }
     });
 }
 

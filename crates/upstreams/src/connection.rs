@@ -123,6 +123,11 @@ impl Connection {
         })
     }
 
+    /// Returns whether all that the server says is for one client.
+    pub(crate) fn has_only_client(&self) -> bool {
+        self.host.only_client().is_some()
+    }
+
     /// Waits until there is room for what the server says next.
     pub(crate) async fn room(&self) {
         if let Some(client) = self.host.only_client() {

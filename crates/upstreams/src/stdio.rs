@@ -319,7 +319,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
         while let Some(line) = lines.next() {
             connection.receive(line);
             taken += 1;
-            if taken.is_multiple_of(TURN) {
+            if taken.is_multiple_of(TURN) && connection.has_only_client() {
                 yield_now().await;
             }
         }

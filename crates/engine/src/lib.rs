@@ -17,6 +17,7 @@ mod policy;
 mod router;
 mod tasks;
 mod upstream;
+pub mod vigil;
 
 /// The names clients see, within reach of the fuzz target.
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{Budget, Outbox, TURN, Tasks};
+use manifold_engine::{Budget, Outbox, TURN, Tasks, vigil};
 use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
 use manifold_protocol::{Fault, Frames, Parcel, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -115,6 +115,7 @@ async fn read<I: AsyncRead + Unpin>(
         // Nor is it where all that is under way takes up too much (F35).
         options.budget.room().await;
         let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
+        vigil::mark();
         for taken in 1_usize.. {
             if taken.is_multiple_of(TURN) {
                 yield_now().await;

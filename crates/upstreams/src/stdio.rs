@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
-use manifold_engine::{Host, TURN};
+use manifold_engine::{Host, TURN, vigil};
 use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
 use manifold_protocol::{Era, Fault, Frames, Parcel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -315,6 +315,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
         if fill(&mut lines, &mut stdout).await == 0 {
             break;
         }
+        vigil::mark();
         let mut taken = 0_usize;
         while let Some(line) = lines.next() {
             connection.receive(line);

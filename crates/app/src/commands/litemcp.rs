@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection};
-use manifold_engine::Front;
+use manifold_engine::{Front, vigil};
 use manifold_frontends::litemcp::{self, Options, Service};
 use manifold_frontends::stdio::standard_streams;
 use tracing::{info, warn};
@@ -43,6 +43,7 @@ async fn serve(
     }
     plant.watch_config(|| {});
     slim_down(&plant.tasks);
+    plant.tasks.spawn_background(vigil::keep());
     litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;
     Ok(())

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::Front;
+use manifold_engine::{Front, vigil};
 use manifold_frontends::Doorway;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
@@ -70,6 +70,7 @@ async fn serve(
     }
     plant.watch_config(|| {});
     slim_down(&plant.tasks);
+    plant.tasks.spawn_background(vigil::keep());
     let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
     stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;

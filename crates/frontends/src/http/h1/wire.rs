@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use manifold_engine::Budget;
+use manifold_engine::{Budget, vigil};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
@@ -53,6 +53,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            vigil::mark();
             self.input.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(buffer.filled().len()))
         })

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use manifold_engine::vigil;
 use manifold_protocol::Parcel;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
@@ -216,6 +217,7 @@ impl Wire {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            vigil::mark();
             Poll::Ready(Ok(take(buffer.filled())))
         })
     }

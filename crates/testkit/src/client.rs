@@ -248,6 +248,12 @@ impl Client {
         self.stdin = None;
     }
 
+    /// Leaves in good order, and waits until the process has, too. Dropping a client kills the process.
+    pub fn leave(mut self) {
+        self.close_stdin();
+        self.wait_exit(Duration::from_secs(10));
+    }
+
     /// Waits for the process to end by itself.
     pub fn wait_exit(&mut self, timeout: Duration) -> ExitStatus {
         let mut status = None;

@@ -18,5 +18,5 @@ pub use client::{Client, Framing};
 pub use http_client::HttpCaller;
 pub use http_fake::{HttpFake, Style, Trouble};
 pub use modern::Era;
-pub use processes::{alive, processes_with_marker, until};
+pub use processes::{Usage, alive, own_kib, processes_with_marker, until};
 pub use sandbox::{Sandbox, bin, fake};

@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_types, reason = "real processes run in real time, paused clock or not")]
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -26,6 +28,51 @@ fn marked(pid: u32, text: &str) -> bool {
         String::from_utf8_lossy(&bytes).contains(text)
     };
     holds("cmdline") || holds("environ")
+}
+
+/// What a process takes of memory that is its own, beside what it took when this was made. Pages of its program are not
+/// counted: they come and go as the kernel likes, and as it gives them back.
+pub struct Usage {
+    pid: u32,
+    before_kib: u64,
+    most_kib: Arc<AtomicU64>,
+}
+
+impl Usage {
+    /// Begins to watch, every millisecond, for as long as this and the process live.
+    pub fn watch(pid: u32) -> Self {
+        let before_kib = own_kib(pid);
+        let most_kib = Arc::new(AtomicU64::new(before_kib));
+        let most = Arc::downgrade(&most_kib);
+        thread::spawn(move || {
+            while let Some(most) = most.upgrade().filter(|_| alive(pid)) {
+                most.fetch_max(own_kib(pid), Ordering::Relaxed);
+                drop(most);
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { pid, before_kib, most_kib }
+    }
+
+    /// Returns how many KiB more it takes now.
+    pub fn now(&self) -> u64 {
+        let now = own_kib(self.pid);
+        self.most_kib.fetch_max(now, Ordering::Relaxed);
+        now.saturating_sub(self.before_kib)
+    }
+
+    /// Returns how many KiB more it took at the most.
+    pub fn most(&self) -> u64 {
+        self.now();
+        self.most_kib.load(Ordering::Relaxed).saturating_sub(self.before_kib)
+    }
+}
+
+/// Returns how many KiB of memory are a process's own.
+pub fn own_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse().unwrap_or_default()
 }
 
 /// Polls until the condition holds or the time is over, and tells which.

@@ -57,6 +57,7 @@ fn a_server_that_dies_on_the_probe_is_served_and_asked_no_more() {
         let mut client = studio(&sandbox, &config);
         assert_eq!(text_of(&client.call("old.echo", json!({"text": "hi"}))), "hi");
         assert_eq!(log(&sandbox, "old"), expected);
+        client.leave();
     }
 }
 
@@ -74,12 +75,15 @@ fn a_server_of_the_newest_revision_is_served_to_any_client() {
 fn a_remembered_era_that_is_no_longer_true_costs_a_start_and_no_failure() {
     let sandbox = Sandbox::new();
     let config = json!({"mcpServers": {"one": script(&sandbox, "one", DIES_ON_THE_PROBE)}});
-    studio(&sandbox, &config).call("one.echo", json!({"text": "hi"}));
+    let mut client = studio(&sandbox, &config);
+    client.call("one.echo", json!({"text": "hi"}));
+    client.leave();
     script(&sandbox, "one", MODERN_ONLY);
     let began = Instant::now();
     let mut client = studio(&sandbox, &config);
     assert_eq!(text_of(&client.call("one.echo", json!({}))), "modern");
     assert_eq!(log(&sandbox, "one"), "other initialize initialize discover ");
+    client.leave();
     script(&sandbox, "one", DIES_ON_THE_PROBE);
     let mut client = studio(&sandbox, &config);
     assert_eq!(text_of(&client.call("one.echo", json!({"text": "hi"}))), "hi");
@@ -92,7 +96,9 @@ fn what_is_remembered_stays_in_the_cache_and_holds_no_secret() {
     let sandbox = Sandbox::new();
     let mut entry = script(&sandbox, "new", MODERN_ONLY);
     entry["env"] = json!({"TOKEN": "hunter2hunter2"});
-    studio(&sandbox, &json!({"mcpServers": {"new": entry}})).call("new.echo", json!({}));
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"new": entry}}));
+    client.call("new.echo", json!({}));
+    client.leave();
     let files: Vec<_> = fs::read_dir(sandbox.path(".cache/manifold")).expect("a folder").flatten().collect();
     assert_eq!(files.len(), 1);
     let text = fs::read_to_string(files[0].path()).expect("a file");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use manifold_testkit::{Client, Sandbox, fake, until};
+use manifold_testkit::{Client, Sandbox, Usage, fake, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, text_of};
@@ -121,7 +121,7 @@ fn f6_an_endless_line_is_cut_and_its_call_fails() {
     config["limits"] = json!({"messageBytes": 1 << 20});
     let mut client = studio(&sandbox, &config);
     let pid = client.call("bad.pid", json!({}));
-    let before = memory(&client, "VmRSS");
+    let usage = Usage::watch(client.pid());
     let bytes = 40 << 20;
     // The answer to this very call ends the line, and is lost with it.
     let error =
@@ -130,7 +130,7 @@ fn f6_an_endless_line_is_cut_and_its_call_fails() {
     let began = Instant::now();
     still_works(&mut client, &pid, "endless line");
     let took = began.elapsed();
-    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     assert!(grown <= (1 << 10) + (8 << 10), "{grown} KiB more for a cap of 1 MiB");
     assert!(took < Duration::from_secs(1), "{took:?}");
     eprintln!("F6: {} MiB on one line, at most {grown} KiB more, next calls after {took:?}", bytes >> 20);
@@ -242,7 +242,7 @@ fn f9_a_flood_of_list_changes_is_few_readings() {
     let sandbox = Sandbox::new();
     let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
     client.tool_names();
-    let before = memory(&client, "VmRSS");
+    let usage = Usage::watch(client.pid());
     let news = figure(20_000, 200_000);
     let flood = client.request("tools/call", json!({"name": "bad.flood", "arguments": {"n": news, "method": "notifications/tools/list_changed", "params": {}}}));
     for _ in 0..200 {
@@ -250,7 +250,7 @@ fn f9_a_flood_of_list_changes_is_few_readings() {
     }
     client.wait_for(flood, Duration::from_secs(60));
     let readings = sandbox.received("bad.log", "tools/list").len();
-    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     assert!(readings <= 20, "{readings}");
     assert!(client.notifications().is_empty(), "nothing changed, nothing is said");
     assert!(grown < 16 << 10, "{grown} KiB");
@@ -387,7 +387,7 @@ fn f22_a_line_of_fifty_megabytes_is_one_error() {
     let sandbox = Sandbox::new();
     let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
     let pid = client.call("bad.pid", json!({}));
-    let before = memory(&client, "VmRSS");
+    let usage = Usage::watch(client.pid());
     let long = vec![b'x'; 50 << 20];
     for (head, tail, id) in [
         ("", "", json!(null)),
@@ -410,7 +410,7 @@ fn f22_a_line_of_fifty_megabytes_is_one_error() {
         still_works(&mut client, &pid, "a long line");
         eprintln!("F22: 50 MiB line, error {took:?} after its end");
     }
-    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     assert!(grown <= (16 << 10) + (8 << 10), "{grown} KiB more for a cap of 16 MiB");
     eprintln!("F22: at most {grown} KiB more");
 }

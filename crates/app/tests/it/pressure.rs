@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::http::{Conn, calling, http_command, port_of};
-use manifold_testkit::{Client, Sandbox, fake, until};
+use manifold_testkit::{Client, Sandbox, Usage, fake, until};
 use nix::sys::stat::Mode;
 use nix::unistd::{SysconfVar, mkfifo, sysconf};
 use serde_json::{Value, json};
@@ -203,13 +203,6 @@ fn a_process_without_descriptors_waits_for_some() {
     assert!(healed < Duration::from_secs(1), "{healed:?}");
 }
 
-/// Returns a number of `/proc/<pid>/status`, in KiB.
-fn memory_kib(pid: u32, field: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap()
-}
-
 /// A server whose calls wait, and a budget of 4 MiB for all messages.
 fn short_of_memory() -> Value {
     let tools = json!([{"name": "echo"}, {"name": "sleep"}]);
@@ -225,7 +218,7 @@ fn past_the_budget_new_requests_are_refused() {
     let port = port_of(&client);
     let mut probe = Conn::open(port);
     assert_eq!(text_of(&call(&mut probe, "a__echo")), "x");
-    let before = memory_kib(client.pid(), "VmRSS");
+    let usage = Usage::watch(client.pid());
     let heavy = json!({"name": "a__sleep", "arguments": {"ms": 3000, "text": "x".repeat(1 << 20)}});
     let heavy = calling(1, "tools/call", heavy);
     let mut crowd: Vec<Conn> = (0..CLIENTS)
@@ -257,7 +250,7 @@ fn past_the_budget_new_requests_are_refused() {
             other => panic!("{other:?}: {first}"),
         }
     }
-    let grown = memory_kib(client.pid(), "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     assert_eq!(text_of(&call(&mut probe, "a__echo")), "x", "afterwards all is well");
     println!(
         "F35: {CLIENTS} requests of 1 MiB within 4 MiB: {served} served, {told} told 503; \
@@ -276,11 +269,11 @@ fn past_the_budget_a_pipe_is_not_read() {
     let mut client = sandbox.serve(&short_of_memory(), &[]);
     client.initialize("2025-11-25", json!({}));
     assert_eq!(text_of(&client.call("a__echo", json!({"text": "x"}))), "x");
-    let before = memory_kib(client.pid(), "VmRSS");
+    let usage = Usage::watch(client.pid());
     let heavy = json!({"name": "a__sleep", "arguments": {"ms": 50, "text": "x".repeat(1 << 20)}});
     let ids: Vec<u64> = (0..CALLS).map(|_| client.request("tools/call", heavy.clone())).collect();
     let right = ids.iter().filter(|id| client.wait_for(**id, PATIENCE)["result"].is_object()).count();
-    let grown = memory_kib(client.pid(), "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     println!("F35: {right}/{CALLS} calls of 1 MiB on a pipe within 4 MiB; {grown} KiB more at the most");
     assert_eq!(right, CALLS);
     assert!(grown < 24 << 10, "{grown} KiB");

@@ -2,10 +2,10 @@
 //! is never sent twice. Each test of a figure prints it.
 #![expect(clippy::disallowed_types, reason = "real sockets run in real time")]
 
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
-use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, until};
+use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, Usage, until};
 use serde_json::{Value, json};
 
 use crate::remote::{SOON, TOOLS, beside_a_local_one, with_env};
@@ -497,12 +497,6 @@ fn an_answer_that_is_none_fails_its_call_at_once() {
     }
 }
 
-fn memory(client: &Client, field: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{}/status", client.pid())).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
-    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap_or_default()
-}
-
 // T28, decision 33: an answer over the limit is refused as it comes, with the same words as a local server's
 #[test]
 fn an_answer_over_the_limit_is_refused() {
@@ -516,7 +510,7 @@ fn an_answer_over_the_limit_is_refused() {
         config["limits"] = json!({"messageBytes": 1 << 20});
         let mut client = studio(&sandbox, &config);
         assert_eq!(text_of(&client.call("far.echo", json!({"text": "first"}))), "first");
-        let before = memory(&client, "VmRSS");
+        let usage = Usage::watch(client.pid());
         let began = Instant::now();
         let answer = client.call("far.big", json!({"bytes": 16 << 20}));
         let took = began.elapsed();
@@ -529,7 +523,7 @@ fn an_answer_over_the_limit_is_refused() {
             assert_eq!(answer["error"]["data"]["limitBytes"], 1 << 20);
             assert!(took < SOON, "as it comes, long before the deadline: {took:?}");
         }
-        let grown = memory(&client, "VmHWM").saturating_sub(before);
+        let grown = usage.most();
         assert!(grown <= (1 << 10) + (8 << 10), "{style:?}: {grown} KiB more for a cap of 1 MiB");
         assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next", "{style:?}");
         eprintln!(
@@ -547,13 +541,13 @@ fn an_endless_event_costs_its_call_the_deadline_and_no_memory() {
     config["limits"] = json!({"messageBytes": 1 << 20});
     let mut client = studio(&sandbox, &config);
     assert_eq!(text_of(&client.call("far.echo", json!({"text": "first"}))), "first");
-    let before = memory(&client, "VmRSS");
+    let usage = Usage::watch(client.pid());
     server.trouble("tools/call", 1, Trouble::EndlessEvent { bytes: 64 << 20 });
     let began = Instant::now();
     let answer = client.call("far.echo", json!({"text": "endless"}));
     typed(&mut client, &answer, -32002);
     assert!(began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
-    let grown = memory(&client, "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     assert!(grown <= (1 << 10) + (8 << 10), "{grown} KiB more for a cap of 1 MiB");
     assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next");
     eprintln!("T28: an endless event of 64 MiB, at most {grown} KiB more");

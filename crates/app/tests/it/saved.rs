@@ -17,6 +17,14 @@ fn open(sandbox: &Sandbox, config: &Value) -> Client {
     client
 }
 
+/// Has one run list the tools, and leaves.
+fn list_once(sandbox: &Sandbox, config: &Value) -> Vec<String> {
+    let mut client = open(sandbox, config);
+    let names = client.tool_names();
+    client.leave();
+    names
+}
+
 fn config(sandbox: &Sandbox, tools: &[&str], more: Value) -> Value {
     let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
     let knobs = json!({"tools": tools, "pid": sandbox.path("a.pid"), "instructions": "Be kind.",
@@ -43,9 +51,7 @@ fn saved_files(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
 fn the_next_run_knows_everything_and_starts_nothing() {
     let sandbox = Sandbox::new();
     let config = config(&sandbox, &["echo", "pid"], json!({"env": {"TOKEN": "hunter2hunter2"}}));
-    let mut client = open(&sandbox, &config);
-    let names = client.tool_names();
-    drop(client);
+    let names = list_once(&sandbox, &config);
     assert_eq!(starts(&sandbox), 1);
 
     let began = Instant::now();
@@ -80,7 +86,7 @@ fn the_next_run_knows_everything_and_starts_nothing() {
 fn a_server_that_changed_meanwhile_is_announced_when_it_runs() {
     let sandbox = Sandbox::new();
     let first = config(&sandbox, &["echo"], json!({}));
-    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    assert_eq!(list_once(&sandbox, &first), ["a__echo"]);
     let second = config(&sandbox, &["echo", "new"], json!({}));
     let mut client = open(&sandbox, &second);
     assert_eq!(client.tool_names(), ["a__echo"], "as it was");
@@ -94,7 +100,7 @@ fn a_server_that_changed_meanwhile_is_announced_when_it_runs() {
 fn an_eager_server_is_started_and_asked_at_once() {
     let sandbox = Sandbox::new();
     let first = config(&sandbox, &["echo"], json!({"eager": true}));
-    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    assert_eq!(list_once(&sandbox, &first), ["a__echo"]);
     let second = config(&sandbox, &["echo", "new"], json!({"eager": true}));
     let mut client = open(&sandbox, &second);
     assert!(until(SOON, || starts(&sandbox) == 2));
@@ -106,7 +112,7 @@ fn an_eager_server_is_started_and_asked_at_once() {
 fn what_was_saved_long_ago_is_refreshed_when_it_is_asked_for() {
     let sandbox = Sandbox::new();
     let first = config(&sandbox, &["echo"], json!({}));
-    assert_eq!(open(&sandbox, &first).tool_names(), ["a__echo"]);
+    assert_eq!(list_once(&sandbox, &first), ["a__echo"]);
     for file in saved_files(&sandbox) {
         let mut known: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         let at = known["listing"]["at"].as_u64().unwrap();
@@ -125,7 +131,7 @@ fn what_was_saved_long_ago_is_refreshed_when_it_is_asked_for() {
 fn a_server_that_no_longer_starts_leaves_the_list_and_says_why() {
     let sandbox = Sandbox::new();
     let good = config(&sandbox, &["echo"], json!({}));
-    assert_eq!(open(&sandbox, &good).tool_names(), ["a__echo"]);
+    assert_eq!(list_once(&sandbox, &good), ["a__echo"]);
     sandbox.write("knobs.json", &json!({"crashOn": "initialize"}).to_string());
     let mut client = open(&sandbox, &good);
     assert_eq!(client.tool_names(), ["a__echo"]);
@@ -142,7 +148,7 @@ fn a_spoilt_memory_is_no_memory() {
     for spoilt in ["", "{", "[]", "null", r#"{"format":1,"listing":{"at":1}}"#, r#"{"format":9}"#] {
         let sandbox = Sandbox::new();
         let config = config(&sandbox, &["echo"], json!({}));
-        assert_eq!(open(&sandbox, &config).tool_names(), ["a__echo"]);
+        assert_eq!(list_once(&sandbox, &config), ["a__echo"]);
         for file in saved_files(&sandbox) {
             fs::write(file, spoilt).unwrap();
         }

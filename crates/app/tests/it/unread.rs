@@ -1,12 +1,11 @@
 //! F20: a client that never reads costs little, is the only one to suffer, and gets all it is owed once it reads.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use manifold_testkit::{HttpFake, Sandbox, Style, Trouble, until};
+use manifold_testkit::{HttpFake, Sandbox, Style, Trouble, Usage, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, text_of};
@@ -18,13 +17,6 @@ const ALLOWED_KIB: u64 = 64 << 10;
 /// What is asked for and not read.
 const CALLS: usize = 90;
 const BYTES: usize = 1_000_000;
-
-/// Returns a number of `/proc/<pid>/status`, in KiB.
-fn memory(pid: u32, field: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 fn line(id: impl Into<Value>, method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string() + "\n"
@@ -54,7 +46,7 @@ fn left_unread(sandbox: &Sandbox, servers: Value) -> u64 {
         stdin.write_all(line(server.as_str(), "tools/call", echo).as_bytes()).unwrap();
         assert_eq!(text_of(&read()), *server);
     }
-    let before = memory(child.id(), "VmRSS");
+    let usage = Usage::watch(child.id());
     for n in 0..CALLS {
         let server = &names[n % names.len()];
         let big = json!({"name": format!("{server}__big"), "arguments": {"bytes": BYTES}});
@@ -64,11 +56,11 @@ fn left_unread(sandbox: &Sandbox, servers: Value) -> u64 {
     let mut last = 0;
     let calm = until(SOON, || {
         std::thread::sleep(Duration::from_millis(700));
-        let now = memory(child.id(), "VmRSS");
-        now > before + (15 << 10) && last == std::mem::replace(&mut last, now)
+        let now = usage.now();
+        now > 15 << 10 && last == std::mem::replace(&mut last, now)
     });
     assert!(calm, "it grows on");
-    let grown = memory(child.id(), "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     let mut seen = vec![0; CALLS];
     while seen.contains(&0) {
         let answer = read();
@@ -134,7 +126,7 @@ fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
         text_of(&other.post(BOTH, &calling(id, "tools/call", call)).json()) == id.to_string()
     };
     assert!(echo(1));
-    let before = memory(pid, "VmRSS");
+    let usage = Usage::watch(pid);
     let mute = gateway.session("/mcp", "2025-11-25", json!({}));
     // Its own stream and its answers, none of which it reads.
     let _stream = mute.listen(None);
@@ -148,12 +140,12 @@ fn over_http_a_client_that_does_not_read_costs_little_and_nobody_else_waits() {
     let mut last = (0, 0);
     let calm = until(SOON, || {
         std::thread::sleep(Duration::from_millis(700));
-        let now = (sandbox.received("a.log", "tools/call").len(), memory(pid, "VmRSS"));
+        let now = (sandbox.received("a.log", "tools/call").len(), usage.now());
         now.0 > 0 && std::mem::replace(&mut last, now) == now
     });
     assert!(calm, "{last:?}");
     let right = (0..200).filter(|n| echo(2 + n)).count();
-    let grown = memory(pid, "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     println!(
         "F20: HTTP, {UNREAD} answers of {LARGE} bytes and 20 MB of log unread, at most {grown} KiB more; {right} of 200 calls of another client right"
     );

@@ -3,13 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 #![expect(clippy::disallowed_types, reason = "how long real clients wait is measured in real time")]
 
-use std::fs;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Sandbox, fake};
+use manifold_testkit::{Sandbox, fake, own_kib};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -29,9 +28,7 @@ fn allow_many_files() {
 }
 
 fn resident_kib(gateway: &Gateway) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", gateway.client.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    own_kib(gateway.client.pid())
 }
 
 /// Returns the time that 99 in 100 stay within.

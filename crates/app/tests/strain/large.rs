@@ -1,14 +1,13 @@
 //! Lines without an end (F6) and results of a hundred megabytes (F12): bounded while they come, gone when they are over.
 #![expect(clippy::disallowed_types, reason = "how soon the next call works is measured in real time")]
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, Sandbox, fake};
+use manifold_testkit::{Client, Sandbox, Usage, fake};
 use serde_json::{Value, json};
 
 use crate::http::{Conn, Gateway, calling, end_quietly};
-use crate::{alone, figure, memory};
+use crate::{alone, figure};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const HUNDRED_MEGABYTES: usize = 100_000_000;
@@ -35,11 +34,6 @@ fn echo(client: &mut Client) -> String {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
-/// Starts to count the most memory anew.
-fn forget_peak(pid: u32) {
-    fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap_or_else(|error| panic!("{error}"));
-}
-
 // F6, issue 5
 #[test]
 fn a_line_without_an_end_costs_no_more_than_the_cap() {
@@ -48,7 +42,7 @@ fn a_line_without_an_end_costs_no_more_than_the_cap() {
     let gib = figure(1, 10);
     let sandbox = Sandbox::new();
     let mut client = open(&sandbox, CAP_MIB);
-    let before = memory(client.pid(), "VmRSS");
+    let usage = Usage::watch(client.pid());
     let began = Instant::now();
     let line = json!({"name": "a__emit", "arguments": {"line": "x", "repeat": gib << 30}});
     let id = client.request("tools/call", line);
@@ -58,7 +52,7 @@ fn a_line_without_an_end_costs_no_more_than_the_cap() {
     let (took, next) = (began.elapsed(), Instant::now());
     assert_eq!(echo(&mut client), "x");
     let next = next.elapsed();
-    let grown = memory(client.pid(), "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     println!(
         "F6: {gib} GiB on one line in {took:?}, at most {grown} KiB more for a cap of {CAP_MIB} MiB, next call after {next:?}"
     );
@@ -72,7 +66,7 @@ fn a_result_of_a_hundred_megabytes_is_one_clear_error_by_the_cap() {
     let _alone = alone();
     let sandbox = Sandbox::new();
     let mut client = open(&sandbox, 64);
-    let before = memory(client.pid(), "VmRSS");
+    let usage = Usage::watch(client.pid());
     for _ in 0..ROUNDS {
         let id = client
             .request("tools/call", json!({"name": "a__big", "arguments": {"bytes": HUNDRED_MEGABYTES}}));
@@ -81,14 +75,13 @@ fn a_result_of_a_hundred_megabytes_is_one_clear_error_by_the_cap() {
         assert!(message.contains("messageBytes") && message.contains('a'), "{error}");
         assert_eq!(echo(&mut client), "x");
     }
-    let (most, after) = (memory(client.pid(), "VmHWM"), memory(client.pid(), "VmRSS"));
+    let (most, after) = (usage.most(), usage.now());
     println!(
         "F12: {ROUNDS} results of 100 MB refused by a cap of 64 MiB, one error each; at most {} KiB more, {} KiB after",
-        most.saturating_sub(before),
-        after.saturating_sub(before)
+        most, after
     );
-    assert!(most <= before + ((64 + 8) << 10), "{most} KiB, {before} before");
-    assert!(after <= before + (8 << 10), "{after} KiB, {before} before");
+    assert!(most <= (64 + 8) << 10, "{most} KiB");
+    assert!(after <= 8 << 10, "{after} KiB");
 }
 
 // F12
@@ -97,7 +90,7 @@ fn a_result_of_a_hundred_megabytes_comes_whole_where_the_cap_allows_it() {
     let _alone = alone();
     let sandbox = Sandbox::new();
     let mut client = open(&sandbox, 128);
-    let before = memory(client.pid(), "VmRSS");
+    let usage = Usage::watch(client.pid());
     for _ in 0..ROUNDS {
         let id = client
             .request("tools/call", json!({"name": "a__big", "arguments": {"bytes": HUNDRED_MEGABYTES}}));
@@ -105,13 +98,9 @@ fn a_result_of_a_hundred_megabytes_comes_whole_where_the_cap_allows_it() {
         assert!(text.len() > HUNDRED_MEGABYTES, "{}", text.len());
     }
     assert_eq!(echo(&mut client), "x");
-    let (most, after) = (memory(client.pid(), "VmHWM"), memory(client.pid(), "VmRSS"));
-    println!(
-        "F12: stdio, {ROUNDS} results of 100 MB whole; at most {} KiB more, {} KiB after",
-        most.saturating_sub(before),
-        after.saturating_sub(before)
-    );
-    assert!(after <= before + (8 << 10), "{after} KiB, {before} before");
+    let (most, after) = (usage.most(), usage.now());
+    println!("F12: stdio, {ROUNDS} results of 100 MB whole; at most {} KiB more, {} KiB after", most, after);
+    assert!(after <= 8 << 10, "{after} KiB");
 }
 
 // F12
@@ -129,19 +118,14 @@ fn and_over_http() {
     };
     call("a__echo", json!({"text": "x"}));
     let pid = gateway.client.pid();
-    let before = memory(pid, "VmRSS");
-    forget_peak(pid);
+    let usage = Usage::watch(pid);
     for _ in 0..ROUNDS {
         let answer = call("a__big", json!({"bytes": HUNDRED_MEGABYTES}));
         assert!(answer.status == 200 && answer.body.len() > HUNDRED_MEGABYTES, "{}", answer.body.len());
     }
     assert_eq!(call("a__echo", json!({"text": "x"})).json()["result"]["content"][0]["text"], "x");
-    let (most, after) = (memory(pid, "VmHWM"), memory(pid, "VmRSS"));
-    println!(
-        "F12: HTTP, {ROUNDS} results of 100 MB whole; at most {} KiB more, {} KiB after",
-        most.saturating_sub(before),
-        after.saturating_sub(before)
-    );
-    assert!(after <= before + (8 << 10), "{after} KiB, {before} before");
+    let (most, after) = (usage.most(), usage.now());
+    println!("F12: HTTP, {ROUNDS} results of 100 MB whole; at most {} KiB more, {} KiB after", most, after);
+    assert!(after <= 8 << 10, "{after} KiB");
     end_quietly(gateway.client);
 }

@@ -20,13 +20,6 @@ fn figure(short: usize, long: usize) -> usize {
     if std::env::var_os("MANIFOLD_LONG").is_some() { long } else { short }
 }
 
-/// Returns a number of `/proc/<pid>/status`, in KiB.
-fn memory(pid: u32, field: &str) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
-    line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().unwrap_or_default()
-}
-
 /// Chance that is the same in every run.
 struct Random(u64);
 

@@ -8,13 +8,13 @@
 use std::fs::{self, OpenOptions};
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, Sandbox, fake, until};
+use manifold_testkit::{Client, Sandbox, Usage, fake, until};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use serde_json::{Value, json};
 
-use crate::{alone, figure, memory};
+use crate::{alone, figure};
 
 const SOON: Duration = Duration::from_secs(60);
 const CALLS_A_ROUND: usize = 100;
@@ -122,7 +122,7 @@ fn a_server_that_never_reads_costs_its_own_callers_alone() {
     let config = json!({"mcpServers": {"stuck": stuck, "good": fake(json!({}))}, "managerTools": false});
     let (mut calm, mut beside) = (serve(&here, &config), serve(&there, &config));
     echo(&mut beside, "good__echo");
-    let before = memory(beside.pid(), "VmRSS");
+    let usage = Usage::watch(beside.pid());
     let big = "x".repeat(BYTES);
     let ids: Vec<u64> = (0..STUCK)
         .map(|_| beside.request("tools/call", json!({"name": "stuck__echo", "arguments": {"text": big}})))
@@ -134,7 +134,7 @@ fn a_server_that_never_reads_costs_its_own_callers_alone() {
     }
     let refused = answers.len();
     let compared = compare_to(0.05, &mut calm, &mut beside, "good__echo");
-    let grown = memory(beside.pid(), "VmHWM").saturating_sub(before);
+    let grown = usage.most();
     answers.extend((refused..STUCK).map(|_| beside.recv(SOON)));
     let failed = |id: &u64| answers.iter().any(|answer| answer["id"] == *id && answer["error"].is_object());
     let answered = ids.iter().filter(|id| failed(id)).count();

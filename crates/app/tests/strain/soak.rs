@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use manifold_testkit::http_client::headers_of;
 use manifold_testkit::modern::Marks;
-use manifold_testkit::{Client, Sandbox, fake, until};
+use manifold_testkit::{Client, Sandbox, fake, own_kib, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn held(pid: u32) -> Held {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };
     Held {
-        resident_kib: number("VmRSS:"),
+        resident_kib: own_kib(pid),
         open_files: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
         threads: number("Threads:"),
         processes: descendants(pid),

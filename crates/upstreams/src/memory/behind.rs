@@ -12,7 +12,7 @@ use super::{Change, apply};
 
 /// How long what is learnt may wait. A server tells its era and its lists within a few milliseconds, and those that start
 /// together all tell together.
-const MOMENT: Duration = Duration::from_millis(100);
+const MOMENT: Duration = Duration::from_millis(30);
 
 #[derive(Debug)]
 pub(super) struct Behind {

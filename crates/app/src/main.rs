@@ -11,7 +11,8 @@ mod wiring;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The same program is the guard of its own children; that role is decided before anything else runs.
+    // Where the small guard it carries cannot run, this program is the guard of its own children; that role is decided
+    // before anything else runs.
     manifold_upstreams::process::guard_main_if_asked();
     match cli::parse(std::env::args_os()) {
         Ok(invocation) => commands::run(invocation),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -31,9 +32,11 @@ pub fn mark() {
     VIGIL.mark();
 }
 
-/// Keeps the vigil, for ever; where there is one processor, that would only be in the way of whoever is to answer.
+/// Keeps the vigil, for ever. Where there is one processor, that would only be in the way of whoever is to answer; where
+/// several threads share the work, one of them may sleep on what is looked for.
 pub async fn keep() {
-    if available_parallelism().map_or(1, NonZero::get) > 1 {
+    let is_alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+    if is_alone && available_parallelism().map_or(1, NonZero::get) > 1 {
         VIGIL.keep().await;
     }
 }

@@ -137,13 +137,17 @@ struct Command<'a> {
     /// The places to look for the program, one after the other.
     programs: Strings<'a>,
     program_count: usize,
-    args: *const *const u8,
+    /// One place before the first argument is free.
+    args: *mut *const u8,
     variables: *const *const u8,
 }
 
+/// Runs what is executable and says neither by its form nor by its first line how.
+const SHELL: &CStr = c"/bin/sh";
+
 impl<'a> Command<'a> {
-    /// What the table needs beside the strings: the marker and two nulls.
-    const EXTRA: usize = 3;
+    /// What the table needs beside the strings: the marker, two nulls and a place for the shell.
+    const EXTRA: usize = 4;
 
     /// Points at the strings of a request; none if they are not as many as it says.
     fn lay_out(
@@ -161,8 +165,8 @@ impl<'a> Command<'a> {
         for _ in 0..head.programs {
             rest.next()?;
         }
-        let (args, variables) = table.split_at_mut_checked(head.args as usize + 1)?;
-        for place in args.iter_mut().take(head.args as usize) {
+        let (args, variables) = table.split_at_mut_checked(head.args as usize + 2)?;
+        for place in args.iter_mut().skip(1).take(head.args as usize) {
             *place = rest.next()?.as_ptr();
         }
         *args.last_mut()? = null();
@@ -177,7 +181,7 @@ impl<'a> Command<'a> {
             directory,
             programs,
             program_count: head.programs as usize,
-            args: args.as_ptr(),
+            args: args.as_mut_ptr(),
             variables: variables.as_ptr(),
         })
     }
@@ -188,7 +192,7 @@ impl<'a> Command<'a> {
         for program in Strings(self.programs.0).take(self.program_count) {
             let Ok(program) = CStr::from_bytes_with_nul(program) else { continue };
             // SAFETY: `lay_out` ended both lists with a null, and their strings live as long as `self`.
-            match unsafe { kernel::execute(program, self.args, self.variables) } {
+            match unsafe { kernel::execute(program, self.args.add(1), self.variables) } {
                 Errno::ENOENT if kernel::exists(program) => {
                     return Failure { step: Step::Interpreter, errno: Errno::ENOENT.0 };
                 }
@@ -197,10 +201,25 @@ impl<'a> Command<'a> {
                 Errno::ENODEV | Errno::ESTALE | Errno::ETIMEDOUT => {}
                 // There may be a better one further on.
                 Errno::EACCES => none.errno = Errno::EACCES.0,
+                Errno::ENOEXEC => return self.execute_by_shell(program).into(),
                 errno => return errno.into(),
             }
         }
         none
+    }
+
+    /// Becomes the shell, with the program as its script. Returns why that was impossible.
+    fn execute_by_shell(&self, script: &CStr) -> Errno {
+        // SAFETY: `lay_out` left the first place for this, the second is the program's own name, of which there is always
+        // one or the null after it; the lists still end with a null.
+        unsafe {
+            if (*self.args.add(1)).is_null() {
+                return Errno::ENOEXEC;
+            }
+            *self.args = SHELL.as_ptr().cast();
+            *self.args.add(1) = script.as_ptr().cast();
+            kernel::execute(SHELL, self.args, self.variables)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod numbers;
 use core::arch::asm;
 use core::ffi::CStr;
 use core::mem::size_of_val;
-use core::ptr::null;
+use core::ptr::null_mut;
 
 use numbers as number;
 
@@ -16,6 +16,7 @@ pub(crate) struct Errno(pub(crate) i32);
 
 impl Errno {
     pub(crate) const ENOENT: Self = Self(2);
+    pub(crate) const ENOEXEC: Self = Self(8);
     pub(crate) const EINTR: Self = Self(4);
     pub(crate) const EBADF: Self = Self(9);
     pub(crate) const EACCES: Self = Self(13);
@@ -220,10 +221,10 @@ pub(crate) fn wait_for(wanted: [&Fd; 2], patience_ms: Option<u32>) -> Result<[bo
     }
     const POLLIN: i16 = 1;
     let mut polled = wanted.map(|fd| Polled { fd: fd.0, wanted: POLLIN, found: 0 });
-    let time = patience_ms.map(|ms| [i64::from(ms / 1000), i64::from(ms % 1000) * 1_000_000]);
-    let time = time.as_ref().map_or(null(), |time| time.as_ptr());
+    let mut time = patience_ms.map(|ms| [i64::from(ms / 1000), i64::from(ms % 1000) * 1_000_000]);
+    let time = time.as_mut().map_or(null_mut(), |time| time.as_mut_ptr());
     let arguments = [polled.as_mut_ptr() as usize, polled.len(), time as usize, 0, 0, 0];
-    // SAFETY: two such structures are there to be written to; the time is one to be read, or none.
+    // SAFETY: two such structures are there to be written to, and a time, of which what is left is written back, or none.
     match unsafe { call(number::PPOLL, arguments) } {
         Ok(_) => Ok(polled.map(|polled| polled.found != 0)),
         Err(Errno::EINTR) => Ok([false; 2]),

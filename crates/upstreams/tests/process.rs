@@ -62,6 +62,7 @@ fn run_tests(args: &[String]) {
     let all = tests![
         talks_and_tells_its_exit_code,
         says_why_a_program_cannot_run,
+        a_program_that_does_not_say_how_it_is_run_is_a_script,
         passes_directory_arguments_and_environment,
         passes_a_large_environment,
         starts_with_clean_signals_and_descriptors,
@@ -161,6 +162,16 @@ async fn says_why_a_program_cannot_run() {
     large.env.push(("X".into(), "x".repeat(200_000).into()));
     let error = host.spawn(large).await.unwrap_err();
     assert!(matches!(error, SpawnError::TooLarge { .. }), "{error}");
+}
+
+async fn a_program_that_does_not_say_how_it_is_run_is_a_script() {
+    let (host, _owner) = start_host();
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("script");
+    fs::write(&script, "exit $(($# * 10 + $1))\n").unwrap();
+    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let server = host.spawn(command(script.to_str().unwrap(), &["3", "x"])).await.unwrap();
+    assert_eq!(server.exit.wait().await, ExitStatusInfo::Code(23));
 }
 
 async fn f18_a_hog_is_ended() {

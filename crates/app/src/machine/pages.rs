@@ -37,19 +37,28 @@ pub(crate) fn give_back() {
 fn clean_mappings(maps: &str, program: &Path) -> Vec<Mapping> {
     let mut found = Vec::new();
     let mut current = None;
+    let mut is_past_code = false;
     for line in maps.lines() {
         let mut words = line.split_ascii_whitespace();
-        match (words.next(), words.next()) {
-            // Something of ours is in it: relocated addresses, which the file does not have.
-            (Some("Anonymous:"), Some(kib)) => found.extend(current.take().filter(|_| kib == "0")),
-            (Some(range), Some(rights)) if !range.ends_with(':') => {
+        let (Some(first), Some(second)) = (words.next(), words.next()) else { continue };
+        match (first, second) {
+            // Nothing of it is there, or so says a table that somebody made up.
+            ("Rss:", "0") => current = None,
+            // Something of ours is in it, relocated addresses say, which the file does not have.
+            ("Anonymous:" | "Swap:", kib) if kib != "0" => current = None,
+            // The last that is said of a mapping.
+            ("VmFlags:", _) => found.extend(current.take()),
+            (range, rights) if !range.ends_with(':') => {
                 let file = words.nth(3).map(Path::new).filter(|path| path.is_absolute());
-                // Libraries may be on their way in, and their constants are not theirs until they are.
+                let is_own = file == Some(program);
+                // Libraries may be on their way in, and their constants are not theirs until they are. Behind the
+                // program's code lies what was relocated.
                 let is_clean = match rights {
                     "r-xp" => file.is_some(),
-                    "r--p" => file == Some(program),
+                    "r--p" => is_own && !is_past_code,
                     _ => false,
                 };
+                is_past_code |= is_own && rights == "r-xp";
                 current = is_clean.then(|| parse_range(range)).flatten();
             }
             _ => {}
@@ -72,21 +81,51 @@ mod tests {
 1000-2000 r--p 00000000 fd:00 7 /bin/manifold
 Rss:                1636 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 VmFlags: rd mr mw me
 2000-5000 r-xp 00001000 fd:00 7 /bin/manifold
+Rss:                7348 kB
 Anonymous:             0 kB
+Swap:                  0 kB
+VmFlags: rd ex mr mw me
 5000-6000 r--p 00004000 fd:00 7 /bin/manifold
-Anonymous:           552 kB
+Rss:                 552 kB
+Anonymous:             0 kB
+Swap:                  0 kB
+VmFlags: rd mr mw me ac
 6000-7000 rw-p 00005000 fd:00 7 /bin/manifold
-Anonymous:             0 kB
+Rss:                  20 kB
+Anonymous:            20 kB
+VmFlags: rd wr mr mw me ac
 8000-9000 rw-p 00000000 00:00 0 [heap]
+Rss:                   8 kB
 Anonymous:             8 kB
+VmFlags: rd wr mr mw me ac
 a000-b000 r--p 00000000 fd:00 9 /lib/libc.so.6
+Rss:                 152 kB
 Anonymous:             0 kB
+VmFlags: rd mr mw me
 b000-c000 r-xp 00001000 fd:00 9 /lib/libc.so.6
+Rss:                1068 kB
 Anonymous:             0 kB
-d000-e000 r-xp 00000000 00:00 0 [vdso]
+VmFlags: rd ex mr mw me
+c000-d000 r-xp 00001000 fd:00 10 /lib/absent.so
+Rss:                   0 kB
 Anonymous:             0 kB
+VmFlags: rd ex mr mw me
+d000-e000 r-xp 00000000 fd:00 11 /lib/patched.so
+Rss:                  40 kB
+Anonymous:             4 kB
+VmFlags: rd ex mr mw me
+e000-f000 r-xp 00000000 fd:00 12 /lib/swapped.so
+Rss:                  40 kB
+Anonymous:             0 kB
+Swap:                  4 kB
+VmFlags: rd ex mr mw me
+f000-f800 r-xp 00000000 00:00 0 [vdso]
+Rss:                   4 kB
+Anonymous:             0 kB
+VmFlags: rd ex mr mw me de
 ";
 
     #[test]

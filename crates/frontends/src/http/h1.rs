@@ -62,7 +62,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
             Ok(Next::Request(mut head)) => match answer(&mut wire, &mut head, shared).await {
                 Ok(After::Next) => {
                     alarm.set(Instant::now() + KEEP_ALIVE);
-                    last = Some(head);
+                    last = Some(head).filter(|head| head.is_worth_keeping());
                 }
                 Ok(After::Upgrade(upgrade)) => return End::Upgraded(wire.rewound(), upgrade),
                 Ok(After::Last) => {
@@ -165,6 +165,10 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
     };
+    if response.body().is_stream() {
+        // It may rest for hours (F37).
+        head.let_go();
+    }
     let ends_with_it = response.body().is_stream() && !manner.has_chunks;
     if ends_with_it || says_close(&response) || *shared.closing.borrow() {
         manner.is_last = true;

@@ -17,22 +17,29 @@ const MOMENT: Duration = Duration::from_millis(30);
 #[derive(Debug)]
 pub(super) struct Behind {
     tasks: Tasks,
-    /// By file, in the order they came.
-    waiting: Mutex<HashMap<PathBuf, Vec<Change>>>,
-    /// Held from when changes are taken until they are written, so that nobody reads a file in between.
+    state: Mutex<State>,
+    /// Held from when changes are taken until they are written, so that nobody reads their file in between.
     writing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By file, in the order they came.
+    waiting: HashMap<PathBuf, Vec<Change>>,
+    /// The file being written.
+    current: Option<PathBuf>,
 }
 
 impl Behind {
     pub(super) fn new(tasks: &Tasks) -> Self {
-        Self { tasks: tasks.clone(), waiting: Mutex::default(), writing: Mutex::default() }
+        Self { tasks: tasks.clone(), state: Mutex::default(), writing: Mutex::default() }
     }
 
     pub(super) fn add(self: &Arc<Self>, file: PathBuf, changes: impl Iterator<Item = Change>) {
-        let mut waiting = lock(&self.waiting);
-        let is_first = waiting.is_empty();
-        waiting.entry(file).or_default().extend(changes);
-        drop(waiting);
+        let mut state = lock(&self.state);
+        let is_first = state.waiting.is_empty();
+        state.waiting.entry(file).or_default().extend(changes);
+        drop(state);
         if is_first {
             let me = Arc::clone(self);
             self.tasks.spawn_background(async move {
@@ -43,18 +50,25 @@ impl Behind {
         }
     }
 
-    /// Writes what waits for this file.
+    /// Writes what waits for this file. Nobody waits here for another's.
     pub(super) fn settle(&self, file: &Path) {
-        let _turn = lock(&self.writing);
-        let changes = lock(&self.waiting).remove(file);
-        if let Some(changes) = changes {
-            apply(file, changes.into_iter());
+        let concerns =
+            |state: &State| state.waiting.contains_key(file) || state.current.as_deref() == Some(file);
+        if !concerns(&lock(&self.state)) {
+            return;
         }
+        let _turn = lock(&self.writing);
+        let mut state = lock(&self.state);
+        let Some(changes) = state.waiting.remove(file) else { return };
+        state.current = Some(file.to_owned());
+        drop(state);
+        apply(file, changes.into_iter());
+        lock(&self.state).current = None;
     }
 
     /// Writes until nothing waits: what comes after that begins anew.
     fn write_all(&self) {
-        let next = || lock(&self.waiting).keys().next().cloned();
+        let next = || lock(&self.state).waiting.keys().next().cloned();
         while let Some(file) = next() {
             self.settle(&file);
         }

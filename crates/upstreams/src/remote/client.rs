@@ -298,7 +298,8 @@ impl Place {
         let mut start = vec![b' '];
         // Through a plain proxy the whole address is asked for, else only its path.
         match uri.path_and_query() {
-            Some(path) if relay.is_none() => start.extend_from_slice(path.as_str().as_bytes()),
+            // As it is shown: one that is only a query gets its slash.
+            Some(path) if relay.is_none() => start.extend_from_slice(path.to_string().as_bytes()),
             _ => start.extend_from_slice(uri.to_string().as_bytes()),
         }
         start.extend_from_slice(b" HTTP/1.1\r\n");

@@ -242,6 +242,10 @@ impl Session {
                     return;
                 }
                 let fields = self.fields(EVENTS).with(LAST_EVENT_ID, id);
+                if !fields.has(LAST_EVENT_ID) {
+                    let why = "its stream broke off at an event whose id no header can hold".to_owned();
+                    return self.refuse(Some(call), Unreached::Broken(why));
+                }
                 match self.client.send(Method::GET, self.client.home(), &fields, &Parcel::default()).await {
                     Ok(answer) if answer.head.is_events => break Events::new(answer, self.limit_bytes),
                     Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,

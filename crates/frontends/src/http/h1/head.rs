@@ -12,6 +12,8 @@ use super::respond::Manner;
 use crate::http::connection::MAX_HEAD_BYTES;
 
 const MAX_HEADERS: usize = 100;
+/// A longer head is not kept while its connection rests.
+const KEPT_BYTES: usize = 2 << 10;
 
 /// The head of a request.
 pub(super) struct Head {
@@ -74,6 +76,17 @@ impl Head {
         input.advance(size);
         self.length = Length::Known(length);
         true
+    }
+
+    /// Returns whether it may be met again, and costs little until then.
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        self.is_let_in && self.length_at.is_some() && self.text.len() <= KEPT_BYTES
+    }
+
+    /// Lets go of what only the answer's beginning needed.
+    pub(super) fn let_go(&mut self) {
+        (self.parts.headers, self.parts.uri) = (HeaderMap::new(), Uri::default());
+        (self.text, self.length_at) = (Bytes::new(), None);
     }
 
     pub(super) fn manner(&self) -> Manner {

@@ -126,7 +126,7 @@ fn lists_come_from_what_is_saved_while_fifty_hang() {
     client.initialize("2025-11-25", json!({}));
     let known = until(SOON, || client.tool_names().len() == HUNG + 1);
     assert!(known, "all are known");
-    drop(client);
+    client.leave();
     // The same definitions, and now they hang.
     config(&sandbox, json!({"hangOn": "initialize"}));
     let mut client = sandbox.serve(&good, &[]);

@@ -116,6 +116,15 @@ async fn a_request_is_written_as_the_protocol_wants_it() {
 }
 
 #[tokio::test]
+async fn an_address_without_a_path_has_one_on_the_wire() {
+    let mut server = Server::start(&[Does::Answers]).await;
+    server.url = server.url.replace("/mcp", "");
+    assert_eq!(post(&server.client("")).await.unwrap(), "ok");
+    let heard = lock(&server.heard)[0].clone();
+    assert!(heard.starts_with("POST /?a=b HTTP/1.1\r\n"), "{heard}");
+}
+
+#[tokio::test]
 async fn a_connection_that_was_closed_at_rest_is_not_used() {
     let server = Server::start(&[Does::AnswersAndCloses, Does::Answers]).await;
     let client = server.client("");

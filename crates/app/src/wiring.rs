@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, config_path, load, select_namespace};
-use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks};
+use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, vigil};
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::{Memory, Upstreams};
 use tracing::{info, warn};
 
+use crate::machine::slim_down;
 use crate::watch::watch_config;
 
 /// Everything that runs, whatever the front end.
@@ -46,6 +47,8 @@ impl Plant {
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
+        slim_down(&tasks);
+        tasks.spawn_background(vigil::keep());
         Self { fleet, tasks, reloader }
     }
 

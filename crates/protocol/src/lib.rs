@@ -13,7 +13,7 @@ pub mod scan;
 mod version;
 
 pub use fault::{CodeSet, Fault};
-pub use id::Id;
+pub use id::{Id, put_decimal};
 pub use method::{Method, notification};
 pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope, Words};
 pub use parcel::{Frames, Parcel};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
-use manifold_engine::{Front, Gateway, Opening, vigil};
+use manifold_engine::{Front, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Door, Plan, Rooms, Site, TlsAcceptor, is_loopback, tls_acceptor};
 use tokio::net::TcpListener;
@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
-use crate::machine::{budget, slim_down};
+use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving};
 
@@ -154,8 +154,6 @@ async fn serve(
     let plant = Plant::new(config, options, flags.namespace.clone(), Serving::All);
     let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
     let eager = flags.eager;
-    slim_down(&plant.tasks);
-    plant.tasks.spawn_background(vigil::keep());
     let rooms = Arc::new(Rooms::new(plan(&plant, &selected, eager, None)));
     let (theirs, plans, named) = (Arc::downgrade(&rooms), plant.clone(), flags.namespace.clone());
     plant.watch_config(move || {

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection};
-use manifold_engine::{Front, vigil};
+use manifold_engine::Front;
 use manifold_frontends::litemcp::{self, Options, Service};
 use manifold_frontends::stdio::standard_streams;
 use tracing::{info, warn};
 
 use super::stdio::serve_one;
 use crate::cli::Flags;
-use crate::machine::{budget, slim_down};
+use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
@@ -42,8 +42,6 @@ async fn serve(
         warn!("{}", fault.message());
     }
     plant.watch_config(|| {});
-    slim_down(&plant.tasks);
-    plant.tasks.spawn_background(vigil::keep());
     litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;
     Ok(())

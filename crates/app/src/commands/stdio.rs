@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::{Front, vigil};
+use manifold_engine::Front;
 use manifold_frontends::Doorway;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
 
 use super::fail;
 use crate::cli::{Flags, USAGE};
-use crate::machine::{budget, slim_down};
+use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Plant, Serving, opening};
 
@@ -69,8 +69,6 @@ async fn serve(
         warn!("{}", fault.message());
     }
     plant.watch_config(|| {});
-    slim_down(&plant.tasks);
-    plant.tasks.spawn_background(vigil::keep());
     let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
     stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
     plant.close().await;

@@ -40,3 +40,12 @@ fn only_digits_are_a_number() {
 fn nothing_else_is_an_id() {
     assert_eq!(["null", "true", "[]", "{}"].map(id), [None, None, None, None]);
 }
+
+#[test]
+fn numbers_are_written_in_full() {
+    for number in [0, 7, 10, 12_345, u64::MAX] {
+        let mut out = Vec::new();
+        put_decimal(number, &mut out);
+        assert_eq!(out, number.to_string().as_bytes());
+    }
+}

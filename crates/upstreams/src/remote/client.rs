@@ -10,7 +10,7 @@ use hyper::{Method, Uri};
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Parcel, Raw};
+use manifold_protocol::{Parcel, Raw, put_decimal};
 use tokio::time::timeout;
 
 use super::dial::{Dialer, Trust};
@@ -252,7 +252,7 @@ impl HttpClient {
         fields.write(out);
         if bytes > 0 || *method == Method::POST {
             out.extend_from_slice(b"content-length: ");
-            h1::push_decimal(out, bytes);
+            put_decimal(bytes as u64, out);
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");

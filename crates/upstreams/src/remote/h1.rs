@@ -16,7 +16,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(super) use self::coming::{Body, exchange};
 pub(crate) use self::fields::Fields;
-pub(super) use self::fields::push_decimal;
 pub(crate) use self::head::{Head, Noted};
 pub(super) use self::pool::Pool;
 pub(super) use self::wire::{Lost, Wire};

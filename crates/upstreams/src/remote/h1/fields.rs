@@ -66,20 +66,6 @@ fn push_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes a number, as `write!` would at several times the cost.
-pub(in crate::remote) fn push_decimal(out: &mut Vec<u8>, mut number: usize) {
-    let mut digits = [0; 20];
-    let mut begin = digits.len();
-    loop {
-        begin -= 1;
-        digits[begin] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return out.extend_from_slice(&digits[begin..]);
-        }
-    }
-}
-
 /// RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -103,14 +89,5 @@ mod tests {
         }
         assert_eq!(fields.lines(), "a: 1\r\nf: ä\t\r\n".as_bytes());
         assert!(fields.has("A") && fields.has("f") && !fields.has("b") && !fields.has("1"));
-    }
-
-    #[test]
-    fn numbers_are_written_in_full() {
-        for number in [0, 7, 10, 12_345, usize::MAX] {
-            let mut out = Vec::new();
-            push_decimal(&mut out, number);
-            assert_eq!(out, number.to_string().as_bytes());
-        }
     }
 }

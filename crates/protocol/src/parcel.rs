@@ -146,10 +146,16 @@ impl Frames {
         match framing {
             Framing::Newline => self.push_with(message, "\n"),
             Framing::ContentLength => {
-                self.small.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
-                self.push_with(message, "");
+                let head = format!("Content-Length: {}\r\n\r\n", message.len());
+                self.push_after(|out| out.put_slice(head.as_bytes()), message);
             }
         }
+    }
+
+    /// Adds a message behind what `head` writes.
+    pub fn push_after(&mut self, head: impl FnOnce(&mut BytesMut), message: Parcel) {
+        head(&mut self.small);
+        self.push_with(message, "");
     }
 
     /// Adds a message that is known by its end.

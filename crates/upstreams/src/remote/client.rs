@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Uri};
 use manifold_config::RemoteSpec;
@@ -241,7 +241,7 @@ impl HttpClient {
         self.dialer.connect().await.map(Wire::new).map_err(Unreached::Connect)
     }
 
-    fn write_head(&self, out: &mut Vec<u8>, method: &Method, place: &Place, fields: &Fields, bytes: usize) {
+    fn write_head(&self, out: &mut BytesMut, method: &Method, place: &Place, fields: &Fields, bytes: usize) {
         out.extend_from_slice(method.as_str().as_bytes());
         out.extend_from_slice(&place.start);
         for (name, field) in &self.configured.unless_said {

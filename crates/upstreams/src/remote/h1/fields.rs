@@ -1,5 +1,7 @@
 //! The headers of a request, as the lines they are written as.
 
+use bytes::BufMut;
+
 /// What is said of a request mostly fits in here.
 const ROOM_BYTES: usize = 256;
 
@@ -45,8 +47,8 @@ impl Fields {
         &self.0
     }
 
-    pub(in crate::remote) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.lines());
+    pub(in crate::remote) fn write(&self, out: &mut impl BufMut) {
+        out.put_slice(self.lines());
     }
 
     /// Returns whether a header was said, whatever its value.

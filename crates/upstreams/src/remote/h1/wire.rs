@@ -1,15 +1,14 @@
 //! A connection: a request out, the head of its answer in.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use manifold_engine::vigil;
-use manifold_protocol::Parcel;
+use manifold_protocol::{Frames, Parcel};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::framing::Framing;
@@ -18,8 +17,6 @@ use super::{Malformed, Stream};
 
 /// What is read at once; answers are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
-/// A body up to this size is copied behind its head; a longer one is written from where it is.
-const COPIED_BYTES: usize = 8 << 10;
 /// Pieces that one write takes.
 const MAX_PIECES: usize = 16;
 thread_local! {
@@ -60,11 +57,8 @@ impl From<Malformed> for Lost {
 /// A connection with at most one request under way.
 pub(in crate::remote) struct Wire {
     pub(super) stream: Box<dyn Stream>,
-    /// The head of a request and what was copied behind it; kept for the next one.
-    out: Vec<u8>,
-    written: usize,
-    /// What is written after that.
-    pieces: VecDeque<Bytes>,
+    /// What is left to be written of a request.
+    out: Frames,
     state: Sending,
     /// What has come of a head that is not whole.
     input: Vec<u8>,
@@ -93,29 +87,12 @@ pub(super) struct Begun {
 
 impl Wire {
     pub(in crate::remote) fn new(stream: Box<dyn Stream>) -> Box<Self> {
-        Box::new(Self {
-            stream,
-            out: Vec::new(),
-            written: 0,
-            pieces: VecDeque::new(),
-            state: Sending::Done,
-            input: Vec::new(),
-        })
+        Box::new(Self { stream, out: Frames::default(), state: Sending::Done, input: Vec::new() })
     }
 
     /// Begins a request: `head` writes all of it but the body.
-    pub(in crate::remote) fn begin(&mut self, body: &Parcel, head: impl FnOnce(&mut Vec<u8>)) {
-        self.out.clear();
-        self.written = 0;
-        head(&mut self.out);
-        let is_small = body.len() <= COPIED_BYTES;
-        for piece in body.pieces() {
-            match is_small {
-                true => self.out.extend_from_slice(piece),
-                false if piece.is_empty() => {}
-                false => self.pieces.push_back(piece.clone()),
-            }
-        }
+    pub(in crate::remote) fn begin(&mut self, body: &Parcel, head: impl FnOnce(&mut BytesMut)) {
+        self.out.push_after(head, body.clone());
         self.state = Sending::Underway { before: self.stream.sent_bytes() };
     }
 
@@ -170,42 +147,21 @@ impl Wire {
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let head = &self.out[self.written..];
+        while self.out.has_remaining() {
+            let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
+            let filled = self.out.chunks_vectored(&mut pieces);
             let stream = Pin::new(&mut self.stream);
-            let wrote = if self.pieces.is_empty() {
-                if head.is_empty() {
-                    // Without TLS there is nothing to flush.
-                    return stream.poll_flush(context);
-                }
-                ready!(stream.poll_write(context, head))?
-            } else {
-                let mut slices = [IoSlice::new(&[]); MAX_PIECES];
-                let pieces = [head].into_iter().filter(|head| !head.is_empty());
-                let pieces = pieces.chain(self.pieces.iter().map(|piece| &piece[..]));
-                let filled =
-                    pieces.zip(&mut slices).map(|(piece, slice)| *slice = IoSlice::new(piece)).count();
-                ready!(stream.poll_write_vectored(context, &slices[..filled]))?
-            };
+            let wrote = ready!(match &pieces[..filled] {
+                [piece] => stream.poll_write(context, piece),
+                pieces => stream.poll_write_vectored(context, pieces),
+            })?;
             if wrote == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.advance(wrote);
+            self.out.advance(wrote);
         }
-    }
-
-    fn advance(&mut self, wrote: usize) {
-        let of_head = wrote.min(self.out.len() - self.written);
-        self.written += of_head;
-        let mut left = wrote - of_head;
-        while let Some(piece) = self.pieces.front_mut().filter(|_| left > 0) {
-            let step = left.min(piece.len());
-            piece.advance(step);
-            left -= step;
-            if piece.is_empty() {
-                self.pieces.pop_front();
-            }
-        }
+        // Without TLS there is nothing to flush.
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     /// Reads some more into the scratch and hands it to `take`; nothing is the end.

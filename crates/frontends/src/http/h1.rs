@@ -1,4 +1,4 @@
-//! HTTP/1.1 as we serve it: one task per connection, no buffer held while it rests, one write per answer.
+//! HTTP/1.1 as we serve it: one task per connection, next to nothing held while it rests, one write per answer.
 
 mod alarm;
 mod body;

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { everything, fake, folder, load, ran, received, serve, time } from "./gateway.mjs";
+import { atEnd, everything, fake, folder, inMatrix, load, ran, received, serve, time } from "./gateway.mjs";
 import { http } from "./http.mjs";
 
 const v1 = {
@@ -74,13 +74,18 @@ const question = {
   },
 };
 
+const cells = Object.keys(clients).flatMap((name) => Object.keys(transports).map((transport) => `${name} over ${transport}`));
+
 for (const [name, { sdk, version, client: make, call }] of Object.entries(clients)) {
   for (const [transport, connect] of Object.entries(transports)) {
+    const test = inMatrix(`${name} over ${transport}`, cells);
     describe(`${name} over ${transport}`, { concurrency: 4 }, () => {
       const through = async (t, servers, path = folder(t)) => {
         const client = make();
-        await client.connect(await connect(t, sdk, path, servers));
-        t.after(() => client.close());
+        const transport = await connect(t, sdk, path, servers);
+        atEnd(t, () => transport.close());
+        atEnd(t, () => client.close());
+        await client.connect(transport);
         return client;
       };
 

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -33,12 +34,37 @@ export function fake(knobs) {
   return { command, args: [JSON.stringify(knobs)] };
 }
 
-/** A temporary folder that goes when the test is over. */
+const ends = new WeakMap();
+
+/** Has this done when the test is over, passed or failed: the last thing begun is the first to end. */
+export function atEnd(test, end) {
+  if (!ends.has(test)) {
+    const stack = [];
+    ends.set(test, stack);
+    test.after(async () => {
+      const problems = [];
+      for (let next = stack.pop(); next; next = stack.pop()) await Promise.resolve(next()).catch((error) => problems.push(error));
+      if (problems.length > 0) throw problems[0];
+    });
+  }
+  ends.get(test).push(async () => end());
+}
+
+/** A temporary folder that goes when the test, and all that it started there, is over. */
 export function folder(test) {
   const path = mkdtempSync(join(tmpdir(), "manifold-interop-"));
-  test.after(() => rmSync(path, { recursive: true, force: true }));
+  atEnd(test, () => rmSync(path, { recursive: true, force: true }));
   return path;
 }
+
+/**
+ * Runs a test in one cell of a matrix. Each promise is kept in one cell, another one for each promise, and with
+ * MANIFOLD_LONG in all of them.
+ */
+export const inMatrix = (cell, cells) => (promise, ...rest) => {
+  const place = [...promise].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 65521, 7);
+  if (process.env.MANIFOLD_LONG || cells[place % cells.length] === cell) test(promise, ...rest);
+};
 
 /** Writes a config into the folder and returns how to start a gateway with these servers. */
 export function serve(path, mcpServers) {

@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { everything, manifold, surroundings } from "./gateway.mjs";
+import { atEnd, everything, manifold, surroundings } from "./gateway.mjs";
 
 /** Runs `manifold http` with these servers until the test is over and returns its address. */
 export async function http(test, path, mcpServers) {
@@ -26,12 +26,18 @@ export async function everythingAt(test, transport) {
   return { url: `http://127.0.0.1:${port}/${transport === "sse" ? "sse" : "mcp"}` };
 }
 
+const running = new Set();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
 async function run(test, command, args, port, env = process.env) {
   const child = spawn(command, args, { stdio: "ignore", env });
-  test.after(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
+  running.add(child);
+  const exited = once(child, "exit").then(() => running.delete(child));
+  atEnd(test, async () => {
     child.kill("SIGTERM");
-    await once(child, "exit");
+    const late = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    await exited;
+    clearTimeout(late);
   });
   for (let patience = 400; !(await reachable(port)); patience--) {
     if (patience === 0 || child.exitCode !== null) throw new Error(`${command} does not listen on ${port}`);
@@ -60,7 +66,7 @@ export async function relay(test, address) {
     });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  test.after(() => server.close());
+  atEnd(test, () => server.close());
   const through = new URL(address);
   through.port = server.address().port;
   return { address: through.href, seen, cutAfter: (text) => (mark = text) };

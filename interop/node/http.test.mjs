@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
-import { everything, folder, load, time } from "./gateway.mjs";
+import { atEnd, everything, folder, inMatrix, load, time } from "./gateway.mjs";
 import { everythingAt, http, relay } from "./http.mjs";
 
 const v1 = {
@@ -25,22 +25,20 @@ const schemas = {
 
 const capabilities = (answers) => Object.fromEntries(Object.keys(answers).map((method) => [method.split("/")[0], {}]));
 
-async function connectV1(transport, answers = {}) {
+function clientV1(answers = {}) {
   const client = new v1.Client({ name: "interop", version: "1.0.0" }, { capabilities: capabilities(answers) });
   for (const [method, answer] of Object.entries(answers)) {
     client.setRequestHandler(schemas[method], (request) => answer(request.params));
   }
-  await client.connect(transport);
   return client;
 }
 
-async function connectV2(mode, transport, answers = {}) {
+function clientV2(mode, answers = {}) {
   const options = { capabilities: capabilities(answers), versionNegotiation: { mode } };
   const client = new v2.Client({ name: "interop", version: "1.0.0" }, options);
   for (const [method, answer] of Object.entries(answers)) {
     client.setRequestHandler(method, (request) => answer(request.params));
   }
-  await client.connect(transport);
   return client;
 }
 
@@ -49,12 +47,13 @@ const callV2 = (client, name, args, options) => client.callTool({ name, argument
 
 const clients = {
   "TypeScript SDK v1": {
-    connect: (address, answers) => connectV1(new v1.StreamableHTTPClientTransport(new URL(address)), answers),
+    client: clientV1,
+    transport: (address) => new v1.StreamableHTTPClientTransport(new URL(address)),
     call: callV1,
   },
   "TypeScript SDK v1, old SSE": {
-    connect: (address, answers) =>
-      connectV1(new v1.SSEClientTransport(new URL(address.replace("/mcp", "/sse"))), answers),
+    client: clientV1,
+    transport: (address) => new v1.SSEClientTransport(new URL(address.replace("/mcp", "/sse"))),
     call: callV1,
     resumes: false,
   },
@@ -62,8 +61,8 @@ const clients = {
     ["legacy", "auto"].map((mode) => [
       `TypeScript SDK v2, ${mode}`,
       {
-        connect: (address, answers) =>
-          connectV2(mode, new v2.StreamableHTTPClientTransport(new URL(address)), answers),
+        client: (answers) => clientV2(mode, answers),
+        transport: (address) => new v2.StreamableHTTPClientTransport(new URL(address)),
         call: callV2,
         resumes: mode === "legacy",
       },
@@ -71,11 +70,12 @@ const clients = {
   ),
   "mcp-remote": {
     // A client on stdio, bridged by a program that many clients use for remote servers.
-    connect: (address, answers, path) => {
+    client: clientV1,
+    transport: (address, path) => {
       const script = join(dirname(load.resolve("mcp-remote/package.json")), "dist/proxy.js");
       const env = { ...process.env, MCP_REMOTE_CONFIG_DIR: path };
       const args = [script, address, "--allow-http", "--transport", "http-only"];
-      return connectV1(new v1.StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" }), answers);
+      return new v1.StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" });
     },
     call: callV1,
   },
@@ -98,8 +98,8 @@ const list = async (client, ...wanted) => {
 
 describe("over HTTP", () => {
   // One gateway for all: server-everything as a process, over Streamable HTTP and over the old SSE.
-  const ends = [];
-  const whole = { after: (end) => ends.unshift(end) };
+  let end;
+  const whole = { after: (hook) => (end = hook) };
   let address;
   let path;
   before(async () => {
@@ -108,69 +108,74 @@ describe("over HTTP", () => {
     const old = await everythingAt(whole, "sse");
     address = await http(whole, path, { local: everything, time, remote, old });
   });
-  after(async () => {
-    for (const end of ends) await end();
-  });
+  after(() => end?.());
 
-  for (const [name, { connect, call, resumes = true }] of Object.entries(clients)) {
-    const open = async (t, answers, at = address) => {
-      const client = await connect(at, answers, path);
-      t.after(() => client.close());
-      return client;
-    };
-
-    test(`${name}: tools are listed and called (S1-17, S3-8, S3-9)`, async (t) => {
-      const client = await open(t);
-      const tools = await list(client, "local__echo", "remote__echo", "old__echo", "time__get_current_time");
-      assert.ok(!tools.some((tool) => tool.startsWith("manifold__")));
-      for (const server of ["local", "remote", "old"]) {
-        assert.equal(text(await call(client, `${server}__echo`, { message: server })), `Echo: ${server}`);
-      }
-    });
-
-    test(`${name}: sampling and elicitation reach the client (decision 29)`, async (t) => {
-      const answers = {
-        "sampling/createMessage": ({ messages }) => {
-          const said = [[messages].flat()[0].content].flat()[0].text;
-          return { role: "assistant", model: "test", content: { type: "text", text: `heard ${said}` } };
-        },
-        "elicitation/create": () => ({ action: "accept", content: { name: "Ada" } }),
+  for (const [name, { client: make, transport: connect, call, resumes = true }] of Object.entries(clients)) {
+    describe(name, () => {
+      const inCell = inMatrix(name, Object.keys(clients));
+      const thatResumes = inMatrix(name, Object.keys(clients).filter((name) => clients[name].resumes ?? true));
+      const open = async (t, answers, at = address) => {
+        const client = make(answers);
+        const transport = connect(at, path);
+        atEnd(t, () => transport.close());
+        atEnd(t, () => client.close());
+        await client.connect(transport);
+        return client;
       };
-      const client = await open(t, answers);
-      for (const server of ["local", "remote", "old"]) {
-        await list(client, `${server}__trigger-sampling-request`);
-        const sampled = await call(client, `${server}__trigger-sampling-request`, { prompt: "hi", maxTokens: 9 });
-        assert.match(text(sampled), /heard .*context: hi/);
-        const elicited = await call(client, `${server}__trigger-elicitation-request`, {});
-        assert.match(elicited.content.map((block) => block.text).join("\n"), /Ada/);
-      }
-    });
 
-    test(`${name}: progress reaches the client in order`, async (t) => {
-      const client = await open(t);
-      for (const server of ["local", "remote", "old"]) {
+      inCell("tools are listed and called (S1-17, S3-8, S3-9)", async (t) => {
+        const client = await open(t);
+        const tools = await list(client, "local__echo", "remote__echo", "old__echo", "time__get_current_time");
+        assert.ok(!tools.some((tool) => tool.startsWith("manifold__")));
+        for (const server of ["local", "remote", "old"]) {
+          assert.equal(text(await call(client, `${server}__echo`, { message: server })), `Echo: ${server}`);
+        }
+      });
+
+      inCell("sampling and elicitation reach the client (decision 29)", async (t) => {
+        const answers = {
+          "sampling/createMessage": ({ messages }) => {
+            const said = [[messages].flat()[0].content].flat()[0].text;
+            return { role: "assistant", model: "test", content: { type: "text", text: `heard ${said}` } };
+          },
+          "elicitation/create": () => ({ action: "accept", content: { name: "Ada" } }),
+        };
+        const client = await open(t, answers);
+        for (const server of ["local", "remote", "old"]) {
+          await list(client, `${server}__trigger-sampling-request`);
+          const sampled = await call(client, `${server}__trigger-sampling-request`, { prompt: "hi", maxTokens: 9 });
+          assert.match(text(sampled), /heard .*context: hi/);
+          const elicited = await call(client, `${server}__trigger-elicitation-request`, {});
+          assert.match(elicited.content.map((block) => block.text).join("\n"), /Ada/);
+        }
+      });
+
+      inCell("progress reaches the client in order", async (t) => {
+        const client = await open(t);
+        for (const server of ["local", "remote", "old"]) {
+          const steps = [];
+          const onprogress = ({ progress, total }) => steps.push(`${progress}/${total}`);
+          await call(client, `${server}__trigger-long-running-operation`, { duration: 0.6, steps: 3 }, { onprogress });
+          // The SDKs drop progress that they read together with the result.
+          assert.deepEqual(steps.slice(0, 2), ["1/3", "2/3"]);
+        }
+      });
+
+      thatResumes("a cut stream is taken up again", { skip: !resumes && "neither the old transport nor the newest revision can" }, async (t) => {
+        const between = await relay(t, address);
+        const client = await open(t, {}, between.address);
+        await list(client, "local__echo");
+        between.cutAfter("notifications/progress");
         const steps = [];
-        const onprogress = ({ progress, total }) => steps.push(`${progress}/${total}`);
-        await call(client, `${server}__trigger-long-running-operation`, { duration: 0.6, steps: 3 }, { onprogress });
-        // The SDKs drop progress that they read together with the result.
-        assert.deepEqual(steps.slice(0, 2), ["1/3", "2/3"]);
-      }
-    });
-
-    test(`${name}: a cut stream is taken up again`, { skip: !resumes && "neither the old transport nor the newest revision can" }, async (t) => {
-      const between = await relay(t, address);
-      const client = await open(t, {}, between.address);
-      await list(client, "local__echo");
-      between.cutAfter("notifications/progress");
-      const steps = [];
-      const onprogress = ({ progress }) => steps.push(progress);
-      const operation = { duration: 3, steps: 3 };
-      const options = { onprogress, timeout: 20_000 };
-      const result = await call(client, "local__trigger-long-running-operation", operation, options);
-      assert.match(text(result), /3 seconds/);
-      assert.equal(between.seen.cuts, 1);
-      assert.deepEqual(steps.slice(0, 2), [1, 2], "each once, in order");
-      assert.ok(between.seen.heads.some((head) => /^last-event-id:/im.test(head)));
+        const onprogress = ({ progress }) => steps.push(progress);
+        const operation = { duration: 3, steps: 3 };
+        const options = { onprogress, timeout: 20_000 };
+        const result = await call(client, "local__trigger-long-running-operation", operation, options);
+        assert.match(text(result), /3 seconds/);
+        assert.equal(between.seen.cuts, 1);
+        assert.deepEqual(steps.slice(0, 2), [1, 2], "each once, in order");
+        assert.ok(between.seen.heads.some((head) => /^last-event-id:/im.test(head)));
+      });
     });
   }
 

@@ -14,14 +14,14 @@ const schemas = {
 };
 
 suite("TypeScript SDK v1", {
-  async connect(parameters, answers) {
+  client(answers) {
     const capabilities = Object.fromEntries(Object.keys(answers).map((method) => [method.split("/")[0], {}]));
     const client = new Client({ name: "interop", version: "1.0.0" }, { capabilities });
     for (const [method, answer] of Object.entries(answers)) {
       client.setRequestHandler(schemas[method], (request) => answer(request.params));
     }
-    await client.connect(new StdioClientTransport(parameters));
     return client;
   },
+  Transport: StdioClientTransport,
   call: (client, name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
 });

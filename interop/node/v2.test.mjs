@@ -8,16 +8,16 @@ const { StdioClientTransport } = load("@modelcontextprotocol/client/stdio");
 
 for (const mode of ["legacy", "auto"]) {
   suite(`TypeScript SDK v2, ${mode}`, {
-    async connect(parameters, answers) {
+    client(answers) {
       const capabilities = Object.fromEntries(Object.keys(answers).map((method) => [method.split("/")[0], {}]));
       const options = { capabilities, versionNegotiation: { mode } };
       const client = new Client({ name: "interop", version: "1.0.0" }, options);
       for (const [method, answer] of Object.entries(answers)) {
         client.setRequestHandler(method, (request) => answer(request.params));
       }
-      await client.connect(new StdioClientTransport(parameters));
       return client;
     },
+    Transport: StdioClientTransport,
     call: (client, name, args, options) => client.callTool({ name, arguments: args }, options),
   });
 }

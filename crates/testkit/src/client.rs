@@ -15,7 +15,7 @@ use crate::modern::{self, Marks};
 use crate::until;
 
 /// How long a helper without a timeout of its own waits.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How messages are told apart, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +251,7 @@ impl Client {
     /// Leaves in good order, and waits until the process has, too. Dropping a client kills the process.
     pub fn leave(mut self) {
         self.close_stdin();
-        self.wait_exit(Duration::from_secs(10));
+        self.wait_exit(PATIENCE);
     }
 
     /// Waits for the process to end by itself.

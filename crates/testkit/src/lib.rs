@@ -7,6 +7,7 @@ pub mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod fake;
+pub mod figures;
 pub mod http;
 pub mod http_client;
 pub mod http_fake;

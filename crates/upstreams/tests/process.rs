@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use manifold_testkit::figures;
 use manifold_upstreams::process::{
     Excess, ExitStatusInfo, Limits, ProcessHost, ServerProcess, Signal, SpawnCommand, SpawnError, StopGrace,
     guard_main_if_asked, stop,
@@ -182,9 +183,8 @@ async fn f18_a_hog_is_ended() {
     let began = Instant::now();
     let server = host.spawn(wanted).await.unwrap();
     let status = timeout(Duration::from_secs(10), server.exit.wait()).await.unwrap();
-    println!("F18: a hog was ended after {:?}", began.elapsed());
     assert_eq!(status, ExitStatusInfo::Over(Excess::Memory));
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    figures::took("F18: a hog ended", began.elapsed(), Duration::from_secs(2));
 
     let mut modest = shell("sleep 0.6; exit 7", "modest");
     modest.limits = Limits { memory_mib: 64, processes: 4 };
@@ -266,7 +266,7 @@ async fn f17_crash_leaves_nothing() {
     let crashed = Instant::now();
     kill_hard(server.pid);
     assert_eq!(server.exit.wait().await, ExitStatusInfo::Signal(9));
-    assert!(crashed.elapsed() < Duration::from_millis(200), "{:?}", crashed.elapsed());
+    figures::took("F17: a crash told, all gone", crashed.elapsed(), Duration::from_millis(200));
     assert_eq!(alive(&token), [0; 0], "the end is told when all are gone");
 }
 
@@ -344,7 +344,8 @@ async fn f16_stubborn_server_is_gone_within_grace() {
     let started = Instant::now();
     assert_eq!(stop(server, grace).await, ExitStatusInfo::Signal(9));
     let (took, allowed) = (started.elapsed(), grace.after_close + grace.after_term);
-    assert!(took >= allowed && took < allowed + Duration::from_millis(200), "{took:?}");
+    assert!(took >= allowed, "{took:?}");
+    figures::took("F16: a stubborn server gone", took, allowed + Duration::from_millis(200));
     assert_eq!(alive(&token), [0; 0]);
 }
 
@@ -390,7 +391,7 @@ async fn killed_guard_ends_servers_and_is_replaced() {
     kill_hard(guard);
     server.exit.wait().await;
     none_left(&token).await;
-    assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+    figures::took("F28: all gone after the guard", killed.elapsed(), Duration::from_secs(1));
 
     let next = host.spawn(shell("exit 4", "")).await.unwrap();
     assert_eq!(next.exit.wait().await, ExitStatusInfo::Code(4));
@@ -501,7 +502,7 @@ async fn check_killed_gateway(end: impl Fn(u32)) {
     child.wait().unwrap();
     none_left(&token).await;
     eventually("guard and keepers are gone", || below.iter().all(|pid| !is_ours(*pid))).await;
-    assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+    figures::took("F28: all gone after the gateway", killed.elapsed(), Duration::from_secs(1));
 }
 
 async fn gateway(token: &str) {

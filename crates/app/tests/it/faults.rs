@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use manifold_testkit::{Client, Sandbox, Usage, fake, until};
+use manifold_testkit::{Client, Sandbox, Usage, fake, figures, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, text_of};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 const TOOLS: [&str; 10] =
     ["echo", "emit", "sleep", "flood", "twice", "weird", "progress", "pid", "big", "log"];
@@ -132,7 +132,7 @@ fn f6_an_endless_line_is_cut_and_its_call_fails() {
     let took = began.elapsed();
     let grown = usage.most();
     assert!(grown <= (1 << 10) + (8 << 10), "{grown} KiB more for a cap of 1 MiB");
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    figures::took("F6: the next calls after an endless line", took, Duration::from_secs(1));
     eprintln!("F6: {} MiB on one line, at most {grown} KiB more, next calls after {took:?}", bytes >> 20);
 }
 
@@ -406,7 +406,7 @@ fn f22_a_line_of_fifty_megabytes_is_one_error() {
         let took = began.elapsed();
         assert_eq!((&error["error"]["code"], &error["id"]), (&json!(-32600), &id), "{error}");
         assert_eq!(error["error"]["data"]["limitBytes"], 16 << 20);
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        figures::took("F22: the error of a line of 50 MiB", took, Duration::from_secs(1));
         still_works(&mut client, &pid, "a long line");
         eprintln!("F22: 50 MiB line, error {took:?} after its end");
     }

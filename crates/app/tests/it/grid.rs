@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::grid_clients::{Front, Peer, answer};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 const TOOLS: [&str; 8] = ["echo", "fail", "progress", "log", "ask", "sleep", "addtool", "update"];
 
 /// A kind of server behind the gateway.
@@ -333,11 +333,21 @@ fn check(front: Front, back: Back) -> Vec<String> {
     failures
 }
 
+/// Returns the cells to check: each front end and each kind of server once, across eras, or the whole grid where there is
+/// time.
+fn cells() -> VecDeque<(Front, Back)> {
+    let whole = Front::ALL.into_iter().flat_map(|front| BACKS.map(|back| (front, back)));
+    if std::env::var_os("MANIFOLD_LONG").is_some() {
+        return whole.collect();
+    }
+    let is_crossing = |at: usize| (at / BACKS.len() + 1) % BACKS.len() == at % BACKS.len();
+    whole.enumerate().filter(|(at, _)| is_crossing(*at)).map(|(_, cell)| cell).collect()
+}
+
 #[test]
 fn every_front_end_serves_every_kind_of_server() {
     let began = Instant::now();
-    let cells: VecDeque<(Front, Back)> =
-        Front::ALL.into_iter().flat_map(|front| BACKS.map(|back| (front, back))).collect();
+    let cells: VecDeque<(Front, Back)> = cells();
     let count = cells.len();
     let cells = Mutex::new(cells);
     let next = || cells.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

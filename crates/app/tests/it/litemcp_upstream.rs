@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cli::run;
 use crate::s1_protocol::text_of;
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 const TOKEN: &str = "a-token-that-nobody-may-see";
 
 fn examples() -> PathBuf {

@@ -1,8 +1,6 @@
 //! Clients without sessions (2026-07-28) over HTTP, as raw requests: what is asked, what comes back, what is checked.
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-use std::time::Duration;
-
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::{Sandbox, fake, until};
 use nix::sys::signal::Signal;
@@ -277,7 +275,7 @@ fn a_signal_ends_listeners_with_a_result() {
     assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(7), &json!("complete")));
     assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
     // It held nothing up: the drain time is longer.
-    assert!(gateway.client.wait_exit(Duration::from_secs(4)).success());
+    assert!(gateway.client.wait_exit(PATIENCE).success());
 }
 
 #[test]

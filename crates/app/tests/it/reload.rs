@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::http_lifecycle::{Gateway, calling};
 use crate::s0::end_quietly;
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Servers by these names, each with an echo, its pid and a nap.
 fn servers(sandbox: &Sandbox, names: &[&str]) -> Value {

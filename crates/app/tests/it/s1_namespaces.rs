@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// The config of S1's time: ids, and namespaces as a list. Each server's pid file tells whether it ran.
 fn by_ids(sandbox: &Sandbox, namespaces: Value) -> Value {

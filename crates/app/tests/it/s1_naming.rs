@@ -234,7 +234,7 @@ fn a_clash_is_settled_in_config_order_and_both_are_told() {
             line.contains("WARN") && line.contains("first=a ") && line.contains("second=a-b ")
         })
     };
-    assert!(until(Duration::from_secs(5), said), "{}", client.stderr());
+    assert!(until(manifold_testkit::client::PATIENCE, said), "{}", client.stderr());
 }
 
 // FIELD 1.1: a naive replacement would merge `a.b` and `a_b` and run the wrong one

@@ -6,7 +6,7 @@ use manifold_testkit::{Client, Framing, Sandbox, fake, until};
 use serde_json::{Value, json};
 
 pub(crate) const STUDIO: [&str; 2] = ["--profile", "mcp-studio"];
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Starts the gateway as mcp-studio and shakes hands.
 pub(crate) fn studio(sandbox: &Sandbox, config: &Value) -> Client {

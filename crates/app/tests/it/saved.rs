@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 fn open(sandbox: &Sandbox, config: &Value) -> Client {
     let mut client = sandbox.serve(config, &[]);

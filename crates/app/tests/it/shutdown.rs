@@ -4,14 +4,14 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, Sandbox, alive, until};
+use manifold_testkit::{Client, Sandbox, alive, figures, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 
 fn send(client: &Client, signal: Signal) {
     let pid = Pid::from_raw(client.pid().cast_signed());
@@ -37,7 +37,7 @@ fn sleeping(sandbox: &Sandbox, client: &mut Client, ms: u64) -> u64 {
 }
 
 fn nothing_left(sandbox: &Sandbox) {
-    let gone = until(Duration::from_secs(1), || sandbox.processes().is_empty());
+    let gone = until(SOON, || sandbox.processes().is_empty());
     assert!(gone, "left behind: {:?}", sandbox.processes());
 }
 
@@ -110,7 +110,7 @@ fn an_idle_gateway_leaves_at_once() {
         }
         assert_eq!(client.wait_exit(SOON).code(), Some(0), "{how}");
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(2), "{how}: {took:?}");
+        figures::took(&format!("F25: an idle gateway leaves ({how})"), took, Duration::from_secs(2));
         nothing_left(&sandbox);
         eprintln!("F25: {how}: exit after {took:?}");
     }
@@ -187,7 +187,7 @@ fn draining_ends_after_its_time() {
         }
         assert_eq!(client.wait_exit(SOON).code(), Some(0), "{how}");
         let took = began.elapsed();
-        assert!(took >= Duration::from_millis(650) && took < Duration::from_secs(4), "{how}: {took:?}");
+        assert!(took >= Duration::from_millis(650), "{how}: {took:?}");
         let cancelled = sandbox.received("alpha.log", "notifications/cancelled");
         assert_eq!(cancelled.len(), 1, "{how}");
         assert!(client.wait_for(call, SOON)["error"].is_object(), "{how}: and its caller hears so");
@@ -213,7 +213,7 @@ fn a_second_signal_ends_at_once() {
         let status = client.wait_exit(SOON);
         let took = began.elapsed();
         assert_eq!(status.code(), Some(1), "not a clean end");
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        figures::took("F26: the end after a second signal", took, Duration::from_millis(200));
         nothing_left(&sandbox);
         eprintln!("F26: second signal: exit after {took:?}");
     }
@@ -271,7 +271,7 @@ fn servers_are_stopped_together() {
     let began = Instant::now();
     client.close_stdin();
     assert_eq!(client.wait_exit(SOON).code(), Some(0));
-    assert!(began.elapsed() < Duration::from_millis(4500), "{:?}", began.elapsed());
+    figures::took("F16: four stubborn servers stopped together", began.elapsed(), Duration::from_secs(2));
     nothing_left(&sandbox);
 }
 
@@ -288,7 +288,7 @@ fn grandchildren_go_with_their_server() {
             // Returns once the grandchild of the nth start is gone.
             let gone = |nth: usize| {
                 let grand = pids(&sandbox, "grand.pid")[nth];
-                until(Duration::from_secs(3), || !alive(grand))
+                until(SOON, || !alive(grand))
             };
             client.call("alpha.echo", json!({}));
             assert!(alive(pids(&sandbox, "grand.pid")[0]), "{what}: there is one to begin with");

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::s1_protocol::{fake_with, json_of, studio, text_of};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 const CALLS: usize = 20;
 
 // F15

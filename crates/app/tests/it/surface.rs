@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Two servers with everything a server can have; their messages are in `alpha.log` and `beta.log`.
 fn two_servers(sandbox: &Sandbox) -> Value {

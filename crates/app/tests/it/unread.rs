@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::s1_protocol::{fake_with, text_of};
 use manifold_testkit::http::{BOTH, Gateway, calling, end_quietly};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// What the figure allows a client that never reads to cost.
 const ALLOWED_KIB: u64 = 64 << 10;
 /// What is asked for and not read.

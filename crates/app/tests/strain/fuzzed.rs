@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{Random, alone, figure};
 
 const AT_ONCE: usize = 200;
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Messages of both eras, to be spoilt.
 const SEEDS: [&str; 10] = [

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use manifold_testkit::http_client::{BOTH, headers_of};
 use manifold_testkit::modern::Marks;
-use manifold_testkit::{Sandbox, fake, until};
+use manifold_testkit::{Sandbox, fake, figures, until};
 use serde_json::{Value, json};
 
 use crate::http::{Conn, Gateway, calling, end_quietly};
@@ -17,7 +17,7 @@ use crate::{alone, figure};
 
 /// Calls in flight at once, which is all the server may have: a slot that is not freed shows with the next wave.
 const WAVE: usize = 100;
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 fn config(sandbox: &Sandbox) -> Value {
     let mut server =
@@ -114,7 +114,7 @@ fn hanging_up_takes_the_call_back() {
         seen.cancels,
         open_files(pid)
     );
-    assert!(slowest <= Duration::from_secs(1), "{slowest:?}");
+    figures::took("F19: the slowest cancel of a wave", slowest, Duration::from_secs(1));
     end_quietly(gateway.client);
 }
 

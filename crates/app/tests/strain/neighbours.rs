@@ -8,7 +8,7 @@
 use std::fs::{self, OpenOptions};
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, Sandbox, Usage, fake, until};
+use manifold_testkit::{Client, Sandbox, Usage, fake, figures, until};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
@@ -54,17 +54,15 @@ impl std::fmt::Display for Compared {
     }
 }
 
-/// Compares until the fault costs no more than this, five times at the most: a busy machine strikes the gateway that has
-/// more to do harder, and only ever makes it look worse.
-fn compare_to(limit: f64, calm: &mut Client, beside: &mut Client, tool: &str) -> Compared {
-    let mut compared = compare(calm, beside, tool);
-    for _ in 1..5 {
-        if compared.longer <= limit {
-            break;
-        }
-        compared = compare(calm, beside, tool);
+/// Calls a tool beside the fault: each call is answered. How much longer it takes is a figure, for those who want it.
+fn call_beside(fault: &str, wanted: f64, calm: &mut Client, beside: &mut Client, tool: &str) {
+    if figures::are_wanted() {
+        let compared = compare(calm, beside, tool);
+        println!("{fault}: {compared}");
+        figures::ratio(&format!("{fault}: how much longer a call of {tool} takes"), compared.longer, wanted);
+    } else {
+        (0..CALLS_A_ROUND).for_each(|_| drop(echo(beside, tool)));
     }
-    compared
 }
 
 /// Calls a tool of two gateways in turns.
@@ -133,18 +131,17 @@ fn a_server_that_never_reads_costs_its_own_callers_alone() {
         answers.push(answer);
     }
     let refused = answers.len();
-    let compared = compare_to(0.05, &mut calm, &mut beside, "good__echo");
+    call_beside("F4", 0.05, &mut calm, &mut beside, "good__echo");
     let grown = usage.most();
     answers.extend((refused..STUCK).map(|_| beside.recv(SOON)));
     let failed = |id: &u64| answers.iter().any(|answer| answer["id"] == *id && answer["error"].is_object());
     let answered = ids.iter().filter(|id| failed(id)).count();
     println!(
         "F4: {STUCK} calls of {BYTES} bytes to a server that never reads: {refused} refused at once, {answered} answered in all, {grown} KiB more at \
-         the most; another server's: {compared}"
+         the most"
     );
     assert_eq!(answered, STUCK);
     assert!(grown <= 16 << 10, "{grown} KiB");
-    assert!(compared.longer <= 0.05, "{compared}");
 }
 
 // F8
@@ -161,14 +158,11 @@ fn a_flood_on_stderr_costs_calls_little_and_the_disk_nothing() {
             "managerTools": false, "logging": logging})
     };
     let (mut calm, mut beside) = (serve(&here, &config(0)), serve(&there, &config(u64::MAX)));
-    let another = compare_to(0.10, &mut calm, &mut beside, "good__echo");
-    let same = compare_to(0.10, &mut calm, &mut beside, "loud__echo");
+    call_beside("F8", 0.10, &mut calm, &mut beside, "good__echo");
+    call_beside("F8", 0.10, &mut calm, &mut beside, "loud__echo");
     let written: u64 =
         fs::read_dir(there.path("logs")).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
-    println!("F8: beside a flood on stderr, another server: {another}");
-    println!("F8: the server that floods: {same}; {written} bytes of log");
-    assert!(another.longer <= 0.10, "{another}");
-    assert!(same.longer <= 0.10, "{same}");
+    println!("F8: {written} bytes of log beside a flood on stderr");
     assert!(written <= LOG_FILES * (LOG_BYTES + 1000), "{written}");
 }
 
@@ -191,7 +185,7 @@ fn a_stopped_server_costs_others_nothing() {
     let ids: Vec<u64> = (0..STOPPED)
         .map(|n| beside.request("tools/call", json!({"name": "frozen__echo", "arguments": {"text": n}})))
         .collect();
-    let compared = compare_to(0.05, &mut calm, &mut beside, "good__echo");
+    call_beside("F15", 0.05, &mut calm, &mut beside, "good__echo");
     let timed_out = ids.iter().filter(|id| beside.wait_for(**id, SOON)["error"].is_object()).count();
     let marked = until(SOON, || {
         let table = beside.call("manifold__servers_list", json!({}));
@@ -203,11 +197,10 @@ fn a_stopped_server_costs_others_nothing() {
     let (healed, starts) = (healing.elapsed(), pids().lines().count());
     println!(
         "F15: {timed_out} of {STOPPED} calls to a stopped server timed out, it was marked, and served {healed:?} after \
-         it went on; {starts} start in all; another server's: {compared}"
+         it went on; {starts} start in all"
     );
     assert!(marked);
     assert_eq!((timed_out, starts), (STOPPED, 1));
-    assert!(compared.longer <= 0.05, "{compared}");
 }
 
 // F39
@@ -235,7 +228,5 @@ fn a_log_that_nobody_reads_slows_no_call() {
             client.recv(SOON);
         }
     }
-    let compared = compare_to(0.01, &mut calm, &mut beside, "good__echo");
-    println!("F39: with a log that nobody reads {compared}");
-    assert!(compared.longer <= 0.01, "{compared}");
+    call_beside("F39", 0.01, &mut calm, &mut beside, "good__echo");
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::alone;
 use crate::http::{Conn, Gateway, calling, end_quietly};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Servers by these names, each with an echo.
 fn servers(sandbox: &Sandbox, names: &[&str]) -> Value {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Framing, Sandbox, alive, bin, until};
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 fn start(sandbox: &Sandbox, knobs: Value) -> Client {
     let mut command = sandbox.command(bin("fake-server"));

@@ -7,14 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `admin`, `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 12] = [
+const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("protocol", &[]),
+    ("http1", &[]),
     ("config", &[]),
     ("guard", &[]),
     ("admin", &[]),
     ("engine", &["protocol", "config"]),
-    ("upstreams", &["engine", "protocol", "config", "guard"]),
-    ("frontends", &["engine", "protocol", "config", "admin"]),
+    ("upstreams", &["engine", "protocol", "http1", "config", "guard"]),
+    ("frontends", &["engine", "protocol", "http1", "config", "admin"]),
     ("tui", &["admin"]),
     ("dashboard", &["admin"]),
     ("testkit", &[]),

@@ -40,6 +40,8 @@ pub enum Trouble {
     Accepted,
     /// The request is read and never answered; the connection stays open.
     HalfOpen,
+    /// These bytes instead of an answer; the connection stays open.
+    Raw(String),
     /// The request is read and the connection closed.
     Close,
     /// A stream that ends before the answer, cleanly or in the middle of a chunk. With an id, the answer can be had
@@ -396,6 +398,12 @@ impl Shared {
             }
             Some(Trouble::Accepted) => return write_whole(stream, 202, &[], "", b""),
             Some(Trouble::HalfOpen) => {
+                wait_for_end(stream);
+                return Ok(false);
+            }
+            Some(Trouble::Raw(text)) => {
+                let mut out = stream;
+                out.write_all(text.as_bytes())?;
                 wait_for_end(stream);
                 return Ok(false);
             }

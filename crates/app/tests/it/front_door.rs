@@ -4,6 +4,7 @@
 
 mod cors;
 mod requests;
+mod smuggling;
 mod tls;
 mod tokens;
 

@@ -590,3 +590,30 @@ fn an_old_server_that_goes_down_fails_its_calls_at_once_and_heals() {
     assert_eq!((times(&server, "slow").0, times(&server, "back").1), (1, 1));
     eprintln!("F14: an old server healed {took:?} after it was back");
 }
+
+// L18, M5: what nobody asked for, what has no end and what two could read differently fails the call at once, though
+// the connection stays open; the server is asked again on a new one.
+#[test]
+fn an_answer_nobody_asked_for_fails_its_call_and_names_the_server() {
+    let sandbox = Sandbox::new();
+    let (server, mut client) = in_session(&sandbox, Style::Json, json!({"timeout": 300_000}));
+    let endless = "HTTP/1.1 102 X\r\n\r\n".repeat(40);
+    let cases = [
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "101"),
+        ("HTTP/1.1 101 X\r\n\r\n", "101"),
+        (&endless, "1xx"),
+        ("HTTP/1.1 200 OK\nContent-Length: 2\n\n{}", "no HTTP"),
+        ("HTTP/1.1 200 OK\r\nX: a\rContent-Length: 2\r\n\r\n{}", "no HTTP"),
+        ("HTTP/1.1 200 OK\r\nX: \0\r\n\r\n", "no HTTP"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;\nxx\r\n{}\r\n0\r\n\r\n", "chunk"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\na: b\n\r\n", "chunk"),
+    ];
+    for (text, expected) in cases {
+        server.trouble("tools/call", 1, Trouble::Raw(text.to_owned()));
+        let answer = client.call("far.echo", json!({"text": "none"}));
+        let message = typed(&mut client, &answer, -32603);
+        assert!(message.contains(expected), "{text:?}: {message}");
+        assert_eq!(text_of(&client.call("far.echo", json!({"text": "after"}))), "after");
+    }
+    assert_eq!(times(&server, "none"), (cases.len(), 0), "none is sent twice");
+}

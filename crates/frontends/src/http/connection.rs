@@ -19,7 +19,6 @@ pub(super) const REQUEST_PATIENCE: Duration = Duration::from_secs(25);
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// How long a client may leave an answer unread.
 pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(60);
-pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves one connection to its end.

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::{Response, StatusCode};
+use manifold_http1::{Length, Malformed, RequestHead};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use self::alarm::Alarm;
-use self::head::{Head, Malformed};
+use self::head::Head;
 use self::wire::Wire;
 use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
@@ -80,7 +81,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
                 return End::Preface(wire.rewound());
             }
             Ok(Next::Malformed(what)) => {
-                let _ = respond::write(&mut wire, refuse(&what), respond::Manner::LAST, shared).await;
+                let _ = respond::write(&mut wire, refuse(what), respond::Manner::LAST, shared).await;
                 wire.linger().await;
                 return End::Done;
             }
@@ -113,11 +114,11 @@ async fn next_head<S: AsyncRead + AsyncWrite + Unpin>(
     let mut searched = 0;
     loop {
         if wire.input.len() > searched {
-            if let Some(head) = last.take_if(|last| last.again(&mut wire.input)) {
+            if let Some(head) = last.take_if(|last| last.request.again(&mut wire.input)) {
                 return Ok(Next::Request(head));
             }
-            match head::take(&mut wire.input, searched) {
-                Ok(Some(head)) => return Ok(Next::Request(Box::new(head))),
+            match RequestHead::take(&mut wire.input, searched) {
+                Ok(Some(request)) => return Ok(Next::Request(Box::new(Head::new(request)))),
                 Ok(None) => {}
                 Err(Malformed::Preface) => return Ok(Next::Preface),
                 Err(what) => return Ok(Next::Malformed(what)),
@@ -160,14 +161,15 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     shared: &Arc<Shared>,
 ) -> io::Result<After> {
     let mut manner = head.manner();
-    let refusal = if head.is_let_in { None } else { route::turned_away(&head.parts, shared) };
+    wire.owes_body = head.request.length != Length::Known(0);
+    let refusal = if head.is_let_in { None } else { route::turned_away(&head.request.parts, shared) };
     let mut response = match refusal {
         Some(response) => response,
         None => {
             head.is_let_in = true;
-            let body = body::read(wire, head, &shared.site).await;
+            let body = body::read(wire, &head.request, &shared.site).await;
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let mut answering = Box::pin(route::answer(&head.parts, body, shared));
+            let mut answering = Box::pin(route::answer(&head.request.parts, body, shared));
             tokio::select! {
                 biased;
                 response = &mut answering => response,
@@ -178,14 +180,14 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     };
     if response.body().is_stream() {
         // It may rest for hours (F37).
-        head.let_go();
+        head.request.let_go();
     }
     let ends_with_it = response.body().is_stream() && !manner.has_chunks;
     if ends_with_it || says_close(&response) || *shared.closing.borrow() {
         manner.is_last = true;
     }
     let upgrade = response.body_mut().take_upgrade();
-    respond::write(wire, response, manner, shared).await?;
+    let manner = respond::write(wire, response, manner, shared).await?;
     if let Some(upgrade) = upgrade {
         return Ok(After::Upgrade(upgrade));
     }
@@ -196,15 +198,10 @@ fn says_close(response: &Response<Body>) -> bool {
     response.headers().get(hyper::header::CONNECTION).is_some_and(|value| value == "close")
 }
 
-fn refuse(what: &Malformed) -> Response<Body> {
+fn refuse(what: Malformed) -> Response<Body> {
     let status = match what {
         Malformed::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        Malformed::Preface | Malformed::Head | Malformed::Length | Malformed::Coding => {
-            StatusCode::BAD_REQUEST
-        }
+        _ => StatusCode::BAD_REQUEST,
     };
-    route::problem(status, what.message())
+    route::problem(status, head::message(what))
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,12 +13,13 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use manifold_http1::MAX_HEAD_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
 use super::body::{self, Body};
-use super::connection::{KEEP_ALIVE, MAX_HEAD_BYTES, REQUEST_PATIENCE, WRITE_PATIENCE};
+use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE, WRITE_PATIENCE};
 use super::{Shared, route};
 
 /// Serves a connection.

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+mod early;
 mod modern;
 
 use expect_test::{Expect, expect};

@@ -14,7 +14,7 @@ use manifold_protocol::{Parcel, Raw, put_decimal};
 use tokio::time::timeout;
 
 use super::dial::{Dialer, Trust};
-use super::h1::{self, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
+use super::h1::{self, Asked, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
 
 const MAX_REDIRECTS: usize = 3;
 /// Parts of header values that are this long are kept out of messages (`Bearer` is not).
@@ -172,7 +172,7 @@ impl HttpClient {
         fields: &Fields,
         body: &Parcel,
     ) -> Result<Answer, Unreached> {
-        let answer = self.send_once(&method, place, fields, body).await?;
+        let answer = self.send_once(&method, place, fields, body, asked_by(&method)).await?;
         match answer.head.status {
             200..=299 => Ok(answer),
             // Seldom, so it may cost a little more.
@@ -194,7 +194,7 @@ impl HttpClient {
         for _ in 0..MAX_REDIRECTS {
             uri = redirected(&uri, &answer.head)?;
             answer.discard().await;
-            answer = self.send_once(method, &self.place(uri.clone()), fields, body).await?;
+            answer = self.send_once(method, &self.place(uri.clone()), fields, body, asked_by(method)).await?;
             match answer.head.status {
                 200..=299 => return Ok(answer),
                 307 | 308 => {}
@@ -206,7 +206,8 @@ impl HttpClient {
 
     /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
     pub(crate) async fn upgrade(&self, fields: &Fields) -> Result<(Head, Box<dyn Stream>, Bytes), Unreached> {
-        let answer = self.send_once(&Method::GET, &self.home, fields, &Parcel::default()).await?;
+        let nothing = Parcel::default();
+        let answer = self.send_once(&Method::GET, &self.home, fields, &nothing, Asked::Upgrade).await?;
         if answer.head.status != 101 {
             return Err(self.refusal(answer).await);
         }
@@ -221,6 +222,7 @@ impl HttpClient {
         place: &Place,
         fields: &Fields,
         body: &Parcel,
+        asked: Asked,
     ) -> Result<Answer, Unreached> {
         loop {
             let (mut wire, reused) = match self.pool.take() {
@@ -228,7 +230,7 @@ impl HttpClient {
                 None => (Box::pin(self.connect()).await?, false),
             };
             wire.begin(body, |out| self.write_head(out, method, place, fields, body.len()));
-            match h1::exchange(wire, *method != Method::HEAD, &self.pool).await {
+            match h1::exchange(wire, asked, &self.pool).await {
                 Ok((head, body)) => return Ok(Answer { head, body }),
                 // The server closed a resting connection before it took the request: no harm done.
                 Err(Lost::Unwritten(_)) if reused => {}
@@ -275,6 +277,10 @@ impl HttpClient {
         let redacted = self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
         redacted.into()
     }
+}
+
+fn asked_by(method: &Method) -> Asked {
+    if *method == Method::HEAD { Asked::Head } else { Asked::Body }
 }
 
 /// Follows a redirect within the same origin only: credentials go nowhere else (T12).

@@ -178,7 +178,7 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
-    use crate::remote::h1::{Pool, Wire, exchange};
+    use crate::remote::h1::{Asked, Pool, Wire, exchange};
 
     const LARGE: usize = 1 << 20;
     const START: &[u8] = b"POST / HTTP/1.1\r\n\r\n";
@@ -235,7 +235,7 @@ mod tests {
         let mut wire = Wire::new(dialer.connect().await.unwrap());
         for left in (0..3).rev() {
             wire.begin(&Parcel::from(body.clone()), |out| out.extend_from_slice(START));
-            let (head, answer) = exchange(wire, true, &pool).await.unwrap();
+            let (head, answer) = exchange(wire, Asked::Body, &pool).await.unwrap();
             assert_eq!(head.status, 200);
             assert_eq!(answer.read(LARGE).await.unwrap(), body);
             if left == 0 {

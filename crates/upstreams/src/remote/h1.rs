@@ -1,10 +1,7 @@
 //! HTTP/1.1 towards a server, without a task per connection: whoever asks takes a connection from the pool, writes the
 //! request in one piece, reads the answer and puts the connection back. Letting go of an answer closes its connection.
 
-mod chunks;
 mod coming;
-mod fields;
-mod framing;
 mod head;
 mod pool;
 mod wire;
@@ -12,10 +9,12 @@ mod wire;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+pub(super) use manifold_http1::Asked;
+pub(crate) use manifold_http1::Fields;
+use manifold_http1::Malformed;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(super) use self::coming::{Body, exchange};
-pub(crate) use self::fields::Fields;
 pub(crate) use self::head::{Head, Noted};
 pub(super) use self::pool::Pool;
 pub(super) use self::wire::{Lost, Wire};
@@ -32,25 +31,16 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
     }
 }
 
-/// Why an answer cannot be read (RFC 9112; where two readers could differ about its end it is refused, T31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Malformed {
-    Head,
-    TooLarge,
-    Length,
-    Coding,
-    Chunk,
-}
-
-impl Malformed {
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            Self::Head => "its answer is no HTTP",
-            Self::TooLarge => "the headers of its answer are too large",
-            Self::Length => "the length of its answer can be read in two ways",
-            Self::Coding => "its answer is coded in a way nobody asked for",
-            Self::Chunk => "a chunk of its answer cannot be read",
-        }
+/// Says why an answer cannot be read (RFC 9112; where two readers could differ about its end it is refused, T31).
+fn message(malformed: Malformed) -> &'static str {
+    match malformed {
+        Malformed::Head | Malformed::Preface => "its answer is no HTTP",
+        Malformed::TooLarge => "the headers of its answer are too large",
+        Malformed::Length => "the length of its answer can be read in two ways",
+        Malformed::Coding => "its answer is coded in a way nobody asked for",
+        Malformed::Chunk => "a chunk of its answer cannot be read",
+        Malformed::Switched => "it switched to another protocol (HTTP 101), which nobody asked for",
+        Malformed::Interim => "it goes on with interim answers (HTTP 1xx) and gives none",
     }
 }
 

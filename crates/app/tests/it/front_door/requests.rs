@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use super::*;
 
 /// Sends bytes and returns all that comes back until the other end closes.
-fn exchange(port: u16, bytes: &[u8]) -> String {
+pub(super) fn exchange(port: u16, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     // One that is refused half way may be cut off while we write.
@@ -28,7 +28,7 @@ fn exchange(port: u16, bytes: &[u8]) -> String {
 }
 
 /// Counts the answers in what came back.
-fn answers(text: &str) -> usize {
+pub(super) fn answers(text: &str) -> usize {
     text.split("HTTP/1.")
         .skip(1)
         .filter(|rest| rest[1..].starts_with(' '))

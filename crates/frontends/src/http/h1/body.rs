@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use manifold_engine::Share;
+use manifold_http1::{Framing, Length, RequestHead};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use super::head::{Head, Length};
 use super::wire::Wire;
 use crate::http::Site;
 use crate::http::body::{SLOWEST_BYTES_PER_MS, Unread};
@@ -15,33 +15,30 @@ use crate::http::connection::REQUEST_PATIENCE;
 
 /// Room is made for so much of an announced body at once; more only as it comes.
 const AT_ONCE_BYTES: usize = 256 << 10;
-/// The longest line with the size of a chunk, and the most that may follow the last one.
-const MAX_CHUNK_LINE_BYTES: usize = 256;
-const MAX_TRAILER_BYTES: usize = 8 << 10;
-
-/// Reads the body that belongs to a head.
+/// Reads the body that belongs to a head. Only one that came to its end is no longer owed.
 pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
-    head: &Head,
+    head: &RequestHead,
     site: &Site,
 ) -> Result<Bytes, Unread> {
-    let mut reader = match head.length {
-        Length::Known(0) => return Ok(Bytes::new()),
+    match head.length {
+        // Whether anything comes is not said, and nobody waits for it.
+        Length::Known(0) | Length::Open => return Ok(Bytes::new()),
         Length::Known(length) if length > site.limit_bytes => return Err(Unread::TooLarge),
         Length::Known(length) if !site.budget.admits(length) => return Err(Unread::Overloaded),
         // Most bodies came with their head, and are used where they are.
         Length::Known(length) if wire.input.len() >= length => {
+            wire.owes_body = false;
             return Ok(site.budget.hold(wire.input.split_to(length).freeze()));
         }
-        Length::Known(_) | Length::Chunked => Reader::new(site),
-    };
+        Length::Known(_) | Length::Chunked => {}
+    }
     if head.expects_continue && wire.input.is_empty() {
         wire.write(&[b"HTTP/1.1 100 Continue\r\n\r\n"]).await.map_err(|_| Unread::Broken)?;
     }
-    match head.length {
-        Length::Known(length) => reader.take(wire, length).await?,
-        Length::Chunked => reader.take_chunks(wire).await?,
-    }
+    let mut reader = Reader::new(site, head.length);
+    reader.read(wire).await?;
+    wire.owes_body = false;
     Ok(site.budget.hold(reader.body.freeze()))
 }
 
@@ -51,26 +48,41 @@ struct Reader<'s> {
     /// What is only announced counts for nothing: a client could keep others out with it.
     share: Share,
     began: Instant,
+    framing: Framing,
     body: BytesMut,
 }
 
 impl<'s> Reader<'s> {
-    fn new(site: &'s Site) -> Self {
-        Self { site, share: site.budget.share(), began: Instant::now(), body: BytesMut::new() }
+    fn new(site: &'s Site, length: Length) -> Self {
+        let framing = Framing::new(length);
+        Self { site, share: site.budget.share(), began: Instant::now(), framing, body: BytesMut::new() }
     }
 
-    /// Reads so much more of the body.
-    async fn take<S: AsyncRead + AsyncWrite + Unpin>(
+    /// Reads to the end of the body.
+    async fn read<S: AsyncRead + AsyncWrite + Unpin>(&mut self, wire: &mut Wire<S>) -> Result<(), Unread> {
+        loop {
+            let before = self.body.len();
+            self.make_room(self.framing.data_left());
+            let taken = self.framing.take(&wire.input, &mut self.body).map_err(|_| Unread::Broken)?;
+            wire.input.advance(taken);
+            self.admit(self.body.len() - before)?;
+            if self.framing.is_over() {
+                return Ok(());
+            }
+            match self.framing.data_left() {
+                0 => self.fill(wire).await?,
+                left => self.read_data(wire, left).await?,
+            }
+        }
+    }
+
+    /// Reads so much more of the body straight to where it belongs.
+    async fn read_data<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         wire: &mut Wire<S>,
         length: usize,
     ) -> Result<(), Unread> {
         let mut left = length;
-        let ready = left.min(wire.input.len());
-        self.admit(ready)?;
-        self.make_room(left);
-        self.body.put(wire.input.split_to(ready));
-        left -= ready;
         while left > 0 {
             if self.body.len() == self.body.capacity() {
                 self.make_room(left);
@@ -82,75 +94,11 @@ impl<'s> Reader<'s> {
                 Ok(Err(_) | Ok(0)) => return Err(Unread::Broken),
                 Ok(Ok(read)) => read,
             };
+            self.framing.took(read);
             self.admit(read)?;
             left -= read;
         }
         Ok(())
-    }
-
-    async fn take_chunks<S: AsyncRead + AsyncWrite + Unpin>(
-        &mut self,
-        wire: &mut Wire<S>,
-    ) -> Result<(), Unread> {
-        loop {
-            let size = self.chunk_size(wire).await?;
-            if size == 0 {
-                return self.skip_trailers(wire).await;
-            }
-            if size > self.site.limit_bytes.saturating_sub(self.body.len()) {
-                return Err(Unread::TooLarge);
-            }
-            self.take(wire, size).await?;
-            while wire.input.len() < 2 {
-                self.fill(wire).await?;
-            }
-            if !wire.input.starts_with(b"\r\n") {
-                return Err(Unread::Broken);
-            }
-            wire.input.advance(2);
-        }
-    }
-
-    async fn chunk_size<S: AsyncRead + AsyncWrite + Unpin>(
-        &mut self,
-        wire: &mut Wire<S>,
-    ) -> Result<usize, Unread> {
-        loop {
-            match httparse::parse_chunk_size(&wire.input) {
-                Ok(httparse::Status::Complete((line, size))) => {
-                    wire.input.advance(line);
-                    return usize::try_from(size).map_err(|_| Unread::TooLarge);
-                }
-                Ok(httparse::Status::Partial) if wire.input.len() <= MAX_CHUNK_LINE_BYTES => {
-                    self.fill(wire).await?;
-                }
-                Ok(httparse::Status::Partial) | Err(_) => return Err(Unread::Broken),
-            }
-        }
-    }
-
-    /// Nobody reads what follows the last chunk; it ends with an empty line.
-    async fn skip_trailers<S: AsyncRead + AsyncWrite + Unpin>(
-        &mut self,
-        wire: &mut Wire<S>,
-    ) -> Result<(), Unread> {
-        let mut skipped = 0;
-        loop {
-            match memchr::memchr(b'\n', &wire.input) {
-                Some(end) => {
-                    let is_empty = matches!(&wire.input[..end], b"" | b"\r");
-                    wire.input.advance(end + 1);
-                    skipped += end + 1;
-                    if is_empty {
-                        return Ok(());
-                    }
-                }
-                None => self.fill(wire).await?,
-            }
-            if skipped + wire.input.len().min(MAX_TRAILER_BYTES) > MAX_TRAILER_BYTES {
-                return Err(Unread::Broken);
-            }
-        }
     }
 
     async fn fill<S: AsyncRead + AsyncWrite + Unpin>(&mut self, wire: &mut Wire<S>) -> Result<(), Unread> {
@@ -166,7 +114,11 @@ impl<'s> Reader<'s> {
         self.body.reserve(left.min(self.body.len().max(AT_ONCE_BYTES)));
     }
 
+    /// Counts what came, which may be too much: of all, or of this body with what is announced of it.
     fn admit(&mut self, bytes: usize) -> Result<(), Unread> {
+        if self.body.len().saturating_add(self.framing.data_left()) > self.site.limit_bytes {
+            return Err(Unread::TooLarge);
+        }
         if !self.site.budget.admits(bytes) {
             return Err(Unread::Overloaded);
         }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE};
 use hyper::{HeaderMap, Response, StatusCode};
 use manifold_engine::Budget;
+use manifold_http1::{LAST_CHUNK, put_chunk, put_chunk_size};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::wire::Wire;
@@ -40,8 +41,19 @@ impl Manner {
     pub(super) const LAST: Self = Self { is_last: true, has_body: true, has_chunks: true };
 }
 
-/// Writes an answer to its end.
+/// Writes an answer to its end. Returns how: the one to a request whose body was not read is always the last.
 pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<S>,
+    response: Response<Body>,
+    manner: Manner,
+    shared: &Arc<Shared>,
+) -> io::Result<Manner> {
+    let manner = Manner { is_last: manner.is_last || wire.owes_body, ..manner };
+    write_all(wire, response, manner, shared).await?;
+    Ok(manner)
+}
+
+async fn write_all<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     response: Response<Body>,
     manner: Manner,
@@ -101,7 +113,7 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
         };
         if has_ended {
             if has_chunks {
-                out.extend_from_slice(b"0\r\n\r\n");
+                out.extend_from_slice(LAST_CHUNK);
             }
             return write_part(wire, out, unread).await;
         }
@@ -118,7 +130,7 @@ async fn write_stream<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Some(bytes) => push_part(&mut out, &bytes, has_chunks),
             None => {
-                let end: &[u8] = if has_chunks { b"0\r\n\r\n" } else { b"" };
+                let end: &[u8] = if has_chunks { LAST_CHUNK } else { b"" };
                 return wire.write(&[end]).await;
             }
         }
@@ -148,22 +160,16 @@ async fn write_large<S: AsyncRead + AsyncWrite + Unpin>(
     if !has_chunks {
         return wire.write_for(Some(unread), &[&before, &part]).await;
     }
-    let _ = write!(before, "{:x}\r\n", part.len());
+    put_chunk_size(&mut before, part.len());
     wire.write_for(Some(unread), &[&before, &part, b"\r\n"]).await
 }
 
 fn push_part(out: &mut Vec<u8>, bytes: &[u8], has_chunks: bool) {
-    // A chunk of no bytes would be the last.
-    if bytes.is_empty() {
-        return;
-    }
     out.reserve(bytes.len() + 16);
     if has_chunks {
-        let _ = write!(out, "{:x}\r\n", bytes.len());
-    }
-    out.extend_from_slice(bytes);
-    if has_chunks {
-        out.extend_from_slice(b"\r\n");
+        put_chunk(out, bytes);
+    } else {
+        out.extend_from_slice(bytes);
     }
 }
 

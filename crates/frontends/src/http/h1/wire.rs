@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use manifold_engine::{Budget, vigil};
+use manifold_http1::MAX_HEAD_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-use crate::http::connection::{MAX_HEAD_BYTES, WRITE_PATIENCE};
+use crate::http::connection::WRITE_PATIENCE;
 use crate::http::rewound::Rewound;
 use crate::http::sessions::UNREAD_PATIENCE;
 
@@ -32,11 +33,14 @@ thread_local! {
 pub(super) struct Wire<S> {
     pub(super) stream: S,
     pub(super) input: BytesMut,
+    /// Whether the body of the present request has not been read to its end. No other request is looked for behind it:
+    /// the answer is the last, whoever gives it (H1).
+    pub(super) owes_body: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, input: BytesMut::new() }
+        Self { stream, input: BytesMut::new(), owes_body: false }
     }
 
     /// Gives the connection back with what was read of it and not used.

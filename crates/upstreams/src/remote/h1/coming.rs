@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use manifold_http1::{Asked, Framing};
 use tokio::io::AsyncReadExt;
 
-use super::framing::Framing;
 use super::wire::{Begun, Lost, Wire};
 use super::{Head, Pool, Stream};
 
@@ -37,10 +37,10 @@ pub(in crate::remote) struct Coming {
 /// Writes the request that was begun and reads the head of its answer, and the body if it comes along.
 pub(in crate::remote) async fn exchange(
     mut wire: Box<Wire>,
-    has_body: bool,
+    asked: Asked,
     pool: &Arc<Pool>,
 ) -> Result<(Head, Body), Lost> {
-    let Begun { head, framing, data, has_more } = wire.answer(has_body).await?;
+    let Begun { head, framing, data, has_more } = wire.answer(asked).await?;
     let keeps_alive = head.keeps_alive && !has_more;
     if !framing.is_over() {
         let coming = Coming { wire, framing, data, keeps_alive, pool: Arc::clone(pool) };

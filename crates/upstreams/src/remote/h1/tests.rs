@@ -117,10 +117,14 @@ const LIMIT: usize = 1 << 20;
 
 /// Sends a request of this body, and waits for the head of the answer.
 async fn open(peer: Peer, body: &Parcel) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
+    open_asking(peer, body, Asked::Body).await
+}
+
+async fn open_asking(peer: Peer, body: &Parcel, asked: Asked) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
     let pool = Pool::new(Tasks::new());
     let mut wire = Wire::new(Box::new(peer));
     wire.begin(body, |out| out.extend_from_slice(b"POST / HTTP/1.1\r\n\r\n"));
-    let answer = exchange(wire, true, &pool).await;
+    let answer = exchange(wire, asked, &pool).await;
     (pool, answer)
 }
 
@@ -151,14 +155,15 @@ async fn check(text: &str, expected: (u16, &str, bool)) {
 #[tokio::test]
 async fn an_answer_is_the_same_in_any_pieces() {
     check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", (200, "hello", true)).await;
-    check("HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 5\n\nhello", (200, "hello", true)).await;
+    check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", (200, "hello", true))
+        .await;
     check("HTTP/1.1 202 \r\nContent-Length: 0\r\n\r\n", (202, "", true)).await;
     let chunked = "5\r\nhello\r\n00B ; a=\"b\"\r\n, and again\r\n0\r\nTrailer: x\r\n\r\n";
     let head = "HTTP/1.1 404 X\r\nTransfer-Encoding: Chunked\r\n\r\n";
     check(&format!("{head}{chunked}"), (404, "hello, and again", true)).await;
     check("HTTP/1.1 200 OK\r\n\r\nto the end", (200, "to the end", false)).await;
     check("HTTP/1.1 204 X\r\n\r\n", (204, "", true)).await;
-    check("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n", (304, "", true)).await;
+    check("HTTP/1.1 304 X\r\nContent-Length: 0\r\n\r\n", (304, "", true)).await;
     check(
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\nLink: x\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\n1",
         (200, "1", true),
@@ -193,6 +198,9 @@ async fn what_could_be_read_in_two_ways_is_refused() {
         ("Transfer-Encoding: xchunked", Malformed::Coding),
         ("Ho st: x", Malformed::Head),
         ("Host: x\r\n folded", Malformed::Head),
+        ("Host: x\nContent-Length: 5", Malformed::Head),
+        ("Host: x\rContent-Length: 5", Malformed::Head),
+        ("Host: \0x", Malformed::Head),
     ] {
         let text = format!("HTTP/1.1 200 X\r\n{head}\r\n\r\nhello");
         assert_eq!(ask(Peer::says(text.as_bytes())).await, Err(format!("Malformed({expected:?})")), "{head}");
@@ -200,6 +208,7 @@ async fn what_could_be_read_in_two_ways_is_refused() {
     let old = "HTTP/1.0 200 X\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     assert_eq!(ask(Peer::says(old.as_bytes())).await, Err("Malformed(Length)".to_owned()));
     let long = format!("5;{}", "x".repeat(300));
+    let longs = format!("1;{}\r\n1\r\n", "x".repeat(250)).repeat(40);
     let trailers = format!("0\r\n{}", "a: b\r\n".repeat(2000));
     for chunk in [
         "x\r\n",
@@ -212,12 +221,53 @@ async fn what_could_be_read_in_two_ways_is_refused() {
         "5\r\nhello\n0\r\n",
         "10000000000000000\r\n",
         "5;\n",
+        "5;a\0",
+        "5;a\rb",
+        "5 x\r\nhello",
+        "0\r\na: b\n\r\n",
+        "0\r\na: \0\r\n\r\n",
+        "0\r\na\r\n\r\n",
+        "0\r\n: b\r\n\r\n",
+        "0\r\n a: b\r\n\r\n",
+        "0\r\n\n",
+        "0\r\na: b\rc\r\n\r\n",
         &long,
+        &longs,
         &trailers,
     ] {
         let text = format!("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}");
         let answer = ask(Peer::says(text.as_bytes())).await;
         assert_eq!(answer, Err("Malformed(Chunk)".to_owned()), "{chunk}");
+    }
+}
+
+// L18: what nobody asked for is an error at once, the peer saying no more; and so is what has no end.
+#[tokio::test]
+async fn what_nobody_asked_for_is_no_answer() {
+    let switched = Err("Malformed(Switched)".to_owned());
+    for text in ["HTTP/1.1 101 X\r\n\r\n", "HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"] {
+        assert_eq!(ask(Peer::says(text.as_bytes())).await, switched, "{text}");
+        let late = format!("HTTP/1.1 100 Continue\r\n\r\n{text}");
+        assert_eq!(ask(Peer::says(late.as_bytes())).await, switched, "{late}");
+    }
+    let interim = "HTTP/1.1 102 X\r\n\r\n";
+    let many = || std::iter::repeat_with(|| Does::Says(interim.as_bytes().to_vec()));
+    let last = "HTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\n1";
+    let patient = many().take(32).chain([Does::Says(last.as_bytes().to_vec())]);
+    assert_eq!(ask(Peer::new(patient)).await, Ok((200, "1".to_owned(), true)));
+    assert_eq!(ask(Peer::new(many().take(33))).await, Err("Malformed(Interim)".to_owned()));
+    let at_once = interim.repeat(33);
+    assert_eq!(ask(Peer::says(at_once.as_bytes())).await, Err("Malformed(Interim)".to_owned()));
+}
+
+// L18: what is said to have a body and may have none could be followed by that body, in place of the next answer.
+#[tokio::test]
+async fn a_body_that_may_not_be_is_the_end_of_its_connection() {
+    for status in [204, 304] {
+        for said in ["Content-Length: 5", "Transfer-Encoding: chunked"] {
+            let text = format!("HTTP/1.1 {status} X\r\n{said}\r\n\r\n");
+            assert_eq!(ask(Peer::says(text.as_bytes())).await, Ok((status, String::new(), false)), "{text}");
+        }
     }
 }
 
@@ -351,7 +401,7 @@ async fn a_request_goes_another_way_only_if_nothing_of_it_has_left() {
 #[tokio::test]
 async fn another_protocol_gets_what_came_along() {
     let text = b"HTTP/1.1 101 X\r\nUpgrade: x\r\nSec-WebSocket-Accept: key\r\n\r\nframe";
-    let (_, answer) = open(Peer::says(text), &Parcel::default()).await;
+    let (_, answer) = open_asking(Peer::says(text), &Parcel::default(), Asked::Upgrade).await;
     let (head, body) = answer.unwrap();
     assert_eq!((head.status, head.noted_text(Noted::WebSocketAccept)), (101, Some("key")));
     assert_eq!(body.into_stream().unwrap().1, "frame");

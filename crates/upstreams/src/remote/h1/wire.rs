@@ -8,12 +8,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
 use manifold_engine::vigil;
+use manifold_http1::{Answers, Asked, Framing, Length, Malformed, ResponseHead};
 use manifold_protocol::{Frames, Parcel};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
-use super::framing::Framing;
-use super::head::{self, Head, Length};
-use super::{Malformed, Stream};
+use super::head::{Head, Notes};
+use super::{Stream, message};
 
 /// What is read at once; answers are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
@@ -42,7 +42,7 @@ impl Lost {
         match self {
             Self::Unwritten(error) | Self::Broken(error) => error.to_string(),
             Self::Closed => "it hung up before its answer was whole".to_owned(),
-            Self::Malformed(malformed) => malformed.message().to_owned(),
+            Self::Malformed(malformed) => message(*malformed).to_owned(),
             Self::TooLarge(limit_bytes) => format!("its answer is larger than {limit_bytes} bytes"),
         }
     }
@@ -97,8 +97,9 @@ impl Wire {
     }
 
     /// Writes the request and waits for the head of its answer.
-    pub(super) async fn answer(&mut self, has_body: bool) -> Result<Begun, Lost> {
-        poll_fn(|context| self.poll_answer(context, has_body)).await
+    pub(super) async fn answer(&mut self, asked: Asked) -> Result<Begun, Lost> {
+        let mut answers = Answers::new(asked);
+        poll_fn(|context| self.poll_answer(context, &mut answers)).await
     }
 
     /// Returns whether another request may follow once an answer has been read.
@@ -111,7 +112,7 @@ impl Wire {
         self.stream
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>, has_body: bool) -> Poll<Result<Begun, Lost>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, answers: &mut Answers) -> Poll<Result<Begun, Lost>> {
         // An answer may come before the request is written.
         self.go_on_writing(context);
         if let Sending::Unwritten(error) = &mut self.state {
@@ -121,7 +122,7 @@ impl Wire {
             let mut input = std::mem::take(&mut self.input);
             let taken = self.poll_scratch(context, |came| match came {
                 [] => Err(Lost::Closed),
-                came => begun_by(&mut input, came, has_body).map_err(Lost::from),
+                came => begun_by(&mut input, came, answers).map_err(Lost::from),
             });
             self.input = input;
             match ready!(taken) {
@@ -188,35 +189,28 @@ impl Wire {
 }
 
 /// Looks for a head in what came, behind what had come before, and goes on to its body. What is not enough is kept.
-fn begun_by(input: &mut Vec<u8>, came: &[u8], has_body: bool) -> Result<Option<Begun>, Malformed> {
-    let mut searched = input.len();
+fn begun_by(input: &mut Vec<u8>, came: &[u8], answers: &mut Answers) -> Result<Option<Begun>, Malformed> {
+    let searched = input.len();
     if searched > 0 {
         input.extend_from_slice(came);
     }
     let text = if searched > 0 { &input[..] } else { came };
-    let mut at = 0;
-    while at < text.len() {
-        match head::parse(&text[at..], searched)? {
-            // Another follows.
-            Some((head, size)) if head.is_interim() => (at, searched) = (at + size, 0),
-            Some((head, size)) => {
-                let head = if has_body { head } else { head.without_body() };
-                let begun = Begun::new(head, &text[at + size..])?;
-                input.clear();
-                return Ok(Some(begun));
-            }
-            None => break,
-        }
+    let mut notes = Notes::default();
+    let (taken, head) = answers.take(text, searched, |name, value| notes.take(name, value))?;
+    if let Some(head) = head {
+        let begun = Begun::new(head, notes, &text[taken..])?;
+        input.clear();
+        return Ok(Some(begun));
     }
-    match input.is_empty() {
-        true => input.extend_from_slice(&came[at..]),
-        false => drop(input.drain(..at)),
+    match searched {
+        0 => input.extend_from_slice(&came[taken..]),
+        _ => drop(input.drain(..taken)),
     }
     Ok(None)
 }
 
 impl Begun {
-    fn new(head: Head, rest: &[u8]) -> Result<Self, Malformed> {
+    fn new(head: ResponseHead, notes: Notes, rest: &[u8]) -> Result<Self, Malformed> {
         let mut framing = Framing::new(head.length);
         // One that is not whole yet gets its room when it is its turn.
         let room = match head.length {
@@ -225,6 +219,6 @@ impl Begun {
         };
         let mut data = BytesMut::with_capacity(room);
         let taken = framing.take(rest, &mut data)?;
-        Ok(Self { head, framing, data, has_more: taken < rest.len() })
+        Ok(Self { head: notes.into_head(head), framing, data, has_more: taken < rest.len() })
     }
 }

@@ -7,11 +7,11 @@ const ROOM_BYTES: usize = 256;
 
 /// Header lines in the order they were said. They do not print: there are secrets among them.
 #[derive(Clone, Default)]
-pub(crate) struct Fields(Vec<u8>);
+pub struct Fields(Vec<u8>);
 
 impl Fields {
     /// Begins with lines that are always the same.
-    pub(crate) fn new(lines: &'static str) -> Self {
+    pub fn new(lines: &'static str) -> Self {
         debug_assert!(lines.is_empty() || lines.ends_with("\r\n"));
         let mut text = Vec::with_capacity(ROOM_BYTES);
         text.extend_from_slice(lines.as_bytes());
@@ -19,19 +19,19 @@ impl Fields {
     }
 
     /// Adds a header of ours; a value that no header can hold is left out.
-    pub(crate) fn say(&mut self, name: &'static str, value: impl AsRef<[u8]>) {
+    pub fn say(&mut self, name: &'static str, value: impl AsRef<[u8]>) {
         debug_assert!(is_name(name));
         self.push(name, value.as_ref());
     }
 
     /// Adds a header to those said before.
-    pub(crate) fn with(mut self, name: &'static str, value: impl AsRef<[u8]>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl AsRef<[u8]>) -> Self {
         self.say(name, value);
         self
     }
 
     /// Adds a header of somebody else's; what no header can hold is left out.
-    pub(crate) fn say_foreign(&mut self, name: &str, value: impl AsRef<[u8]>) {
+    pub fn say_foreign(&mut self, name: &str, value: impl AsRef<[u8]>) {
         if is_name(name) {
             self.push(name, value.as_ref());
         }
@@ -43,16 +43,16 @@ impl Fields {
         }
     }
 
-    pub(super) fn lines(&self) -> &[u8] {
+    fn lines(&self) -> &[u8] {
         &self.0
     }
 
-    pub(in crate::remote) fn write(&self, out: &mut impl BufMut) {
+    pub fn write(&self, out: &mut impl BufMut) {
         out.put_slice(self.lines());
     }
 
     /// Returns whether a header was said, whatever its value.
-    pub(in crate::remote) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         let mut lines = self.0.split(|byte| *byte == b'\n');
         lines.any(|line| {
             line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
@@ -68,14 +68,22 @@ fn push_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_part)
+    !name.is_empty() && name.bytes().all(is_token)
 }
 
 fn is_value(value: &[u8]) -> bool {
-    value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
+    value.iter().copied().all(is_text)
+}
+
+/// Returns whether the name of a header may hold it (RFC 9110, 5.6.2).
+pub(crate) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Returns whether the value of a header may hold it.
+pub(crate) fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use bytes::BytesMut;
 use expect_test::{Expect, expect};
 
-use super::head::{Length, Malformed, take};
+use super::*;
 
 /// Reads one head that comes in pieces of `size` bytes.
 fn read(text: &str, size: usize) -> Result<Option<(Length, String)>, Malformed> {
@@ -9,17 +9,16 @@ fn read(text: &str, size: usize) -> Result<Option<(Length, String)>, Malformed> 
     let mut searched = 0;
     for piece in text.as_bytes().chunks(size) {
         input.extend_from_slice(piece);
-        if let Some(head) = take(&mut input, searched)? {
+        if let Some(head) = RequestHead::take(&mut input, searched)? {
             let headers: Vec<_> =
                 head.parts.headers.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-            let manner = head.manner();
             let line = format!(
                 "{} {} {:?} [{}] last={} continue={}",
                 head.parts.method,
                 head.parts.uri,
                 head.parts.version,
                 headers.join(" "),
-                manner.is_last,
+                !head.keeps_alive,
                 head.expects_continue
             );
             return Ok(Some((head.length, line)));
@@ -47,7 +46,7 @@ fn a_head_is_the_same_in_any_pieces() {
         ]],
     );
     check(
-        "\r\nGET /health HTTP/1.0\nHost: x\nConnection: Keep-Alive\n\n",
+        "\r\nGET /health HTTP/1.0\r\nHost: x\r\nConnection: Keep-Alive\r\n\r\n",
         expect![[
             r#"Ok(Some((Known(0), "GET /health HTTP/1.0 [host=\"x\" connection=\"Keep-Alive\"] last=false continue=false")))"#
         ]],
@@ -79,6 +78,11 @@ fn what_could_be_read_in_two_ways_is_refused() {
     for head in ["Host : x", " Host: x", "Host: x\r\n folded", "Ho st: x", "Host: \u{0}"] {
         assert_eq!(with(head), Err(Malformed::Head), "{head}");
     }
+    for both in
+        ["Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5"]
+    {
+        assert_eq!(with(both), Err(Malformed::Length), "{both}");
+    }
     let old = read("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 4096);
     assert_eq!(old, Err(Malformed::Length));
 }
@@ -99,9 +103,7 @@ fn a_head_comes_again_if_only_its_length_differs() {
         format!("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\nAuthorization: {token}\r\n\r\n")
     };
     let mut input = BytesMut::from(head("12", "a").as_bytes());
-    let mut first = take(&mut input, 0).unwrap().unwrap();
-    assert!(!first.again(&mut BytesMut::from(head("12", "a").as_bytes())), "before it was let in it may not");
-    first.is_let_in = true;
+    let mut first = RequestHead::take(&mut input, 0).unwrap().unwrap();
     let mut comes_again = |text: String| {
         let mut input = BytesMut::from(text.as_bytes());
         let is_again = first.again(&mut input);
@@ -126,7 +128,44 @@ fn a_head_comes_again_if_only_its_length_differs() {
     }
     let mut two = BytesMut::from(&b"POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"[..]);
     let again = two.clone();
-    let mut two = take(&mut two, 0).unwrap().unwrap();
-    two.is_let_in = true;
+    let mut two = RequestHead::take(&mut two, 0).unwrap().unwrap();
     assert!(!two.again(&mut again.clone()), "two lengths must be read anew");
+}
+
+// M5: a bare LF, a bare CR or a NUL is no end of a line and no part of one.
+#[test]
+fn lines_end_with_cr_lf_and_nothing_else() {
+    let good = "\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\nA:\r\nB: b \r\n\r\n";
+    assert!(matches!(read(good, good.len()), Ok(Some(_))));
+    for (at, _) in good.match_indices("\r\n") {
+        for end in ["\n", "\r", "\0", "\n\r", "\r\r\n"] {
+            let text = format!("{}{end}{}", &good[..at], &good[at + 2..]);
+            for size in [1, 3, text.len()] {
+                // One whose last line does not end waits, and is refused once it has.
+                let text = format!("{text}\r\n\r\n");
+                assert_eq!(read(&text, size), Err(Malformed::Head), "{text:?} in pieces of {size}");
+            }
+        }
+    }
+}
+
+// H1: who speaks HTTP/1.0 may end a body with the connection, and no request is found in it.
+#[test]
+fn a_body_of_no_said_length_is_open_in_the_old_version() {
+    let length = |method: &str, version: &str| {
+        read(&format!("{method} / HTTP/{version}\r\nConnection: keep-alive\r\n\r\n"), 4096)
+            .unwrap()
+            .unwrap()
+            .0
+    };
+    for method in ["POST", "PUT", "OPTIONS", "DELETE", "FOO"] {
+        assert_eq!(
+            (length(method, "1.0"), length(method, "1.1")),
+            (Length::Open, Length::Known(0)),
+            "{method}"
+        );
+    }
+    for method in ["GET", "HEAD"] {
+        assert_eq!(length(method, "1.0"), Length::Known(0), "{method}");
+    }
 }

@@ -1,30 +1,29 @@
-//! Where a body ends.
+//! A body as it comes.
 
 use bytes::BytesMut;
 
-use super::Malformed;
-use super::chunks::Chunks;
-use super::head::Length;
+use crate::chunks::Chunks;
+use crate::{Length, Malformed};
 
 /// What is still to come of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub enum Framing {
     Left(usize),
     Chunks(Chunks),
     UntilClose,
 }
 
 impl Framing {
-    pub(super) fn new(length: Length) -> Self {
+    pub fn new(length: Length) -> Self {
         match length {
             Length::Known(bytes) => Self::Left(bytes),
-            Length::Chunked => Self::Chunks(Chunks::NEW),
+            Length::Chunked => Self::Chunks(Chunks::default()),
             Length::Open => Self::UntilClose,
         }
     }
 
     /// Takes what came, appends what is data, and returns how much of it belongs to this body.
-    pub(super) fn take(&mut self, input: &[u8], out: &mut BytesMut) -> Result<usize, Malformed> {
+    pub fn take(&mut self, input: &[u8], out: &mut BytesMut) -> Result<usize, Malformed> {
         let taken = match self {
             Self::Left(left) => {
                 let taken = input.len().min(*left);
@@ -38,12 +37,16 @@ impl Framing {
         Ok(taken)
     }
 
-    pub(super) fn is_over(self) -> bool {
-        matches!(self, Self::Left(0) | Self::Chunks(Chunks::Over))
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Left(left) => left == 0,
+            Self::Chunks(chunks) => chunks.is_over(),
+            Self::UntilClose => false,
+        }
     }
 
     /// Returns how many of the bytes that come next are data for certain.
-    pub(super) fn data_left(self) -> usize {
+    pub fn data_left(self) -> usize {
         match self {
             Self::Left(left) => left,
             Self::Chunks(chunks) => chunks.data_left(),
@@ -52,7 +55,7 @@ impl Framing {
     }
 
     /// Counts data that was read straight to where it belongs.
-    pub(super) fn took(&mut self, bytes: usize) {
+    pub fn took(&mut self, bytes: usize) {
         match self {
             Self::Left(left) => *left -= bytes,
             Self::Chunks(chunks) => chunks.took(bytes),

@@ -102,7 +102,12 @@ impl Gateway {
     }
 
     pub fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        self.clients.attach(client)
+        self.clients.attach(client, None)
+    }
+
+    /// Attaches one that only listens. What it is subscribed to counts for the client whose listening it is.
+    pub fn attach_for(&self, owner: ClientId, client: Arc<dyn Client>) -> ClientId {
+        self.clients.attach(client, Some(owner))
     }
 
     /// Forgets a client and ends the subscriptions that were its alone.

@@ -9,7 +9,7 @@ use manifold_protocol::{Call, Fault, Mark, Method, Raw};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
-use crate::changes::ClientId;
+use crate::changes::{ClientId, Topic};
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
 
@@ -57,9 +57,8 @@ impl Gateway {
         let catalog = self.catalog.load();
         let (at, own) = task_owner(&catalog, id)?;
         let member = catalog.member(at);
-        let client = self.clients.get(client)?;
         standing(member).tasks.insert(own.to_owned());
-        if !client.follow(id) {
+        if self.clients.subscribe(client, Topic::Task, id).is_err() {
             self.leave_task(id);
             return None;
         }
@@ -68,10 +67,8 @@ impl Gateway {
 
     /// Takes back that a client wants to hear of a task.
     pub(super) fn unfollow_task(&self, client: ClientId, id: &str) {
-        if let Some(client) = self.clients.get(client) {
-            client.unfollow(id);
-            self.leave_task(id);
-        }
+        self.clients.unsubscribe(client, Topic::Task, id);
+        self.leave_task(id);
     }
 
     /// Lets a task stand no longer unless some client follows it; its server then listens for what still stands.
@@ -92,7 +89,7 @@ impl Gateway {
     /// Returns whether a client of this namespace wants to hear of a server's task.
     fn follows(&self, server: &ServerKey, own: &str) -> bool {
         let Some(exposed) = self.exposed_task(server, own) else { return false };
-        self.clients.all().iter().any(|entry| entry.follows(&exposed))
+        self.clients.has_subscribers(Topic::Task, &exposed)
     }
 
     /// Returns the id under which clients know a server's task.

@@ -7,6 +7,7 @@ use manifold_protocol::{Call, Method, Raw};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, ItemRoute, Member, ResourceOwner};
+use crate::changes::{Refusal, Topic};
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
 
@@ -29,7 +30,7 @@ fn takers<'c>(catalog: &'c Catalog, uri: &'c str) -> impl Iterator<Item = usize>
 
 impl Gateway {
     /// Notes a subscription on its way to the server. It stands from now on, so that no update is missed, unless
-    /// the server refuses it or the client takes it back or leaves. `None`: it has left already.
+    /// the server refuses it or the client takes it back or leaves. `None`: it has left already, or was told that it has too many.
     pub(super) fn subscribing(
         self: &Arc<Self>,
         member: &Member,
@@ -39,21 +40,24 @@ impl Gateway {
     ) -> Option<Exchange> {
         standing(member).subscriptions.insert(original.to_owned());
         let id = exchange.client();
-        let client = id.and_then(|id| self.clients.get(id));
-        let is_here = client.as_ref().map_or(id.is_none(), |client| client.subscribe(exposed));
-        if !is_here {
+        let noted = id.map_or(Ok(()), |id| self.clients.subscribe(id, Topic::Resource, exposed));
+        if let Err(refusal) = noted {
             self.drop_unwanted(member, original);
+            if refusal == Refusal::Full {
+                exchange.fail(refusal.into());
+            }
             return None;
         }
         let gateway = Arc::clone(self);
         let (key, original, exposed) = (member.key.clone(), original.to_owned(), exposed.to_owned());
         Some(exchange.then_or_cancelled(move |reply, outer| {
             let stands = matches!(reply, Some(Ok(_)));
-            if let Some(client) = client.as_ref().filter(|_| !stands) {
-                client.unsubscribe(&exposed);
+            let clients = &gateway.clients;
+            if let Some(id) = id.filter(|_| !stands) {
+                clients.unsubscribe(id, Topic::Resource, &exposed);
             }
             // Whoever left meanwhile may have done so before the server had heard of the subscription.
-            if !stands || client.is_some_and(|client| !client.subscribes(&exposed)) {
+            if !stands || id.is_some_and(|id| !clients.subscribes(id, Topic::Resource, &exposed)) {
                 let catalog = gateway.catalog.load();
                 match catalog.view.members.iter().find(|member| member.key == key) {
                     Some(member) if matches!(reply, Some(Err(_))) => {
@@ -107,6 +111,6 @@ impl Gateway {
             return false;
         };
         let exposed = catalog.exposed_uri(at, original).unwrap_or_else(|| original.into());
-        self.clients.all().iter().any(|entry| entry.subscribes(&exposed))
+        self.clients.has_subscribers(Topic::Resource, &exposed)
     }
 }

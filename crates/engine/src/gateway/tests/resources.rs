@@ -252,6 +252,41 @@ async fn a_cancelled_subscription_does_not_stand() {
     assert_eq!(world.fake("a").calls(), told, "the server may have taken it already");
 }
 
+// H4: 10,000 sessions, one that listens to 8,000 resources and hangs up; it was 160 million looks at clients.
+#[tokio::test]
+async fn hanging_up_costs_what_was_subscribed_to_however_many_others_there_are() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(r#"{"resourceTemplates":[{"uriTemplate":"x://{id}"}]}"#);
+    for _ in 0..10_000 {
+        join(&world);
+    }
+    let (client, heard) = join(&world);
+    for number in 0..8_000 {
+        world.call_as(client, "resources/subscribe", &format!(r#"{{"uri":"x://{number}"}}"#)).await;
+    }
+    assert_eq!(subscriptions(&world, "a").len(), 8_000);
+    for number in 0..8_000 {
+        updated(&world, "a", &format!("x://{number}"));
+    }
+    assert_eq!(heard.take().len(), 8_000);
+    world.gateway.detach(client);
+    assert_eq!(subscriptions(&world, "a"), [""; 0]);
+    let looked_at = world.gateway.clients.looked_at.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(looked_at <= 3 * 8_000, "{looked_at} clients were looked at");
+}
+
+// H4
+#[tokio::test]
+async fn a_client_that_has_too_many_subscriptions_is_told_so() {
+    let world = world();
+    let (client, _) = join(&world);
+    let long = "z".repeat(crate::MAX_SUBSCRIPTION_BYTES);
+    let answer =
+        world.call_as(client, "resources/subscribe", &format!(r#"{{"uri":"y://{long}"}}"#)).await;
+    expect![[r#"fault {"code":-32600,"message":"Invalid request: this client has as many subscriptions as one may (10000, and 1048576 bytes of their URIs); unsubscribe from some first"}"#]].assert_eq(&answer);
+    assert_eq!((subscriptions(&world, "a"), world.fake("a").calls()), (vec![], vec![]));
+}
+
 // Decision 3: a server that two namespaces share is one process.
 #[tokio::test]
 async fn a_subscription_of_another_namespace_stands() {

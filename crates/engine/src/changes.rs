@@ -11,9 +11,9 @@ use manifold_protocol::{Call, Kind, Raw, notification};
 use tokio::sync::Notify;
 
 use crate::exchange::Exchange;
+use registry::Registry;
 pub(crate) use registry::{Left, Refusal, Topic};
 pub use registry::{MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
-use registry::Registry;
 
 /// Changes within this time become one announcement.
 pub(crate) const SETTLE: Duration = Duration::from_millis(50);

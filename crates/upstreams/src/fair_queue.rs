@@ -58,6 +58,7 @@ impl FairQueue {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.count
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use manifold_config::ServerKey;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Call, Fault, Mark, Method, Raw};
+use manifold_protocol::{Call, Fault, Kind, Mark, Method, Raw};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
@@ -102,9 +102,12 @@ impl Gateway {
     /// Passes a method we have no decision for to the one server that declares extensions to the protocol.
     pub(super) fn extension(self: &Arc<Self>, call: Call, mut exchange: Exchange, asked: bool) {
         let catalog = self.catalog.load();
-        let mut able = catalog.view.members.iter().filter(|member| declares_extension(member, &call));
+        let mut able = (0..catalog.view.members.len()).filter(|at| {
+            declares_extension(catalog.member(*at), &call) && permits_extension(&catalog, *at, &call)
+        });
         match (able.next(), able.next()) {
-            (Some(member), None) => {
+            (Some(at), None) => {
+                let member = catalog.member(at);
                 exchange.aim(Arc::clone(&member.target));
                 member.upstream.send(call, exchange);
             }
@@ -134,6 +137,13 @@ fn declares_extension(member: &Member, call: &Call) -> bool {
     }
     // Those we know have their methods in our table.
     declared.keys().any(|key| ![modern::TASKS, modern::SKILLS, modern::UI].contains(&&*key))
+}
+
+/// Returns whether policy lets a call of an extension through: it must permit what no rule names, and the resource where
+/// the call names one.
+fn permits_extension(catalog: &Catalog, member: usize, call: &Call) -> bool {
+    catalog.permits_unnamed(member)
+        && call.text_param("uri").is_none_or(|uri| catalog.permits(member, Kind::Resources, &uri))
 }
 
 fn task_owner<'i>(catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {

@@ -67,6 +67,10 @@ impl Gateway {
         };
         let catalog = self.catalog.load();
         let member = catalog.view.members.iter().position(|member| member.key == *server);
+        // Another namespace may be subscribed to what this one hides.
+        if member.is_some_and(|at| !catalog.permits(at, Kind::Resources, &original)) {
+            return;
+        }
         let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
         let exposed = exposed.unwrap_or_else(|| original.as_str().into());
         let params = if exposed == original {

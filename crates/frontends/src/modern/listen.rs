@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{
-    Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Sink,
-};
+use manifold_engine::{Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Sink};
 use manifold_protocol::dialect::modern::listen::{Filter, tag};
 use manifold_protocol::{Call, Fault, Id, Kind, Method, Raw, Reply, envelope, notification};
 use tokio::sync::{Notify, oneshot};

@@ -111,10 +111,10 @@ impl Gateway {
     }
 
     /// Forgets a client and ends the subscriptions that were its alone.
-    pub fn detach(&self, id: ClientId) {
+    pub fn detach(self: &Arc<Self>, id: ClientId) {
         let left = self.clients.detach(id);
-        left.uris.iter().for_each(|uri| self.end_subscription(uri));
         left.tasks.iter().for_each(|task| self.leave_task(task));
+        self.end_subscriptions(left.uris);
     }
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.

@@ -1,15 +1,23 @@
 //! Who is subscribed to what, and the server's side of it: told once, and untold when the last one leaves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_config::ServerKey;
-use manifold_protocol::{Call, Method, Raw};
+use manifold_protocol::{Call, Method, Raw, Reply};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, ItemRoute, Member, ResourceOwner};
 use crate::changes::{Refusal, Topic};
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
+
+/// Subscriptions whose end a server is told of together.
+const AT_ONCE: usize = 1024;
+/// How long it may take over that before it is told of more.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Returns who owns the subscription to a URI: where nobody lists it, the server that took it.
 pub(super) fn owner(catalog: &Catalog, uri: &str) -> ResourceOwner {
@@ -63,7 +71,7 @@ impl Gateway {
                     Some(member) if matches!(reply, Some(Err(_))) => {
                         gateway.drop_unwanted(member, &original);
                     }
-                    Some(member) => gateway.leave_resource(member, &original),
+                    Some(member) => drop(gateway.leave_resource(member, &original)),
                     None => {}
                 }
             }
@@ -73,25 +81,51 @@ impl Gateway {
         }))
     }
 
-    /// Ends the servers' side of a subscription that its last client left behind.
-    pub(super) fn end_subscription(&self, uri: &str) {
-        let catalog = self.catalog.load();
-        if let ResourceOwner::One(route) = catalog.resource(uri) {
-            self.leave_resource(catalog.member(route.member), &route.original);
+    /// Ends the servers' side of subscriptions that their last client left behind. A server is told of many bit by bit:
+    /// it has room for some thousands of calls.
+    pub(super) fn end_subscriptions(self: &Arc<Self>, uris: Vec<Arc<str>>) {
+        let end = |gateway: &Self, uris: &[Arc<str>]| -> Vec<_> {
+            uris.iter().flat_map(|uri| gateway.end_subscription(uri)).collect()
+        };
+        if uris.len() <= AT_ONCE {
+            end(self, &uris);
+            return;
         }
-        // A server may have taken it when the lists were others.
-        for at in takers(&catalog, uri) {
-            self.leave_resource(catalog.member(at), uri);
-        }
+        let gateway = Arc::clone(self);
+        self.fleet.tasks().spawn_background(async move {
+            for some in uris.chunks(AT_ONCE) {
+                let told = end(&gateway, some);
+                let heard = async {
+                    for answer in told {
+                        let _ = answer.await;
+                    }
+                };
+                let _ = timeout(PATIENCE, heard).await;
+            }
+        });
     }
 
-    /// Unsubscribes from a server's resource unless some client wants it.
-    fn leave_resource(&self, member: &Member, original: &str) {
-        if self.drop_unwanted(member, original) && member.upstream.status().phase == Phase::Ready {
-            let mut call = Call::new(Method::ResourcesUnsubscribe, None);
-            call.set_param("uri", Raw::string(original));
-            member.upstream.send(call, Exchange::unheard());
+    fn end_subscription(&self, uri: &str) -> Vec<oneshot::Receiver<Reply>> {
+        let catalog = self.catalog.load();
+        let owner = match catalog.resource(uri) {
+            ResourceOwner::One(route) => self.leave_resource(catalog.member(route.member), &route.original),
+            ResourceOwner::Perhaps(_) => None,
+        };
+        // A server may have taken it when the lists were others.
+        let takers = takers(&catalog, uri).filter_map(|at| self.leave_resource(catalog.member(at), uri));
+        owner.into_iter().chain(takers).collect()
+    }
+
+    /// Unsubscribes from a server's resource unless some client wants it. What it says to that matters to nobody.
+    fn leave_resource(&self, member: &Member, original: &str) -> Option<oneshot::Receiver<Reply>> {
+        if !self.drop_unwanted(member, original) || member.upstream.status().phase != Phase::Ready {
+            return None;
         }
+        let mut call = Call::new(Method::ResourcesUnsubscribe, None);
+        call.set_param("uri", Raw::string(original));
+        let (exchange, answer) = Exchange::answered();
+        member.upstream.send(call, exchange);
+        Some(answer)
     }
 
     /// Lets a subscription stand no longer unless some client wants it. Returns whether it fell.

@@ -15,6 +15,8 @@ use super::{Desk, Lane, encode};
 
 /// How long servers have to take a subscription; one that takes longer is not promised.
 const SETUP: Duration = Duration::from_secs(5);
+/// Subscriptions that are asked for together: a server has room for some thousands of one client's calls.
+const AT_ONCE: usize = 1024;
 /// News kept while that is being found out.
 const MAX_EARLY: usize = 256;
 
@@ -134,12 +136,16 @@ impl Listener {
             self.gateway.dispatch(call, exchange);
             (uri.clone(), answer)
         };
-        let asked: Vec<_> = self.asked.uris.iter().map(begin).collect();
         let tasks = self.gateway.watch_tasks(client, self.asked.tasks.clone());
         let mut uris = Vec::new();
-        for (uri, answer) in asked {
-            if matches!(timeout_at(deadline, answer).await, Ok(Ok(Ok(_)))) {
-                uris.push(uri);
+        for some in self.asked.uris.chunks(AT_ONCE) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            for (uri, answer) in some.iter().map(begin).collect::<Vec<_>>() {
+                if matches!(timeout_at(deadline, answer).await, Ok(Ok(Ok(_)))) {
+                    uris.push(uri);
+                }
             }
         }
         let tasks = timeout_at(deadline, tasks).await.unwrap_or_default();

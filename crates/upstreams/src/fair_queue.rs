@@ -22,6 +22,8 @@ pub(crate) struct FairQueue {
     /// The same clients by how many calls each has waiting.
     sizes: BTreeSet<(usize, Owner)>,
     count: usize,
+    /// Calls that came since those taken back were last looked for.
+    unsifted: usize,
     max_per_client: usize,
     max_waiting: usize,
 }
@@ -53,6 +55,7 @@ impl FairQueue {
             order: VecDeque::new(),
             sizes: BTreeSet::new(),
             count: 0,
+            unsifted: 0,
             max_per_client,
             max_waiting,
         }
@@ -74,7 +77,13 @@ impl FairQueue {
     /// Takes in a call. Returns the one that is refused for it, where there is no room for all.
     pub(crate) fn push(&mut self, call: Call, exchange: Exchange) -> Option<Refused> {
         let owner = exchange.client();
-        let held = self.waiting.get(&owner).map_or(0, VecDeque::len);
+        self.unsifted += 1;
+        // Looking through all of them must not cost more than they did to come.
+        let is_full = self.held_by(owner) >= self.max_per_client || self.count >= self.max_waiting;
+        if is_full && self.unsifted * 8 >= self.count {
+            self.sift();
+        }
+        let held = self.held_by(owner);
         if held >= self.max_per_client {
             let reason = format!("{held} calls of this client are waiting for it; try again in a moment");
             return Some(Refused { exchange, reason });
@@ -115,6 +124,22 @@ impl FairQueue {
 
     pub(crate) fn take_all(&mut self) -> Vec<(Call, Exchange)> {
         std::iter::from_fn(|| self.pop()).collect()
+    }
+
+    fn held_by(&self, owner: Owner) -> usize {
+        self.waiting.get(&owner).map_or(0, VecDeque::len)
+    }
+
+    /// Drops the calls that were taken back while they waited.
+    fn sift(&mut self) {
+        self.unsifted = 0;
+        self.waiting.retain(|_, calls| {
+            calls.retain(|(_, exchange)| !exchange.is_cancelled());
+            !calls.is_empty()
+        });
+        self.order.retain(|owner| self.waiting.contains_key(owner));
+        self.sizes = self.waiting.iter().map(|(owner, calls)| (calls.len(), *owner)).collect();
+        self.count = self.waiting.values().map(VecDeque::len).sum();
     }
 
     /// Takes out the newest call of the client with most, if it has more than one with `held` and one more would.
@@ -258,6 +283,23 @@ mod tests {
         }
         assert_eq!(queue.sizes.iter().map(|(size, _)| *size).collect::<Vec<_>>(), [4, 4, 4]);
         assert_eq!(queue.take_all().len(), 12);
+        assert!(queue.sizes.is_empty() && queue.waiting.is_empty() && queue.order.is_empty());
+    }
+
+    // M9: nor do those who left keep anybody out.
+    #[test]
+    fn calls_that_were_taken_back_take_up_no_room() {
+        let mut queue = FairQueue::bounded(8, 16);
+        let mut flights = Vec::new();
+        for client in [1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9] {
+            let (exchange, flight) = Exchange::open(Of(Some(ClientId(client)), Arc::default()));
+            assert!(queue.push(Call::new(Method::ToolsCall, Some(Raw::number(client))), exchange).is_none());
+            flights.push(flight);
+        }
+        flights.drain(1..).for_each(|flight| flight.cancel(None));
+        assert_eq!(push(&mut queue, 1, 10).1, None);
+        assert_eq!(push(&mut queue, 2, 20).1, None);
+        assert_eq!((queue.len(), numbers(&queue.take_all())), (3, vec![1, 20, 10]));
         assert!(queue.sizes.is_empty() && queue.waiting.is_empty() && queue.order.is_empty());
     }
 

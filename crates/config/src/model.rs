@@ -290,7 +290,7 @@ pub struct Namespace {
     pub permissions: Permissions,
 }
 
-/// What a namespace allows of its servers' tools.
+/// What a namespace allows of what its servers offer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
     pub deny_by_default: bool,
@@ -298,6 +298,10 @@ pub struct Permissions {
     pub server_defaults: BTreeMap<String, bool>,
     /// `(server id, tool name)` → allowed.
     pub rules: BTreeMap<(String, String), bool>,
+    /// `(server id, prompt name)` → allowed; `*` is every prompt.
+    pub prompts: BTreeMap<(String, String), bool>,
+    /// `(server id, URI or URI template)` → allowed; `*` is every resource.
+    pub resources: BTreeMap<(String, String), bool>,
 }
 
 /// Arguments may hold what variables stood for, so they are only counted.

@@ -7,7 +7,7 @@ mod shown;
 mod template;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArguments};
@@ -19,7 +19,7 @@ use crate::policy;
 use crate::upstream::{Listing, Standing, Upstream};
 
 pub use naming::{Naming, may_be_hashed, readings};
-use template::Template;
+pub(crate) use template::Template;
 
 /// The servers of a namespace and the rules they are shown by.
 pub(crate) struct View {
@@ -62,6 +62,8 @@ pub(crate) struct Catalog {
     pub(crate) extensions: RawObject,
     /// Pages of MCP Apps by address: tools name them, lists need not.
     pages: HashMap<String, ItemRoute>,
+    /// The schemes that each member's resources and templates have, in lower case.
+    schemes: Vec<HashSet<String>>,
     /// What it was built from, member by member.
     listings: Vec<Option<Arc<Listing>>>,
 }
@@ -101,7 +103,7 @@ impl TemplateRoute {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ResourceOwner {
     One(ItemRoute),
-    /// Not listed: whoever has resources may know it, in this order.
+    /// Not listed: whoever has others of its scheme may know it, in this order.
     Perhaps(Vec<usize>),
 }
 
@@ -161,7 +163,8 @@ impl Catalog {
         self.prompts.get(name).or_else(|| self.prompts.get(self.bare_prompts.get(name)?.as_ref()?)).cloned()
     }
 
-    /// Returns who owns a URI: listed, else shaped like a listed template, else anyone with resources.
+    /// Returns who owns a URI: listed, else shaped like a listed template, else anyone with resources of its scheme
+    /// (L16). What policy hides is nobody's.
     pub(crate) fn resource(&self, uri: &str) -> ResourceOwner {
         if let Some(route) = self.resources.get(uri) {
             return ResourceOwner::One(route.clone());
@@ -172,20 +175,27 @@ impl Catalog {
         if let Some(found) = self.templates.iter().find(|candidate| candidate.exposed == uri) {
             return ResourceOwner::One(found.route.clone());
         }
+        let original = |found: &TemplateRoute| uri.strip_prefix(found.prefix()).unwrap_or(uri).to_owned();
         let by_shape = self
             .templates
             .iter()
             .filter(|candidate| candidate.template.matches(uri))
+            .filter(|found| self.permits(found.route.member, Kind::Resources, &original(found)))
             .max_by_key(|candidate| candidate.template.weight());
         if let Some(found) = by_shape {
-            let original = uri.strip_prefix(found.prefix()).unwrap_or(uri).to_owned();
-            return ResourceOwner::One(ItemRoute { member: found.route.member, original });
+            return ResourceOwner::One(ItemRoute { member: found.route.member, original: original(found) });
         }
+        let Some(scheme) = scheme(uri) else { return ResourceOwner::Perhaps(Vec::new()) };
         let able = |member: &Member| {
             member.server.as_ref().is_some_and(|server| server.enabled && server.fault.is_none())
                 && member.upstream.listing().is_some_and(|listing| listing.declares("resources"))
         };
-        ResourceOwner::Perhaps((0..self.view.members.len()).filter(|at| able(self.member(*at))).collect())
+        let claims = |at: &usize| {
+            self.schemes[*at].contains(&scheme)
+                && able(self.member(*at))
+                && self.permits(*at, Kind::Resources, uri)
+        };
+        ResourceOwner::Perhaps((0..self.view.members.len()).filter(claims).collect())
     }
 
     /// Returns the URI under which a client knows a server's resource.
@@ -208,10 +218,41 @@ impl Catalog {
         })
     }
 
-    pub(crate) fn permits(&self, member: usize, tool: &str) -> bool {
-        let server = self.member(member).server.as_deref();
-        server.is_none_or(|server| policy::permits(&self.view.permissions, server, tool))
+    /// Returns whether a member's item may be seen and used, by its own name or URI. The manager's tools always may.
+    pub(crate) fn permits(&self, member: usize, kind: Kind, label: &str) -> bool {
+        self.judge(member, |permissions, server| policy::permits(permissions, server, kind, label))
     }
+
+    /// Returns whether a tool of a member may be called whose list is not known.
+    pub(crate) fn permits_unlisted_tool(&self, member: usize, tool: &str) -> bool {
+        self.judge(member, |permissions, server| policy::permits_unlisted_tool(permissions, server, tool))
+    }
+
+    /// Returns whether a member's page (MCP Apps) may be read. A tool that may be called brings its page with it.
+    fn permits_page(&self, member: usize, address: &str) -> bool {
+        let is_ruled = |permissions: &Permissions, server: &Server| {
+            policy::ruled(permissions, server, Kind::Resources, address).unwrap_or(true)
+        };
+        self.judge(member, is_ruled)
+    }
+
+    /// Returns whether what has no name that a rule could bear may be used of a member.
+    pub(crate) fn permits_unnamed(&self, member: usize) -> bool {
+        self.judge(member, policy::permits_unnamed)
+    }
+
+    fn judge(&self, member: usize, verdict: impl FnOnce(&Permissions, &Server) -> bool) -> bool {
+        let server = self.member(member).server.as_deref();
+        server.is_none_or(|server| verdict(&self.view.permissions, server))
+    }
+}
+
+/// Returns the scheme of a URI or a template, in lower case.
+fn scheme(uri: &str) -> Option<String> {
+    let (scheme, _) = uri.split_once(':')?;
+    let is_one = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    is_one.then(|| scheme.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The clients of a namespace, and telling them what changed: once, not in a burst, and only if they looked.
 
+mod registry;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +11,9 @@ use manifold_protocol::{Call, Kind, Raw, notification};
 use tokio::sync::Notify;
 
 use crate::exchange::Exchange;
+use registry::Registry;
+pub(crate) use registry::{Left, Refusal, Topic};
+pub use registry::{MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 
 /// Changes within this time become one announcement.
 pub(crate) const SETTLE: Duration = Duration::from_millis(50);
@@ -26,12 +31,15 @@ pub struct ClientId(pub u64);
 
 #[derive(Default)]
 pub(crate) struct Clients {
-    entries: Mutex<Vec<Arc<Entry>>>,
+    registry: Mutex<Registry>,
     /// Counts the distinct contents each list has had.
     versions: [AtomicU64; 4],
     changed: Notify,
     next_id: AtomicU64,
     levels: Mutex<Levels>,
+    /// How many clients were looked at, by whatever was done: it must follow from those concerned (H4).
+    #[cfg(test)]
+    pub(crate) looked_at: std::sync::atomic::AtomicUsize,
 }
 
 pub(crate) struct Entry {
@@ -39,25 +47,6 @@ pub(crate) struct Entry {
     pub(crate) client: Arc<dyn Client>,
     /// The version last served or announced, plus one; zero while the client never looked.
     seen: [AtomicU64; 4],
-    held: Mutex<Held>,
-    /// The log level it asked for, if it did.
-    level: Mutex<Option<Level>>,
-}
-
-/// What a client wants to hear of, as it spells it.
-#[derive(Default)]
-struct Held {
-    uris: HashSet<String>,
-    tasks: HashSet<String>,
-    /// The client left: it takes up nothing any more.
-    is_gone: bool,
-}
-
-/// What nobody wants to hear of since a client left.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    pub(crate) uris: Vec<String>,
-    pub(crate) tasks: Vec<String>,
 }
 
 /// The log levels that servers were asked for.
@@ -99,51 +88,72 @@ impl Clients {
         ClientId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
+    pub(crate) fn attach(&self, client: Arc<dyn Client>, account: Option<ClientId>) -> ClientId {
         let id = self.next_id();
-        let entry =
-            Entry { id, client, seen: Default::default(), held: Mutex::default(), level: Mutex::default() };
-        self.lock().push(Arc::new(entry));
+        let entry = Arc::new(Entry { id, client, seen: Default::default() });
+        self.lock().insert(entry, account.unwrap_or(id));
         id
     }
 
     /// Forgets a client. Returns what nobody wants to hear of any more.
     pub(crate) fn detach(&self, id: ClientId) -> Left {
-        let mut entries = self.lock();
-        let Some(at) = entries.iter().position(|entry| entry.id == id) else { return Left::default() };
-        let gone = entries.remove(at);
-        let held = std::mem::replace(&mut *lock(&gone.held), Held { is_gone: true, ..Held::default() });
-        let is_wanted =
-            |wants: fn(&Entry, &str) -> bool, what: &str| entries.iter().any(|entry| wants(entry, what));
-        Left {
-            uris: held.uris.into_iter().filter(|uri| !is_wanted(Entry::subscribes, uri)).collect(),
-            tasks: held.tasks.into_iter().filter(|task| !is_wanted(Entry::follows, task)).collect(),
-        }
+        self.looked(1);
+        self.lock().remove(id)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
-        self.lock().clone()
+        let all: Vec<_> = self.lock().all().cloned().collect();
+        self.looked(all.len());
+        all
     }
 
     /// Returns the client where there is exactly one.
     pub(crate) fn only(&self) -> Option<Arc<Entry>> {
-        match self.lock().as_slice() {
-            [only] => Some(Arc::clone(only)),
-            _ => None,
-        }
+        let registry = self.lock();
+        let only = registry.all().next().filter(|_| registry.len() == 1);
+        only.cloned()
     }
 
     pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Entry>> {
-        self.lock().iter().find(|entry| entry.id == id).cloned()
+        self.looked(1);
+        self.lock().get(id).cloned()
+    }
+
+    /// Notes that a client wants to hear of something, by the name it knows.
+    pub(crate) fn subscribe(&self, id: ClientId, topic: Topic, what: &str) -> Result<(), Refusal> {
+        self.lock().subscribe(id, topic, what)
+    }
+
+    pub(crate) fn unsubscribe(&self, id: ClientId, topic: Topic, what: &str) {
+        self.lock().unsubscribe(id, topic, what);
+    }
+
+    pub(crate) fn subscribes(&self, id: ClientId, topic: Topic, what: &str) -> bool {
+        self.lock().subscribes(id, topic, what)
+    }
+
+    /// Returns whether any client wants to hear of it.
+    pub(crate) fn has_subscribers(&self, topic: Topic, what: &str) -> bool {
+        self.lock().has_subscribers(topic, what)
+    }
+
+    /// Returns those who want to hear of it.
+    pub(crate) fn subscribers(&self, topic: Topic, what: &str) -> Vec<Arc<Entry>> {
+        let found: Vec<_> = self.lock().subscribers(topic, what).cloned().collect();
+        self.looked(found.len());
+        found
     }
 
     /// Notes what a client wants to hear. Returns the lowest level that any client asked for.
     pub(crate) fn set_level(&self, id: Option<ClientId>, level: Level) -> Level {
-        if let Some(entry) = id.and_then(|id| self.get(id)) {
-            *lock(&entry.level) = Some(level);
-        }
-        let asked = self.all().into_iter().filter_map(|entry| *lock(&entry.level));
-        let lowest = asked.fold(level, Level::min);
+        let asked = {
+            let mut registry = self.lock();
+            if let Some(id) = id {
+                registry.set_level(id, level);
+            }
+            registry.lowest_level()
+        };
+        let lowest = asked.map_or(level, |asked| asked.min(level));
         let mut levels = lock(&self.levels);
         levels.sessions = Some(lowest);
         levels.calls.map_or(lowest, |calls| calls.min(lowest))
@@ -157,7 +167,7 @@ impl Clients {
             levels.calls = Some(level);
         }
         drop(levels);
-        is_lower && !self.all().iter().any(|entry| lock(&entry.level).is_some_and(|asked| asked <= level))
+        is_lower && self.lock().lowest_level().is_none_or(|asked| asked > level)
     }
 
     /// Returns those a log message of this level is for. Who never asked for a level hears what it would had no single
@@ -167,8 +177,10 @@ impl Clients {
             let levels = lock(&self.levels);
             levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
         };
-        let wants = |entry: &Arc<Entry>| lock(&entry.level).or(usual).is_none_or(|wanted| level >= wanted);
-        self.all().into_iter().filter(wants).collect()
+        let wants = |asked: Option<Level>| asked.or(usual).is_none_or(|wanted| level >= wanted);
+        let found = self.lock().of_level(wants);
+        self.looked(found.len());
+        found
     }
 
     /// Notes that a client was served the present content of a list.
@@ -208,46 +220,18 @@ impl Clients {
         self.versions[kind as usize].load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
-        lock(&self.entries)
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests count"))]
+    fn looked(&self, _clients: usize) {
+        #[cfg(test)]
+        self.looked_at.fetch_add(_clients, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        lock(&self.registry)
     }
 }
 
 impl Entry {
-    /// Returns false where the client left meanwhile.
-    pub(crate) fn subscribe(&self, uri: &str) -> bool {
-        let mut held = lock(&self.held);
-        if !held.is_gone {
-            held.uris.insert(uri.to_owned());
-        }
-        !held.is_gone
-    }
-
-    pub(crate) fn unsubscribe(&self, uri: &str) {
-        lock(&self.held).uris.remove(uri);
-    }
-
-    pub(crate) fn subscribes(&self, uri: &str) -> bool {
-        lock(&self.held).uris.contains(uri)
-    }
-
-    /// Returns false where the client left meanwhile.
-    pub(crate) fn follow(&self, task: &str) -> bool {
-        let mut held = lock(&self.held);
-        if !held.is_gone {
-            held.tasks.insert(task.to_owned());
-        }
-        !held.is_gone
-    }
-
-    pub(crate) fn unfollow(&self, task: &str) {
-        lock(&self.held).tasks.remove(task);
-    }
-
-    pub(crate) fn follows(&self, task: &str) -> bool {
-        lock(&self.held).tasks.contains(task)
-    }
-
     fn saw(&self, kind: Kind, version: u64) {
         self.seen[kind as usize].store(version + 1, Ordering::Relaxed);
     }

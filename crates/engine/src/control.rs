@@ -4,12 +4,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use manifold_config::{ProcessDialect, RemoteKind, Transport};
-use manifold_protocol::Fault;
+use manifold_protocol::{Fault, Kind};
 use serde::Serialize;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Member};
 use crate::gateway::Gateway;
-use crate::upstream::{BoxFuture, Order, Phase, Upstream};
+use crate::upstream::{BoxFuture, Item, Order, Phase, Upstream};
 
 /// Reads the config file anew and takes it over.
 pub trait Reloader: Send + Sync {
@@ -133,11 +133,16 @@ impl Control {
 
 /// Returns one row for each server of a namespace.
 pub(crate) fn rows(catalog: &Catalog) -> Vec<ServerRow> {
-    let members = catalog.view.members.iter();
-    members.filter_map(|member| Some(row(member.server.as_deref()?, member.upstream.as_ref()))).collect()
+    let members = catalog.view.members.iter().enumerate();
+    let row_of = |(at, member): (usize, &Member)| {
+        let permitted = |tool: &&Item| catalog.permits(at, Kind::Tools, &tool.label);
+        let tools = member.upstream.listing().map_or(0, |list| list.tools.iter().filter(permitted).count());
+        Some(row(member.server.as_deref()?, member.upstream.as_ref(), tools))
+    };
+    members.filter_map(row_of).collect()
 }
 
-fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
+fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: usize) -> ServerRow {
     let status = upstream.status();
     let running = status.phase == Phase::Ready;
     let (state, error) = match &status.phase {
@@ -167,7 +172,7 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
         state,
         pid: status.pid,
         uptime: running.then(|| uptime(status.since.elapsed())),
-        tool_count: upstream.listing().map_or(0, |listing| listing.tools.len()),
+        tool_count,
         error,
     }
 }

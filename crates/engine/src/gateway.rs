@@ -102,14 +102,19 @@ impl Gateway {
     }
 
     pub fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        self.clients.attach(client)
+        self.clients.attach(client, None)
+    }
+
+    /// Attaches one that only listens. What it is subscribed to counts for the client whose listening it is.
+    pub fn attach_for(&self, owner: ClientId, client: Arc<dyn Client>) -> ClientId {
+        self.clients.attach(client, Some(owner))
     }
 
     /// Forgets a client and ends the subscriptions that were its alone.
-    pub fn detach(&self, id: ClientId) {
+    pub fn detach(self: &Arc<Self>, id: ClientId) {
         let left = self.clients.detach(id);
-        left.uris.iter().for_each(|uri| self.end_subscription(uri));
         left.tasks.iter().for_each(|task| self.leave_task(task));
+        self.end_subscriptions(left.uris);
     }
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.

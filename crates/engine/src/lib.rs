@@ -26,7 +26,7 @@ pub mod names {
 }
 
 pub use budget::{Budget, Share};
-pub use changes::{Client, ClientId, Level};
+pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;

@@ -1,17 +1,100 @@
-//! Whether a namespace permits a server's tool. Rules match parsed pairs, never joined names.
+//! Whether a namespace permits a server's tool, prompt or resource: the one place that is asked, for lists and calls of
+//! every kind alike (T7). Rules match parsed pairs, never joined names.
+
+mod spelling;
+
+use std::collections::BTreeMap;
 
 use manifold_config::{Permissions, Server};
+use manifold_protocol::Kind;
 
-/// Returns whether `tool` of `server` may be seen and called.
-pub(crate) fn permits(permissions: &Permissions, server: &Server, tool: &str) -> bool {
-    if server.denied_tools.iter().any(|denied| denied == tool) {
-        return false;
+use crate::catalog::Template;
+
+/// Stands for every prompt or resource of a server.
+const ALL: &str = "*";
+
+/// Returns whether an item of a server, by the server's own name or URI for it, may be seen and used.
+pub(crate) fn permits(permissions: &Permissions, server: &Server, kind: Kind, label: &str) -> bool {
+    ruled(permissions, server, kind, label).unwrap_or_else(|| permits_unnamed(permissions, server))
+}
+
+/// Returns whether what no rule names is permitted: other kinds too, such as methods of extensions.
+pub(crate) fn permits_unnamed(permissions: &Permissions, server: &Server) -> bool {
+    !permissions.server_defaults.get(&server.key.id).copied().unwrap_or(permissions.deny_by_default)
+}
+
+/// Returns whether a tool may be called that nobody can look up. Its server may read names without regard to case, so
+/// none that is denied passes in another case.
+pub(crate) fn permits_unlisted_tool(permissions: &Permissions, server: &Server, tool: &str) -> bool {
+    let is_like = |name: &str| name.to_lowercase() == tool.to_lowercase();
+    let mut denied = of_server(&permissions.rules, server).filter(|(_, allowed)| !allowed);
+    permits(permissions, server, Kind::Tools, tool)
+        && !denied.any(|(name, _)| is_like(name))
+        && !server.denied_tools.iter().any(|name| is_like(name))
+}
+
+/// Returns what the rules say that name an item, if any does.
+pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, label: &str) -> Option<bool> {
+    match kind {
+        Kind::Tools if server.denied_tools.iter().any(|denied| denied == label) => Some(false),
+        Kind::Tools => named(&permissions.rules, server, label),
+        Kind::Prompts => {
+            let rules = &permissions.prompts;
+            named(rules, server, label).or_else(|| named(rules, server, ALL))
+        }
+        Kind::Resources | Kind::Templates => {
+            let rules: Vec<_> = of_server(&permissions.resources, server).collect();
+            if rules.is_empty() {
+                return None;
+            }
+            // Another spelling of a URI must not be worth more than the plain one.
+            let as_spelt = by_uri(&rules, label, str::to_owned);
+            let plain = by_uri(&rules, &spelling::plain(label), spelling::plain);
+            match (as_spelt, plain) {
+                (Some(true), Some(true)) => Some(true),
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (None, _) | (_, None) => None,
+            }
+        }
     }
-    let id = &server.key.id;
-    if let Some(allowed) = permissions.rules.get(&(id.clone(), tool.to_owned())) {
-        return *allowed;
+}
+
+type Rules = BTreeMap<(String, String), bool>;
+
+fn named(rules: &Rules, server: &Server, label: &str) -> Option<bool> {
+    rules.get(&(server.key.id.clone(), label.to_owned())).copied()
+}
+
+fn of_server<'r>(rules: &'r Rules, server: &Server) -> impl Iterator<Item = (&'r str, bool)> {
+    let id = server.key.id.clone();
+    let all = rules.range((id.clone(), String::new())..);
+    all.take_while(move |((server, _), _)| *server == id)
+        .map(|((_, label), allowed)| (label.as_str(), *allowed))
+}
+
+/// Returns what the most telling rule says of a URI: the one that is it, else the one template of those it has the shape
+/// of that says most, else the one for all.
+fn by_uri(rules: &[(&str, bool)], uri: &str, spell: impl Fn(&str) -> String) -> Option<bool> {
+    let mut best: Option<(usize, bool)> = None;
+    for (label, allowed) in rules {
+        let label = spell(label);
+        let weight = if label == uri {
+            usize::MAX
+        } else if label == ALL {
+            0
+        } else {
+            let template = Template::parse(&label);
+            if !label.contains('{') || !template.matches(uri) {
+                continue;
+            }
+            1 + template.weight()
+        };
+        // Of two that say as much, the one that denies counts.
+        if best.is_none_or(|(most, before)| weight > most || (weight == most && before && !allowed)) {
+            best = Some((weight, *allowed));
+        }
     }
-    !permissions.server_defaults.get(id).copied().unwrap_or(permissions.deny_by_default)
+    best.map(|(_, allowed)| allowed)
 }
 
 #[cfg(test)]

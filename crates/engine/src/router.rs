@@ -44,7 +44,7 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
         }
     }
     if let Some((member, rest)) = readings.iter().find(|(member, _)| unlisted(member)) {
-        return match catalog.permits(*member, rest) {
+        return match catalog.permits_unlisted_tool(*member, rest) {
             true => Ok(Found::Unlisted { member: *member, original: (*rest).to_owned() }),
             false => Err(unknown_tool_of(catalog, *member, rest)),
         };

@@ -169,7 +169,10 @@ impl Desk {
                     let why = "`notifications` must say what to listen for".to_owned();
                     return refuse(Fault::InvalidParams(why), Verdict::Served);
                 };
-                let listener = Listener::new(self, gateway, number, id, filter, lane);
+                if let Err(fault) = listen::check(&filter) {
+                    return refuse(fault, Verdict::Served);
+                }
+                let listener = Listener::new(self, gateway, number, id, client, filter, lane);
                 self.lock().insert(number, Open::Listen(Arc::clone(&listener)));
                 self.tasks.spawn(listener.open());
             }

@@ -47,6 +47,11 @@ pub enum Fault {
         server: String,
         reason: String,
     },
+    /// More calls are waiting for the server than may; this one was not sent.
+    Busy {
+        server: String,
+        reason: String,
+    },
     TimedOut {
         server: String,
         tool: Option<String>,
@@ -146,6 +151,7 @@ impl Fault {
                 _,
             ) => -32603,
             (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
+            (Self::Busy { .. }, _) => -32603,
             (_, CodeSet::Standard) => -32603,
             (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
             (Self::TimedOut { .. }, _) => -32002,
@@ -189,6 +195,7 @@ impl Fault {
                 format!("Server '{server}' failed to start: {reason}")
             }
             Self::NotRunning { server, reason } => format!("Server '{server}' is not running: {reason}"),
+            Self::Busy { server, reason } => format!("Server '{server}' is busy: {reason}"),
             Self::TimedOut { server, tool: Some(tool), after } => format!(
                 "Tool '{tool}' of server '{server}' did not answer within {} ms; raise the server's `timeout` if it needs longer",
                 after.as_millis()
@@ -271,6 +278,12 @@ impl Fault {
                 text("serverId", server);
                 text("service", server);
                 text("reason", reason);
+            }
+            Self::Busy { server, reason } => {
+                text("serverId", server);
+                text("service", server);
+                text("reason", reason);
+                data.set("retryable", Raw::boolean(true));
             }
             Self::UnsupportedVersion { requested } => {
                 data.set("supported", Raw::serialize(&[crate::dialect::modern::REVISION]));

@@ -14,7 +14,6 @@ mod rounds;
 mod stale;
 mod table;
 mod tasks;
-mod turns;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -43,10 +42,10 @@ use table::{Origin, Pending, Table};
 
 /// What a server may be owed before new calls are refused: one that never reads may cost 16 MiB in all (F4).
 const CROWDED_BYTES: usize = 8 << 20;
+/// A call of at most this size is let through to a server that is owed too much, if its client has none there.
+const SMALL_BYTES: usize = 16 << 10;
 /// Large answers of one server that are read at once for a client that may not read them.
 const LARGE_AT_ONCE: usize = 4;
-/// Calls that may wait for their turn at one server.
-const MAX_QUEUED: usize = 4096;
 /// A call ends after this long, questions to the client not counted, whatever progress it reports (decision 25).
 const HARD_LIMIT: Duration = Duration::from_secs(600);
 
@@ -147,23 +146,25 @@ impl Connection {
     /// Sends a call, or gives it back unsent when this generation is over.
     pub(crate) fn send(&self, call: Call, exchange: Exchange) -> Result<(), (Call, Exchange)> {
         let Some((call, exchange)) = self.answer_here(call, exchange) else { return Ok(()) };
-        if self.outbox.crowded() {
-            let reason = "it does not read its input; restart it if it is stuck".to_owned();
-            exchange.fail(Fault::NotRunning { server: self.id().to_owned(), reason });
-            return Ok(());
-        }
+        let crowded = self.outbox.crowded();
         let mut table = self.lock();
         if table.is_closed() {
             return Err((call, exchange));
         }
+        if crowded && !is_first_and_small(&table, &call, &exchange) {
+            drop(table);
+            let reason = format!(
+                "more than {} MiB of calls are waiting to be read by it; try again in a moment, restart it if it is stuck",
+                CROWDED_BYTES >> 20
+            );
+            exchange.fail(Fault::Busy { server: self.id().to_owned(), reason });
+            return Ok(());
+        }
         if table.admit() {
             self.write(&mut table, call, exchange, Origin::Client);
-        } else if table.queue.len() < MAX_QUEUED {
-            table.queue.push(call, exchange);
-        } else {
+        } else if let Some(refused) = table.queue.push(call, exchange) {
             drop(table);
-            let reason = format!("{MAX_QUEUED} calls are waiting for their turn");
-            exchange.fail(Fault::NotRunning { server: self.id().to_owned(), reason });
+            refused.tell(self.id());
         }
         Ok(())
     }
@@ -471,6 +472,12 @@ impl Connection {
         }
         self.outbox.push(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
     }
+}
+
+/// Returns whether a call may pass where one client has left the server too much to read: another's must (M9).
+fn is_first_and_small(table: &Table, call: &Call, exchange: &Exchange) -> bool {
+    call.params.as_ref().is_none_or(|params| params.as_bytes().len() <= SMALL_BYTES)
+        && !table.has_calls_of(exchange.client())
 }
 
 /// Puts our number in the place of the client's progress token: tokens of several clients may be equal.

@@ -4,6 +4,7 @@ mod broken;
 mod builtin;
 mod connection;
 mod era;
+mod fair_queue;
 #[cfg(test)]
 mod fake;
 mod listing;

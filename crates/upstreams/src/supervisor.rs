@@ -2,6 +2,7 @@
 //! others hold a handle to ask and a snapshot to look.
 
 mod life;
+mod mailbox;
 mod rests;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +12,19 @@ use arc_swap::ArcSwapOption;
 use manifold_config::ServerStart;
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
 use manifold_protocol::{Call, Fault, Raw};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use crate::connection::Connection;
+use crate::fair_queue::FairQueue;
 use crate::listing;
 use crate::logs::LogRing;
 pub(crate) use life::{Ending, Launcher, Life, Running};
+use mailbox::{Commands, Mailbox, mailbox};
 use rests::{back_off, restart_delay};
 
-/// Calls that may wait for a server to start.
-const MAILBOX: usize = 4096;
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
 const SHORT_REST: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
     shared: Arc<Shared>,
-    mailbox: mpsc::Sender<Command>,
+    mailbox: Mailbox,
 }
 
 /// What others may look at without asking.
@@ -55,7 +56,7 @@ enum Command {
 impl Supervised {
     /// Makes the server's handle and starts its supervisor; the server itself sleeps.
     pub(crate) fn new(launcher: impl Launcher, tasks: &Tasks) -> Arc<Self> {
-        let (mailbox, commands) = mpsc::channel(MAILBOX);
+        let (mailbox, commands) = mailbox();
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
@@ -67,7 +68,7 @@ impl Supervised {
             shared: Arc::clone(&shared),
             launcher,
             commands,
-            waiting: Vec::new(),
+            waiting: FairQueue::default(),
             discovering: Vec::new(),
             ordering: Vec::new(),
             failures: 0,
@@ -81,7 +82,7 @@ impl Supervised {
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> BoxFuture<Option<T>> {
         let (sender, answer) = oneshot::channel();
-        let (mailbox, command) = (self.mailbox.clone(), command(sender));
+        let (mailbox, command) = (self.mailbox.orders(), command(sender));
         Box::pin(async move {
             mailbox.send(command).await.ok()?;
             answer.await.ok()
@@ -91,23 +92,14 @@ impl Supervised {
 
 impl Upstream for Supervised {
     fn send(&self, call: Call, exchange: Exchange) {
-        let unsent = match &*self.shared.ready.load() {
+        let (call, exchange) = match &*self.shared.ready.load() {
             Some(connection) => match connection.send(call, exchange) {
                 Ok(()) => return,
                 Err(unsent) => unsent,
             },
             None => (call, exchange),
         };
-        if let Err(refused) = self.mailbox.try_send(Command::Call(unsent.0, unsent.1)) {
-            let reason = match refused {
-                mpsc::error::TrySendError::Full(_) => "too many calls are waiting for it to start",
-                mpsc::error::TrySendError::Closed(_) => "the gateway is shutting down",
-            };
-            if let Command::Call(_, exchange) = refused.into_inner() {
-                exchange
-                    .fail(Fault::NotRunning { server: self.shared.id.clone(), reason: reason.to_owned() });
-            }
-        }
+        self.mailbox.call(&self.shared.id, call, exchange);
     }
 
     fn notify(&self, method: &'static str, params: Option<Raw>) {
@@ -159,9 +151,9 @@ impl Upstream for Supervised {
 struct Supervisor<L> {
     shared: Arc<Shared>,
     launcher: L,
-    commands: mpsc::Receiver<Command>,
+    commands: Commands,
     /// Calls that wait for the start.
-    waiting: Vec<(Call, Exchange)>,
+    waiting: FairQueue,
     discovering: Vec<oneshot::Sender<()>>,
     ordering: Vec<oneshot::Sender<Result<(), Fault>>>,
     /// Starts that failed, or lived without answering a call, in a row.
@@ -226,7 +218,7 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Call(call, exchange)) => match self.refusal(&rest) {
                     Some(fault) => exchange.fail(fault),
                     None => {
-                        self.waiting.push((call, exchange));
+                        self.wait(call, exchange);
                         if !matches!(rest, Rest::Restarting(..)) {
                             return Turn::Start;
                         }
@@ -289,9 +281,11 @@ impl<L: Launcher> Supervisor<L> {
         }
     }
 
-    fn too_many(&self) -> Fault {
-        let reason = "too many calls are waiting for it to start".to_owned();
-        Fault::NotRunning { server: self.shared.id.clone(), reason }
+    /// Lets a call wait for the start.
+    fn wait(&mut self, call: Call, exchange: Exchange) {
+        if let Some(refused) = self.waiting.push(call, exchange) {
+            refused.tell(&self.shared.id);
+        }
     }
 
     fn stopped(&self) -> Fault {
@@ -327,10 +321,11 @@ impl<L: Launcher> Supervisor<L> {
             match command {
                 None => return Err(Turn::Closed(None)),
                 Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
-                Some(Command::Call(call, exchange)) if self.waiting.len() < MAILBOX => {
-                    self.waiting.push((call, exchange));
+                Some(Command::Call(call, exchange)) => {
+                    if let Some(refused) = self.waiting.push(call, exchange) {
+                        refused.tell(&self.shared.id);
+                    }
                 }
-                Some(Command::Call(_, exchange)) => exchange.fail(self.too_many()),
                 Some(Command::Discover(done)) => self.discovering.push(done),
                 Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
                 Some(Command::Order(Order::Stop, done)) => {
@@ -350,9 +345,8 @@ impl<L: Launcher> Supervisor<L> {
             let _ = done.send(Ok(()));
         }
         // Only a server that has died already gives calls back; they wait for the next life.
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting
-            .extend(waiting.into_iter().filter_map(|(call, exchange)| connection.send(call, exchange).err()));
+        let waiting = self.waiting.take_all().into_iter();
+        self.waiting.put_back(waiting.filter_map(|(call, exchange)| connection.send(call, exchange).err()));
         let (listed, mut readings) = watch::channel(0_u32);
         let mut follower = JoinSet::new();
         follower.spawn(self.follower(&running, listed.clone()));
@@ -384,7 +378,9 @@ impl<L: Launcher> Supervisor<L> {
                 None => break Turn::Closed(None),
                 Some(Command::Close(done)) => break Turn::Closed(Some(done)),
                 Some(Command::Call(call, exchange)) => {
-                    self.waiting.extend(connection.send(call, exchange).err());
+                    if let Err((call, exchange)) = connection.send(call, exchange) {
+                        self.wait(call, exchange);
+                    }
                 }
                 Some(Command::Discover(done)) if read_once && self.shared.listing.load().is_some() => {
                     let _ = done.send(());
@@ -426,7 +422,7 @@ impl<L: Launcher> Supervisor<L> {
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
     async fn end(&mut self, connection: &Connection, life: L::Life, turn: &Turn) {
         connection.stop_listening().await;
-        self.waiting.extend(connection.close("it was stopped"));
+        self.waiting.put_back(connection.close("it was stopped"));
         life.stop().await;
         if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(..) | Rest::Failed(..))) {
             info!(server = %self.shared.id, "stopped");
@@ -451,7 +447,7 @@ impl<L: Launcher> Supervisor<L> {
     fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Turn {
         let busy = connection.is_busy();
         let proven = connection.has_answered();
-        self.waiting.extend(connection.close(how));
+        self.waiting.put_back(connection.close(how));
         warn!(server = %self.shared.id, busy, "the server is gone: {how}");
         let server = self.launcher.server();
         let wanted = busy
@@ -518,7 +514,7 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     fn refuse_all(&mut self, fault: &Fault) {
-        for (_, exchange) in self.waiting.drain(..) {
+        for (_, exchange) in self.waiting.take_all() {
             exchange.fail(fault.clone());
         }
         for done in self.ordering.drain(..) {

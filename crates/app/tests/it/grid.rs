@@ -247,6 +247,10 @@ fn no_such_resource(cell: &mut Cell) {
     // The number was retired, so a modern client never sees it; a server's own number passes otherwise.
     let is_retired = cell.front.is_modern() || matches!(cell.back, Back::StdioModern | Back::HttpModern);
     let code = if is_retired { -32602 } else { -32002 };
+    let response = cell.peer.ask("resources/read", json!({"uri": "a://nowhere"}));
+    assert_eq!(response["error"]["code"], code, "{response}");
+    // L16: nobody has anything of this scheme, so nobody is asked and the number is ours.
+    let code = if cell.front.is_modern() { -32602 } else { -32002 };
     let response = cell.peer.ask("resources/read", json!({"uri": "c://nowhere"}));
     assert_eq!(response["error"]["code"], code, "{response}");
 }

@@ -92,6 +92,88 @@ fn an_unknown_resource_is_not_found() {
     assert_eq!(client.ask("resources/read", json!({}))["error"]["code"], -32602);
 }
 
+// L16: it went to the first server in the config.
+#[test]
+fn a_resource_that_nobody_claims_reaches_no_server() {
+    let sandbox = Sandbox::new();
+    let mut client = studio(&sandbox, &two_servers(&sandbox));
+    for (method, uri) in [
+        ("resources/read", "mail://1"),
+        ("resources/subscribe", "mail://1"),
+        ("resources/read", "alphabet://x"),
+    ] {
+        let error = client.ask(method, json!({"uri": uri}))["error"].clone();
+        assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32002), &json!(uri)), "{error}");
+    }
+    client.ask("resources/read", json!({"uri": "file:///a.txt"}));
+    assert_eq!(sandbox.received("alpha.log", "resources/read").len(), 1, "the one that is listed");
+    for (log, method) in [
+        ("alpha.log", "resources/subscribe"),
+        ("beta.log", "resources/read"),
+        ("beta.log", "resources/subscribe"),
+    ] {
+        assert_eq!(sandbox.received(log, method), [Value::Null; 0], "{log} {method}");
+    }
+}
+
+// Issue 12: `denyByDefault` still served resources and prompts. Both eras, and nothing reaches a server.
+#[test]
+fn deny_by_default_covers_resources_prompts_and_completion() {
+    for modern in [false, true] {
+        let sandbox = Sandbox::new();
+        let mut config = two_servers(&sandbox);
+        config["namespaces"] = json!([{"id": "n", "serverIds": ["alpha", "beta"], "denyByDefault": true}]);
+        config["toolPermissions"] = json!([
+            {"namespace": "n", "server": "beta", "promptName": "greet", "enabled": true},
+            {"namespace": "n", "server": "beta", "resourceUri": "file:///b.txt", "enabled": true},
+            {"namespace": "n", "server": "beta", "resourceUri": "beta://item/{id}", "enabled": true},
+        ]);
+        let mut client = sandbox.serve(&config, &["--namespace", "n"]);
+        if modern {
+            client.speak_modern(json!({}));
+        } else {
+            client.initialize("2025-11-25", json!({}));
+        }
+        let lists = [
+            ("resources/list", "resources", "uri", "file:///b.txt"),
+            ("prompts/list", "prompts", "name", "beta__greet"),
+            ("resources/templates/list", "resourceTemplates", "uriTemplate", "beta://item/{id}"),
+        ];
+        for (method, list, key, only) in lists {
+            assert_eq!(names(&client.ask(method, json!({})), list, key), [only]);
+        }
+        let complete = |name: &str| json!({"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "who", "value": ""}});
+        let hidden = [
+            ("resources/read", json!({"uri": "file:///a.txt"})),
+            ("resources/read", json!({"uri": "file:///shared"})),
+            ("resources/read", json!({"uri": "file:///unlisted"})),
+            ("resources/read", json!({"uri": "alpha://item/7"})),
+            ("prompts/get", json!({"name": "alpha__greet"})),
+            ("completion/complete", complete("alpha__greet")),
+            ("tools/call", json!({"name": "alpha__echo", "arguments": {}})),
+        ];
+        for (method, params) in hidden {
+            let error = client.ask(method, params.clone())["error"].clone();
+            assert!(
+                error["message"].as_str().is_some_and(|text| text.contains("not found")),
+                "{params}: {error}"
+            );
+        }
+        for (method, params) in [
+            ("resources/read", json!({"uri": "file:///b.txt"})),
+            ("resources/read", json!({"uri": "beta://item/7"})),
+            ("prompts/get", json!({"name": "beta__greet", "arguments": {"who": "x"}})),
+        ] {
+            let answer = client.ask(method, params);
+            assert!(answer["error"].is_null(), "{answer}");
+        }
+        for method in ["resources/read", "prompts/get", "completion/complete", "tools/call"] {
+            assert_eq!(sandbox.received("alpha.log", method), [Value::Null; 0], "{method}");
+        }
+        assert_eq!(sandbox.received("beta.log", "resources/read").len(), 2);
+    }
+}
+
 #[test]
 fn subscriptions_reach_the_owner_and_updates_come_back() {
     let sandbox = Sandbox::new();

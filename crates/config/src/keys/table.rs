@@ -64,7 +64,12 @@ pub(crate) static TOP: Section = Section {
         ),
         key("defaultNamespaceId", Text, "none", "The namespace served when none is named."),
         key("defaultNamespace", Text, "none", "Same as `defaultNamespaceId`."),
-        key("toolPermissions", List(&PERMISSION), "none", "Single tools allowed or denied in a namespace."),
+        key(
+            "toolPermissions",
+            List(&PERMISSION),
+            "none",
+            "Single tools, prompts and resources allowed or denied in a namespace.",
+        ),
         key("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
         key("separator", Text, "by profile", "What stands between server id and tool name."),
         key("prefixDescriptions", Flag, "by profile", "Whether descriptions begin with `[server]`."),
@@ -227,7 +232,7 @@ pub(crate) static SCHEMA: Section = Section {
         key("mcpServers", Map(&SERVER), "none", "Its servers by name."),
         key("name", Text, "the key", "The name shown to people."),
         key("description", Text, "empty", "What it is for."),
-        key("denyByDefault", Flag, "false", "Deny every tool that no rule allows."),
+        key("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
         key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
     ],
 };
@@ -241,20 +246,27 @@ pub(crate) static NAMESPACE: Section = Section {
         key("description", Text, "empty", "What it is for."),
         key("enabled", Flag, "true", "Whether it is served."),
         key("serverIds", Texts, "none", "The ids of its servers."),
-        key("denyByDefault", Flag, "false", "Deny every tool that no rule allows."),
+        key("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
         key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
     ],
 };
 
 pub(crate) static PERMISSION: Section = Section {
     name: "permission",
-    about: "Allows or denies one tool in one namespace.",
+    about: "Allows or denies a tool, a prompt or resources of a server in one namespace.",
     keys: &[
         key("namespaceId", Text, "", "The namespace."),
         key("namespace", Text, "", "Same as `namespaceId`."),
         key("serverId", Text, "", "The server."),
         key("server", Text, "", "Same as `serverId`."),
         key("toolName", Text, "", "The tool, by the server's own name for it."),
+        key("promptName", Text, "", "The prompt, by the server's own name for it; `*` is all of them."),
+        key(
+            "resourceUri",
+            Text,
+            "",
+            "The resource by its URI, or those of a URI template; `*` is all of them.",
+        ),
         key("enabled", Flag, "false", "True allows it, false denies it."),
     ],
 };

@@ -46,6 +46,8 @@ pub(super) fn described(fields: Fields<'_>, id: &str) -> Namespace {
             deny_by_default: fields.flag("denyByDefault").unwrap_or(false),
             server_defaults,
             rules: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            resources: BTreeMap::new(),
         },
     }
 }
@@ -81,7 +83,11 @@ fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<(), String> {
     let either = |id: &str, name: &str| rule.string(id).or_else(|| rule.string(name));
     let id = either("namespaceId", "namespace").ok_or("names no `namespace`")?;
     let server = either("serverId", "server").ok_or("names no `server`")?;
-    let tool = rule.string("toolName").ok_or("has no `toolName`")?;
+    let keys = ["toolName", "promptName", "resourceUri"];
+    let named = keys.map(|key| rule.string(key));
+    if named.iter().all(Option::is_none) {
+        return Err("has no `toolName`, `promptName` or `resourceUri`".to_owned());
+    }
     let namespace = namespaces.iter_mut().find(|namespace| namespace.id == id);
     let namespace = namespace.ok_or_else(|| format!("there is no namespace `{id}`"))?;
     if !namespace.servers.iter().any(|key| key.id == server) {
@@ -89,7 +95,10 @@ fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<(), String> {
     }
     // A rule that does not say is taken for a denial, the safe way to be wrong.
     let allowed = rule.flag("enabled").unwrap_or(false);
-    namespace.permissions.rules.insert((server, tool), allowed);
+    let Permissions { rules, prompts, resources, .. } = &mut namespace.permissions;
+    for (rules, label) in [rules, prompts, resources].into_iter().zip(named) {
+        rules.extend(label.map(|label| ((server.clone(), label), allowed)));
+    }
     Ok(())
 }
 

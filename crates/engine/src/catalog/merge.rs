@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
-use manifold_protocol::dialect::legacy;
+use manifold_protocol::dialect::{legacy, modern};
 use manifold_protocol::{Freshness, Kind, Raw, RawObject};
 use tracing::warn;
 
 use super::shown::Shown;
-use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View};
+use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, scheme};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
 use crate::upstream::{Item, Listing};
@@ -36,7 +36,8 @@ impl Catalog {
         ]
         .map(|(kind, shown)| shown.finish(freshness(kind, &view, &listings)));
         catalog.instructions = instructions(&view, &listings);
-        catalog.extensions = extensions(&listings);
+        catalog.extensions = extensions(&catalog, &listings);
+        catalog.schemes = listings.iter().map(|listing| schemes(listing.as_deref())).collect();
         catalog.listings = listings;
         catalog
     }
@@ -54,6 +55,7 @@ impl Catalog {
             instructions: None,
             extensions: RawObject::default(),
             pages: HashMap::new(),
+            schemes: Vec::new(),
             listings: Vec::new(),
         }
     }
@@ -80,7 +82,7 @@ impl Merge<'_> {
         for at in order {
             let Some(listing) = &listings[at] else { continue };
             for item in &listing.tools {
-                if !self.catalog.permits(at, &item.label) {
+                if !self.catalog.permits(at, Kind::Tools, &item.label) {
                     continue;
                 }
                 let Some(raw) = self.tool(at, item) else { continue };
@@ -128,6 +130,14 @@ impl Merge<'_> {
         let nested = meta.get("ui").and_then(|ui| ui.object());
         let address = nested.as_ref().and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get(OLD_PAGE));
         let Some(address) = address.as_ref().and_then(|uri| uri.to_text()) else { return };
+        let is_permitted = if address.starts_with(PAGE) {
+            self.catalog.permits_page(at, &address)
+        } else {
+            self.catalog.permits(at, Kind::Resources, &address)
+        };
+        if !is_permitted {
+            return;
+        }
         let route = ItemRoute { member: at, original: address.clone().into_owned() };
         let shown = || self.catalog.pages.get(&*address).map(|page| page.member);
         let owner = self.pages.get(&*address).copied().or_else(shown);
@@ -173,7 +183,7 @@ impl Merge<'_> {
         let mut shown = Shown::new(Kind::Prompts);
         let mut seen = HashSet::new();
         for (at, item) in items(listings, Kind::Prompts) {
-            if !seen.insert((at, &item.label)) {
+            if !self.catalog.permits(at, Kind::Prompts, &item.label) || !seen.insert((at, &item.label)) {
                 continue;
             }
             let member = &self.view.members[at];
@@ -208,6 +218,9 @@ impl Merge<'_> {
     fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> Shown {
         let mut shown = Shown::new(kind);
         for (at, item) in items(listings, kind) {
+            if !self.catalog.permits(at, kind, &item.label) {
+                continue;
+            }
             let member = &self.view.members[at];
             let taken = self.owner_of(kind, &item.label);
             if taken == Some(at) {
@@ -285,14 +298,25 @@ fn freshness(kind: Kind, view: &View, listings: &[Option<Arc<Listing>>]) -> Fres
     parts.map(Option::unwrap_or_default).reduce(Freshness::and).unwrap_or_default()
 }
 
-fn extensions(listings: &[Option<Arc<Listing>>]) -> RawObject {
+/// Returns the schemes a server has resources of. Those of skills need not be listed.
+fn schemes(listing: Option<&Listing>) -> HashSet<String> {
+    let Some(listing) = listing else { return HashSet::new() };
+    let extensions = listing.capabilities.as_ref().and_then(|capabilities| capabilities.get("extensions"));
+    let skills = extensions.is_some_and(|extensions| extensions.get(modern::SKILLS).is_some());
+    let listed = listing.resources.iter().chain(&listing.templates).filter_map(|item| scheme(&item.label));
+    listed.chain(skills.then(|| "skill".to_owned())).collect()
+}
+
+fn extensions(catalog: &Catalog, listings: &[Option<Arc<Listing>>]) -> RawObject {
     let mut all = RawObject::default();
-    let declared =
-        listings.iter().flatten().filter_map(|listing| listing.capabilities.as_ref()?.get("extensions"));
-    for extensions in declared.filter_map(|extensions| extensions.object()) {
-        for (key, value) in
-            extensions.iter().filter(|(_, value)| value.kind() == manifold_protocol::raw::Kind::Object)
-        {
+    for (at, listing) in listings.iter().enumerate() {
+        let declared = listing.as_ref().and_then(|listing| listing.capabilities.as_ref()?.get("extensions"));
+        let Some(declared) = declared.and_then(|extensions| extensions.object()) else { continue };
+        // Tasks and pages come with tools, which have rules of their own.
+        let is_permitted =
+            |key: &str| [modern::TASKS, modern::UI].contains(&key) || catalog.permits_unnamed(at);
+        let is_object = |value: &Raw| value.kind() == manifold_protocol::raw::Kind::Object;
+        for (key, value) in declared.iter().filter(|(key, value)| is_object(value) && is_permitted(key)) {
             if !all.contains(&key) {
                 all.set(&key, value);
             }

@@ -38,6 +38,12 @@ impl Template {
 
     /// Returns whether `uri` has this shape. A template names itself, as completion refers to it.
     pub(crate) fn matches(&self, uri: &str) -> bool {
+        // Most are told apart by how they begin.
+        if let Some(Part::Literal(text)) = self.parts.first()
+            && !uri.starts_with(text.as_str())
+        {
+            return false;
+        }
         // Positions of `uri` that the parts so far can end at; each part maps the set to the next, so the work is
         // bounded by parts times length whatever the template.
         let mut ends = vec![false; uri.len() + 1];

@@ -361,7 +361,8 @@ async fn a_template_owns_what_is_not_listed() {
     assert_eq!(catalog.resource("db://b/2"), owner(1, "db://b/2"), "the more telling template");
     assert_eq!(catalog.resource("db://c/2"), owner(0, "db://c/2"));
     assert_eq!(catalog.resource("db://b/{id}"), owner(1, "db://b/{id}"), "a template by its own name");
-    assert_eq!(catalog.resource("other://x"), ResourceOwner::Perhaps(vec![0, 1]));
+    assert_eq!(catalog.resource("db:x"), ResourceOwner::Perhaps(vec![0, 1]), "others of its scheme (L16)");
+    assert_eq!(catalog.resource("other://x"), ResourceOwner::Perhaps(vec![]));
 }
 
 #[tokio::test]
@@ -389,8 +390,23 @@ async fn only_servers_that_may_have_resources_are_tried() {
             "broken":{"command":"no-such-program"},"unread":{"builtin":"time"}}}"#,
     );
     world.fake("a").publish(&tools(&["x"]));
-    world.fake("b").publish(r#"{"resources":[]}"#);
-    assert_eq!(world.gateway.catalog().resource("x://y"), ResourceOwner::Perhaps(vec![1]));
+    world.fake("b").publish(r#"{"resources":[{"uri":"X+1://listed"}]}"#);
+    let catalog = world.gateway.catalog();
+    assert_eq!(catalog.resource("x+1://y"), ResourceOwner::Perhaps(vec![1]));
+    assert_eq!(catalog.resource("x+1:"), ResourceOwner::Perhaps(vec![1]));
+    for uri in ["x://y", "x+1", "x+1/://y", "+1://y", "", ":"] {
+        assert_eq!(catalog.resource(uri), ResourceOwner::Perhaps(vec![]), "{uri}");
+    }
+}
+
+// L16: skills are read by addresses that no list need have.
+#[tokio::test]
+async fn a_server_of_skills_may_have_any_of_them() {
+    let world = World::new(&servers(&["a", "b"], ""));
+    world.fake("a").publish(r#"{"resources":[{"uri":"x://1"}]}"#);
+    let skills = r#"{"resources":[],"capabilities":{"extensions":{"io.modelcontextprotocol/skills":{}}}}"#;
+    world.fake("b").publish(skills);
+    assert_eq!(world.gateway.catalog().resource("skill://x/SKILL.md"), ResourceOwner::Perhaps(vec![1]));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn party() -> Party {
 impl Party {
     fn join(&self) -> (ClientId, Arc<Listener>) {
         let listener = Arc::new(Listener::default());
-        (self.clients.attach(Arc::clone(&listener) as Arc<dyn Client>), listener)
+        (self.clients.attach(Arc::clone(&listener) as Arc<dyn Client>, None), listener)
     }
 
     async fn settle(&self) {
@@ -93,18 +93,86 @@ async fn who_left_hears_nothing() {
     party.clients.served(None, Kind::Tools);
 }
 
+fn crowd(clients: &Clients, count: usize) -> Vec<ClientId> {
+    (0..count).map(|_| clients.attach(Arc::new(Listener::default()), None)).collect()
+}
+
+fn looked_at(clients: &Clients) -> usize {
+    clients.looked_at.swap(0, Ordering::Relaxed)
+}
+
 #[test]
 fn detaching_returns_what_nobody_else_is_subscribed_to() {
     let clients = Clients::default();
-    let (first, second) =
-        (clients.attach(Arc::new(Listener::default())), clients.attach(Arc::new(Listener::default())));
-    clients.get(first).unwrap().subscribe("x://alone");
-    clients.get(first).unwrap().subscribe("x://both");
-    clients.get(second).unwrap().subscribe("x://both");
+    let [first, second] = crowd(&clients, 2)[..] else { unreachable!() };
+    clients.subscribe(first, Topic::Resource, "x://alone").unwrap();
+    clients.subscribe(first, Topic::Resource, "x://both").unwrap();
+    clients.subscribe(second, Topic::Resource, "x://both").unwrap();
     assert!(clients.only().is_none());
-    assert_eq!(clients.detach(first).uris, ["x://alone"]);
+    assert_eq!(clients.detach(first).uris, ["x://alone".into()]);
     assert_eq!(clients.detach(first), Left::default());
     assert_eq!(clients.only().map(|entry| entry.id), Some(second));
-    assert_eq!(clients.detach(second).uris, ["x://both"]);
+    assert_eq!(clients.detach(second).uris, ["x://both".into()]);
     assert!(clients.only().is_none());
+}
+
+// H4: what is done for one client, or told to a few, must not be paid for by looking at all.
+#[test]
+fn no_client_is_looked_at_that_is_not_concerned() {
+    let clients = Clients::default();
+    let ids = crowd(&clients, 10_000);
+    let uris: Vec<String> = (0..8_000).map(|number| format!("x://{number}")).collect();
+    for uri in &uris {
+        clients.subscribe(ids[0], Topic::Resource, uri).unwrap();
+    }
+    clients.subscribe(ids[1], Topic::Resource, &uris[0]).unwrap();
+    for id in &ids {
+        clients.set_level(Some(*id), Level::parse("error").unwrap());
+        clients.lower_level(Level::parse("info").unwrap());
+    }
+    assert_eq!(looked_at(&clients), 0);
+    let told: usize = uris.iter().map(|uri| clients.subscribers(Topic::Resource, uri).len()).sum();
+    assert_eq!((told, looked_at(&clients)), (8_001, 8_001));
+    assert_eq!(clients.wanting(Level::parse("info").unwrap()).len(), 0);
+    assert_eq!(looked_at(&clients), 0, "nobody wants to hear that");
+    assert_eq!((clients.detach(ids[0]).uris.len(), looked_at(&clients)), (7_999, 1));
+}
+
+// H4
+#[test]
+fn a_client_has_so_many_subscriptions_and_no_more() {
+    let clients = Clients::default();
+    let [one, other] = crowd(&clients, 2)[..] else { unreachable!() };
+    for number in 0..MAX_SUBSCRIPTIONS {
+        clients.subscribe(one, Topic::Resource, &format!("x://{number}")).unwrap();
+    }
+    assert_eq!(clients.subscribe(one, Topic::Resource, "x://more"), Err(Refusal::Full));
+    assert_eq!(clients.subscribe(one, Topic::Task, "more"), Err(Refusal::Full), "tasks count as well");
+    assert_eq!(clients.subscribe(one, Topic::Resource, "x://7"), Ok(()), "it has that one already");
+    assert_eq!(clients.subscribe(other, Topic::Resource, "x://more"), Ok(()));
+    clients.unsubscribe(one, Topic::Resource, "x://7");
+    assert_eq!(clients.subscribe(one, Topic::Resource, "x://more"), Ok(()));
+    clients.detach(one);
+    assert_eq!(clients.subscribe(one, Topic::Resource, "x://more"), Err(Refusal::Gone));
+
+    let long = format!("x://{}", "y".repeat(MAX_SUBSCRIPTION_BYTES / 2));
+    clients.subscribe(other, Topic::Resource, &long).unwrap();
+    assert_eq!(clients.subscribe(other, Topic::Resource, &format!("{long}z")), Err(Refusal::Full));
+    clients.unsubscribe(other, Topic::Resource, &long);
+    assert_eq!(clients.subscribe(other, Topic::Resource, &format!("{long}z")), Ok(()));
+}
+
+// H4: a client that listens by several requests has no more for it.
+#[test]
+fn those_who_listen_for_one_client_share_what_it_may_have() {
+    let clients = Clients::default();
+    let owner = clients.next_id();
+    let listen = || clients.attach(Arc::new(Listener::default()), Some(owner));
+    let (first, second) = (listen(), listen());
+    for number in 0..MAX_SUBSCRIPTIONS {
+        clients.subscribe(first, Topic::Resource, &format!("x://{number}")).unwrap();
+    }
+    assert_eq!(clients.subscribe(second, Topic::Resource, "x://more"), Err(Refusal::Full));
+    clients.detach(first);
+    assert_eq!(clients.subscribe(second, Topic::Resource, "x://more"), Ok(()));
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use manifold_config::ServerKey;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Call, Fault, Mark, Method, Raw};
+use manifold_protocol::{Call, Fault, Kind, Mark, Method, Raw};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
-use crate::changes::ClientId;
+use crate::changes::{ClientId, Topic};
 use crate::exchange::Exchange;
 use crate::upstream::Phase;
 
@@ -57,9 +57,8 @@ impl Gateway {
         let catalog = self.catalog.load();
         let (at, own) = task_owner(&catalog, id)?;
         let member = catalog.member(at);
-        let client = self.clients.get(client)?;
         standing(member).tasks.insert(own.to_owned());
-        if !client.follow(id) {
+        if self.clients.subscribe(client, Topic::Task, id).is_err() {
             self.leave_task(id);
             return None;
         }
@@ -68,10 +67,8 @@ impl Gateway {
 
     /// Takes back that a client wants to hear of a task.
     pub(super) fn unfollow_task(&self, client: ClientId, id: &str) {
-        if let Some(client) = self.clients.get(client) {
-            client.unfollow(id);
-            self.leave_task(id);
-        }
+        self.clients.unsubscribe(client, Topic::Task, id);
+        self.leave_task(id);
     }
 
     /// Lets a task stand no longer unless some client follows it; its server then listens for what still stands.
@@ -92,7 +89,7 @@ impl Gateway {
     /// Returns whether a client of this namespace wants to hear of a server's task.
     fn follows(&self, server: &ServerKey, own: &str) -> bool {
         let Some(exposed) = self.exposed_task(server, own) else { return false };
-        self.clients.all().iter().any(|entry| entry.follows(&exposed))
+        self.clients.has_subscribers(Topic::Task, &exposed)
     }
 
     /// Returns the id under which clients know a server's task.
@@ -105,9 +102,12 @@ impl Gateway {
     /// Passes a method we have no decision for to the one server that declares extensions to the protocol.
     pub(super) fn extension(self: &Arc<Self>, call: Call, mut exchange: Exchange, asked: bool) {
         let catalog = self.catalog.load();
-        let mut able = catalog.view.members.iter().filter(|member| declares_extension(member, &call));
+        let mut able = (0..catalog.view.members.len()).filter(|at| {
+            declares_extension(catalog.member(*at), &call) && permits_extension(&catalog, *at, &call)
+        });
         match (able.next(), able.next()) {
-            (Some(member), None) => {
+            (Some(at), None) => {
+                let member = catalog.member(at);
                 exchange.aim(Arc::clone(&member.target));
                 member.upstream.send(call, exchange);
             }
@@ -137,6 +137,13 @@ fn declares_extension(member: &Member, call: &Call) -> bool {
     }
     // Those we know have their methods in our table.
     declared.keys().any(|key| ![modern::TASKS, modern::SKILLS, modern::UI].contains(&&*key))
+}
+
+/// Returns whether policy lets a call of an extension through: it must permit what no rule names, and the resource where
+/// the call names one.
+fn permits_extension(catalog: &Catalog, member: usize, call: &Call) -> bool {
+    catalog.permits_unnamed(member)
+        && call.text_param("uri").is_none_or(|uri| catalog.permits(member, Kind::Resources, &uri))
 }
 
 fn task_owner<'i>(catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {

@@ -9,7 +9,7 @@ use super::listings::may_discover;
 use super::view::view;
 use super::{Gateway, Opening};
 use crate::catalog::{Catalog, Member, View};
-use crate::changes::Level;
+use crate::changes::{Level, Topic};
 use crate::exchange::Exchange;
 
 impl Gateway {
@@ -67,6 +67,10 @@ impl Gateway {
         };
         let catalog = self.catalog.load();
         let member = catalog.view.members.iter().position(|member| member.key == *server);
+        // Another namespace may be subscribed to what this one hides.
+        if member.is_some_and(|at| !catalog.permits(at, Kind::Resources, &original)) {
+            return;
+        }
         let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
         let exposed = exposed.unwrap_or_else(|| original.as_str().into());
         let params = if exposed == original {
@@ -76,9 +80,11 @@ impl Gateway {
             object.set("uri", Raw::string(&exposed));
             object.into_raw()
         };
-        let entries = self.clients.all();
-        let alone = entries.len() == 1;
-        for entry in entries.iter().filter(|entry| alone || entry.subscribes(&exposed)) {
+        let concerned = match self.clients.only() {
+            Some(only) => vec![only],
+            None => self.clients.subscribers(Topic::Resource, &exposed),
+        };
+        for entry in concerned {
             entry.client.notify(method, Some(params.clone()));
         }
     }
@@ -91,7 +97,7 @@ impl Gateway {
         let mut object = params.object().unwrap_or_default();
         object.set("taskId", Raw::string(&exposed));
         let params = object.into_raw();
-        for entry in self.clients.all().iter().filter(|entry| entry.follows(&exposed)) {
+        for entry in self.clients.subscribers(Topic::Task, &exposed) {
             entry.client.notify(notification::TASKS, Some(params.clone()));
         }
     }

@@ -7,6 +7,7 @@ use manifold_protocol::{Call, Failure, Fault, Method, Raw};
 
 use super::{Gateway, subscriptions};
 use crate::catalog::{Catalog, ResourceOwner};
+use crate::changes::Topic;
 use crate::exchange::Exchange;
 use crate::router;
 
@@ -105,8 +106,8 @@ impl Gateway {
                 }
             }
             Method::ResourcesUnsubscribe => {
-                if let Some(client) = exchange.client().and_then(|id| self.clients.get(id)) {
-                    client.unsubscribe(exposed);
+                if let Some(id) = exchange.client() {
+                    self.clients.unsubscribe(id, Topic::Resource, exposed);
                 }
                 if !self.drop_unwanted(member, original) {
                     return exchange.finish(Ok(Raw::from_static("{}")));

@@ -1,5 +1,6 @@
 mod calls;
 mod extensions;
 mod lists;
+mod permissions;
 mod questions;
 mod resources;

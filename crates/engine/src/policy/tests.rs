@@ -13,7 +13,7 @@ fn check(servers: &str, namespace: &str, permissions: &str, allowed: &[&str]) {
     let mut found = Vec::new();
     for server in &config.servers {
         for tool in ["read", "write"] {
-            if permits(permissions, server, tool) {
+            if permits(permissions, server, Kind::Tools, tool) {
                 found.push(format!("{}:{tool}", server.key.id));
             }
         }
@@ -48,4 +48,114 @@ fn a_server_s_default_goes_before_the_namespace_s() {
     check("", r#","serverDefaults":{"a":true}"#, "", &["b:read", "b:write"]);
     check("", r#","denyByDefault":true,"serverDefaults":{"b":false}"#, "", &["b:read", "b:write"]);
     check("", r#","serverDefaults":{"a":true}"#, &rule("a", "read", true), &["a:read", "b:read", "b:write"]);
+}
+
+fn permissions(namespace: &str, rules: &[&str]) -> manifold_config::Config {
+    let rules: Vec<String> =
+        rules.iter().map(|rule| format!(r#"{{"namespaceId":"n","serverId":"a",{rule}}}"#)).collect();
+    let config = fake::config(&format!(
+        r#"{{"servers":{{"a":{{"builtin":"time","deniedTools":["x"]}},"ab":{{"builtin":"time"}}}},
+            "namespaces":[{{"id":"n","serverIds":["a","ab"]{namespace}}}],"toolPermissions":[{}]}}"#,
+        rules.join(",")
+    ));
+    assert_eq!(config.problems, [], "the test's own config is right");
+    config
+}
+
+/// Says which of these items of server `a` may be seen.
+#[track_caller]
+fn check_kind(kind: Kind, namespace: &str, rules: &[&str], labels: &[&str], allowed: &[&str]) {
+    let config = permissions(namespace, rules);
+    let (server, permissions) = (&config.servers[0], &config.namespaces[0].permissions);
+    let found: Vec<&str> =
+        labels.iter().copied().filter(|label| permits(permissions, server, kind, label)).collect();
+    assert_eq!(found, allowed);
+}
+
+const DENIED: &str = r#","denyByDefault":true"#;
+
+// Issue 12: permissions cover every kind, not tools alone.
+#[test]
+fn what_no_rule_allows_is_denied_of_every_kind() {
+    for namespace in [DENIED, r#","serverDefaults":{"a":true}"#] {
+        for kind in Kind::ALL {
+            check_kind(
+                kind,
+                namespace,
+                &[r#""toolName":"y","enabled":true"#],
+                &["x", "z", "x://1", "*"],
+                &[],
+            );
+        }
+        let config = permissions(namespace, &[]);
+        assert!(!permits_unnamed(&config.namespaces[0].permissions, &config.servers[0]));
+    }
+    for kind in [Kind::Resources, Kind::Templates, Kind::Prompts] {
+        check_kind(kind, "", &[], &["x", "z"], &["x", "z"]);
+    }
+}
+
+#[test]
+fn prompts_have_rules_by_name() {
+    let labels = ["greet", "Greet", "part", "*"];
+    let rules = [r#""promptName":"greet","enabled":true"#, r#""toolName":"part","enabled":true"#];
+    check_kind(Kind::Prompts, DENIED, &rules, &labels, &["greet"]);
+    let rules = [r#""promptName":"*","enabled":true"#, r#""promptName":"part","enabled":false"#];
+    check_kind(Kind::Prompts, DENIED, &rules, &labels, &["greet", "Greet", "*"]);
+    check_kind(Kind::Prompts, "", &[r#""promptName":"part""#], &labels, &["greet", "Greet", "*"]);
+}
+
+#[test]
+fn resources_have_rules_by_uri_and_by_template() {
+    let labels =
+        ["file:///a", "file:///pub/a", "file:///pub/b/c", "file:///pub/secret", "file:///pub/{name}"];
+    let check = |rules: &[&str], allowed: &[&str]| {
+        for kind in [Kind::Resources, Kind::Templates] {
+            check_kind(kind, DENIED, rules, &labels, allowed);
+        }
+    };
+    check(&[r#""resourceUri":"file:///a","enabled":true"#], &["file:///a"]);
+    check(&[r#""resourceUri":"*","enabled":true"#], &labels);
+    let public = r#""resourceUri":"file:///pub/{name}","enabled":true"#;
+    check(&[public], &["file:///pub/a", "file:///pub/secret", "file:///pub/{name}"]);
+    let secret = r#""resourceUri":"file:///pub/secret","enabled":false"#;
+    check(&[public, secret], &["file:///pub/a", "file:///pub/{name}"]);
+    let all = r#""resourceUri":"*","enabled":true"#;
+    let closed = r#""resourceUri":"file:///pub/{+path}","enabled":false"#;
+    check(&[all, closed], &["file:///a"]);
+    let (one, other) = (r#""resourceUri":"file:///{x}","enabled":true"#, r#""resourceUri":"file:///{y}""#);
+    check(&[one, other], &[]);
+}
+
+#[test]
+fn another_spelling_of_a_uri_is_worth_no_more() {
+    let public = [r#""resourceUri":"file:///pub/{+path}","enabled":true"#];
+    let labels = [
+        "file:///pub/a",
+        "file:///pub/../etc/x",
+        "file:///pub/%2e%2e/etc/x",
+        "file:///pub/./a",
+        "FILE:///pub/a",
+    ];
+    check_kind(Kind::Resources, DENIED, &public, &labels, &["file:///pub/a", "file:///pub/./a"]);
+    let secret = [r#""resourceUri":"file:///a%20b/secret""#];
+    let labels = [
+        "file:///a b/secret",
+        "file:///a%20b/./secret",
+        "File:///a%20b/secret",
+        "file:///a%20b/secre%74",
+        "file:///c",
+    ];
+    check_kind(Kind::Resources, "", &secret, &labels, &["file:///c"]);
+}
+
+// A server that is not listed yet may read names as it likes.
+#[test]
+fn no_denied_tool_is_called_by_a_name_in_another_case() {
+    let config = permissions("", &[r#""toolName":"Drop""#]);
+    let (server, permissions) = (&config.servers[0], &config.namespaces[0].permissions);
+    for tool in ["x", "X", "drop", "DROP", "Drop"] {
+        assert!(!permits_unlisted_tool(permissions, server, tool), "{tool}");
+    }
+    assert!(permits_unlisted_tool(permissions, server, "dropped"));
 }

@@ -1,12 +1,13 @@
 //! `subscriptions/listen`: one long request by which a client hears of changes, until it closes it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{Client, ClientId, Exchange, Gateway, Sink};
+use manifold_engine::{Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Sink};
 use manifold_protocol::dialect::modern::listen::{Filter, tag};
-use manifold_protocol::{Call, Id, Kind, Method, Raw, Reply, envelope, notification};
+use manifold_protocol::{Call, Fault, Id, Kind, Method, Raw, Reply, envelope, notification};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -14,6 +15,8 @@ use super::{Desk, Lane, encode};
 
 /// How long servers have to take a subscription; one that takes longer is not promised.
 const SETUP: Duration = Duration::from_secs(5);
+/// Subscriptions that are asked for together: a server has room for some thousands of one client's calls.
+const AT_ONCE: usize = 1024;
 /// News kept while that is being found out.
 const MAX_EARLY: usize = 256;
 
@@ -22,7 +25,10 @@ pub(super) struct Listener {
     gateway: Arc<Gateway>,
     number: u64,
     id: Id,
+    /// Whose request it is.
+    owner: ClientId,
     asked: Filter,
+    wanted: Wanted,
     lane: Arc<dyn Lane>,
     state: Mutex<State>,
     ended: Notify,
@@ -32,9 +38,31 @@ pub(super) struct Listener {
 struct State {
     client: Option<ClientId>,
     /// What the client was promised; it hears of nothing before.
-    promised: Option<Filter>,
+    promised: Option<Wanted>,
     early: Vec<(String, Option<Raw>)>,
     is_over: bool,
+}
+
+/// A filter, made to be asked whether something passes it.
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: HashSet<String>,
+    tasks: HashSet<String>,
+}
+
+/// Refuses a filter that names more than one client may be subscribed to (H4).
+pub(super) fn check(filter: &Filter) -> Result<(), Fault> {
+    let count = filter.uris.len() + filter.tasks.len();
+    let bytes: usize = filter.uris.iter().chain(&filter.tasks).map(String::len).sum();
+    if count <= MAX_SUBSCRIPTIONS && bytes <= MAX_SUBSCRIPTION_BYTES {
+        return Ok(());
+    }
+    Err(Fault::InvalidParams(format!(
+        "`notifications` names {count} resources and tasks in {bytes} bytes; a client may be subscribed to \
+         {MAX_SUBSCRIPTIONS}, in {MAX_SUBSCRIPTION_BYTES} bytes"
+    )))
 }
 
 impl Listener {
@@ -43,6 +71,7 @@ impl Listener {
         gateway: &Arc<Gateway>,
         number: u64,
         id: Id,
+        owner: ClientId,
         asked: Filter,
         lane: Arc<dyn Lane>,
     ) -> Arc<Self> {
@@ -51,6 +80,8 @@ impl Listener {
             gateway: Arc::clone(gateway),
             number,
             id,
+            owner,
+            wanted: Wanted::from(&asked),
             asked,
             lane,
             state: Mutex::default(),
@@ -64,7 +95,7 @@ impl Listener {
 
     /// Takes up the subscriptions and promises those that were.
     pub(super) async fn open(self: Arc<Self>) {
-        let client = self.gateway.attach(Arc::clone(&self) as Arc<dyn Client>);
+        let client = self.gateway.attach_for(self.owner, Arc::clone(&self) as Arc<dyn Client>);
         {
             let mut state = self.lock();
             state.client = Some(client);
@@ -83,8 +114,9 @@ impl Listener {
             return;
         }
         self.say(notification::ACKNOWLEDGED, Some(promised.encode()));
+        let promised = Wanted::from(&promised);
         for (method, params) in std::mem::take(&mut state.early) {
-            if wants(&promised, &method, params.as_ref()) {
+            if promised.takes(&method, params.as_ref()) {
                 self.say(&method, params);
             }
         }
@@ -104,12 +136,16 @@ impl Listener {
             self.gateway.dispatch(call, exchange);
             (uri.clone(), answer)
         };
-        let asked: Vec<_> = self.asked.uris.iter().map(begin).collect();
         let tasks = self.gateway.watch_tasks(client, self.asked.tasks.clone());
         let mut uris = Vec::new();
-        for (uri, answer) in asked {
-            if matches!(timeout_at(deadline, answer).await, Ok(Ok(Ok(_)))) {
-                uris.push(uri);
+        for some in self.asked.uris.chunks(AT_ONCE) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            for (uri, answer) in some.iter().map(begin).collect::<Vec<_>>() {
+                if matches!(timeout_at(deadline, answer).await, Ok(Ok(Ok(_)))) {
+                    uris.push(uri);
+                }
             }
         }
         let tasks = timeout_at(deadline, tasks).await.unwrap_or_default();
@@ -170,7 +206,7 @@ impl Listener {
 impl Client for Listener {
     fn notify(&self, method: &str, params: Option<Raw>) {
         let mut state = self.lock();
-        if state.is_over || !wants(state.promised.as_ref().unwrap_or(&self.asked), method, params.as_ref()) {
+        if state.is_over || !state.promised.as_ref().unwrap_or(&self.wanted).takes(method, params.as_ref()) {
             return;
         }
         if state.promised.is_some() {
@@ -195,20 +231,29 @@ fn kinds(filter: &Filter) -> Vec<Kind> {
     Kind::ALL.into_iter().filter(wanted).collect()
 }
 
-fn wants(filter: &Filter, method: &str, params: Option<&Raw>) -> bool {
-    let names = |key: &str, wanted: &[String]| {
-        let named = params.and_then(|params| params.get(key));
-        let named = named.as_ref().and_then(|named| named.to_text());
-        named.is_some_and(|named| wanted.iter().any(|wanted| *wanted == *named))
-    };
-    match method {
-        notification::TOOLS_CHANGED => filter.tools,
-        notification::PROMPTS_CHANGED => filter.prompts,
-        notification::RESOURCES_CHANGED => filter.resources,
-        notification::RESOURCE_UPDATED => names("uri", &filter.uris),
-        notification::TASKS => names("taskId", &filter.tasks),
-        // Log messages and progress belong to requests of their own.
-        _ => false,
+impl From<&Filter> for Wanted {
+    fn from(filter: &Filter) -> Self {
+        let Filter { tools, prompts, resources, ref uris, ref tasks } = *filter;
+        let (uris, tasks) = (uris.iter().cloned().collect(), tasks.iter().cloned().collect());
+        Self { tools, prompts, resources, uris, tasks }
+    }
+}
+
+impl Wanted {
+    fn takes(&self, method: &str, params: Option<&Raw>) -> bool {
+        let names = |key: &str, wanted: &HashSet<String>| {
+            let named = params.and_then(|params| params.get(key));
+            named.as_ref().and_then(|named| named.to_text()).is_some_and(|named| wanted.contains(&*named))
+        };
+        match method {
+            notification::TOOLS_CHANGED => self.tools,
+            notification::PROMPTS_CHANGED => self.prompts,
+            notification::RESOURCES_CHANGED => self.resources,
+            notification::RESOURCE_UPDATED => names("uri", &self.uris),
+            notification::TASKS => names("taskId", &self.tasks),
+            // Log messages and progress belong to requests of their own.
+            _ => false,
+        }
     }
 }
 

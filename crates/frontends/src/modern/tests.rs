@@ -581,3 +581,11 @@ async fn listening_to_what_is_no_longer_served_ends() {
     assert!(heard.answer().await.starts_with(r#"Served {"jsonrpc":"2.0","id":7,"result""#));
     office.desk.settled().await;
 }
+
+// H4
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_names_more_than_a_client_may_have_is_refused() {
+    let uris: Vec<String> = (0..=10_000).map(|number| format!(r#""x://{number}""#)).collect();
+    let filter = format!(r#"{{"notifications":{{"resourceSubscriptions":[{}]}}}}"#, uris.join(","));
+    check("subscriptions/listen", &filter, expect![[r#"Served {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: `notifications` names 10001 resources and tasks in 78899 bytes; a client may be subscribed to 10000, in 1048576 bytes"}}"#]]).await;
+}

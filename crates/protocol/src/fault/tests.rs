@@ -28,6 +28,7 @@ fn faults() -> Vec<Fault> {
         Fault::NamespaceNotChosen { exists: exists() },
         Fault::FailedToStart { server: server(), reason: reason() },
         Fault::NotRunning { server: server(), reason: reason() },
+        Fault::Busy { server: server(), reason: reason() },
         Fault::TimedOut { server: server(), tool: Some(tool()), after: Duration::from_millis(1500) },
         Fault::TimedOut { server: server(), tool: None, after: Duration::from_secs(2) },
         Fault::Died { server: server(), tool: Some(tool()), reason: reason() },
@@ -72,6 +73,7 @@ fn every_fault_has_its_code_in_every_set() {
         NamespaceNotChosen [-32600, -32600, -32600]
         FailedToStart [-32001, -32603, -32001]
         NotRunning [-32003, -32603, -32003]
+        Busy [-32603, -32603, -32603]
         TimedOut [-32002, -32603, -32603]
         TimedOut [-32603, -32603, -32603]
         Died [-32603, -32603, -32603]
@@ -143,6 +145,8 @@ fn every_fault_says_what_and_whose_it_is() {
             {"serverId":"s","service":"s","reason":"why"}
         Server 's' is not running: why
             {"serverId":"s","service":"s","reason":"why"}
+        Server 's' is busy: why
+            {"serverId":"s","service":"s","reason":"why","retryable":true}
         Tool 't' of server 's' did not answer within 1500 ms; raise the server's `timeout` if it needs longer
             {"serverId":"s","service":"s","toolName":"t","timeoutMs":1500}
         Server 's' did not answer within 2000 ms

@@ -1,6 +1,7 @@
 //! News of changes from a server of the newest revision: one request that stays open, asked anew whenever what we want
 //! to hear of changes.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -53,16 +54,29 @@ pub(super) enum Wanted {
 
 impl Wanted {
     /// Returns why the server will not tell of it, if it will not.
-    fn refusal(&self, taken: &Filter) -> Option<String> {
+    fn refusal(&self, taken: &Taken<'_>) -> Option<String> {
         match self {
-            Self::Resource(uri) if !taken.uris.contains(uri) => {
+            Self::Resource(uri) if !taken.uris.contains(uri.as_str()) => {
                 Some(format!("it does not take subscriptions to `{uri}`"))
             }
-            Self::Task(task) if !taken.tasks.contains(task) => {
+            Self::Task(task) if !taken.tasks.contains(task.as_str()) => {
                 Some(format!("it does not tell of the task `{task}`"))
             }
             Self::Resource(_) | Self::Task(_) => None,
         }
+    }
+}
+
+/// What a server has taken on, made to be looked up: as many may wait for as many subscriptions (H4).
+struct Taken<'f> {
+    uris: HashSet<&'f str>,
+    tasks: HashSet<&'f str>,
+}
+
+impl<'f> From<&'f Filter> for Taken<'f> {
+    fn from(filter: &'f Filter) -> Self {
+        let set = |names: &'f [String]| names.iter().map(String::as_str).collect();
+        Self { uris: set(&filter.uris), tasks: set(&filter.tasks) }
     }
 }
 
@@ -106,8 +120,13 @@ impl Listening {
 
     /// Answers all who wait by what the server has taken on.
     fn settle(&self, server: &str, taken: &Filter) {
-        for Waiting { wanted, exchange } in self.all_waiting() {
-            match wanted.and_then(|wanted| wanted.refusal(taken)) {
+        let waiting = self.all_waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let taken = Taken::from(taken);
+        for Waiting { wanted, exchange } in waiting {
+            match wanted.and_then(|wanted| wanted.refusal(&taken)) {
                 Some(reason) => {
                     exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
                 }

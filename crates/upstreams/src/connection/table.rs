@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Exchange, Flight, Sink};
+use manifold_engine::{ClientId, Exchange, Flight, Sink};
 use manifold_protocol::{Call, Raw};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::kept::{Kept, Stage};
-use super::turns::Turns;
+use crate::fair_queue::FairQueue;
 
 /// The low bits of a number are its place, the high bits count the calls, so that a late answer to an earlier
 /// call of the same place is told from the present one's.
@@ -22,7 +22,7 @@ pub(super) struct Table {
     count: u64,
     max_in_flight: usize,
     closed: bool,
-    pub(super) queue: Turns,
+    pub(super) queue: FairQueue,
     /// Since when nothing is in flight.
     idle_since: Instant,
     /// No deadline is earlier; it may lie before the earliest, never after.
@@ -142,7 +142,7 @@ impl Table {
             count: 0,
             max_in_flight: max_in_flight.clamp(1, (1 << PLACE_BITS) - 1),
             closed: false,
-            queue: Turns::default(),
+            queue: FairQueue::default(),
             idle_since: Instant::now(),
             next_deadline: None,
         }
@@ -158,7 +158,7 @@ impl Table {
 
     /// Returns since when nothing is in flight, `None` while something is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        (self.in_flight == 0 && self.queue.len() == 0).then_some(self.idle_since)
+        (self.in_flight == 0 && self.queue.is_empty()).then_some(self.idle_since)
     }
 
     /// Refuses further calls if none is in flight. Returns whether it does.
@@ -169,6 +169,13 @@ impl Table {
 
     pub(super) fn admit(&self) -> bool {
         !self.closed && self.in_flight < self.max_in_flight
+    }
+
+    /// Returns whether calls of this client are in flight or waiting.
+    pub(super) fn has_calls_of(&self, client: Option<ClientId>) -> bool {
+        let in_flight = self.places.iter().flatten().filter(|(_, one)| one.origin == Origin::Client);
+        self.queue.has_calls_of(client)
+            || in_flight.map(|(_, one)| one.exchange.client()).any(|one| one == client)
     }
 
     /// Returns the number the next call will have.

@@ -97,6 +97,24 @@ async fn calls_beyond_the_limit_wait_their_turn() {
     assert!(next[0].ends_with(r#""params":{"n":3}}"#), "the cancelled one is passed over: {next:?}");
 }
 
+// M9: 5,000 slow calls of one client made every other's fail.
+#[tokio::test(start_paused = true)]
+async fn one_client_s_flood_makes_no_other_s_call_be_refused() {
+    let wire = wire(r#","maxConcurrency":1"#);
+    let mut flood: Vec<Asked> = (0..5_000).map(|_| call_of(&wire, 1)).collect();
+    let mut others: Vec<Asked> = (2..102).map(|client| call_of(&wire, client)).collect();
+    let answers: Vec<String> = flood.iter_mut().filter_map(Asked::answer).collect();
+    assert_eq!(answers.len(), 5_000 - 4_097, "one is in flight, 4,096 are waiting");
+    let busy = "fault -32603 Server 's' is busy: 4096 calls of this client are waiting for it; try again in a moment";
+    assert!(answers.iter().all(|answer| answer == busy), "{}", answers[0]);
+    assert!(others.iter_mut().all(|other| other.answer().is_none()));
+    // And they take turns: after two rounds each of the others has been served.
+    for _ in 0..102 {
+        wire.answer(&wire.ids()[0], "{}");
+    }
+    assert!(others.iter_mut().all(|other| other.answer().is_some()));
+}
+
 // Decision 25: the clock starts when the call is written.
 #[tokio::test(start_paused = true)]
 async fn a_queued_call_s_clock_starts_when_it_is_written() {
@@ -507,8 +525,12 @@ async fn a_server_that_does_not_read_gets_no_more_calls() {
     let wire = wire("");
     let big = format!(r#"{{"x":"{}"}}"#, "a".repeat(CROWDED_BYTES));
     let _first = wire.ask(&big);
-    assert!(wire.ask("{}").answered().await.starts_with("fault -32003"));
-    written(&wire.connection);
+    let answer = wire.ask("{}").answered().await;
+    assert!(answer.starts_with("fault -32603 Server 's' is busy: more than 8 MiB of calls"), "{answer}");
+    // M9: what one client leaves unread keeps no other out, as long as that asks for little.
+    let mut other = call_of(&wire, 7);
+    assert!(call_of(&wire, 7).answered().await.contains("is busy"));
+    assert_eq!((other.answer(), wire.ids().len()), (None, 2));
     let mut third = wire.ask("{}");
     assert_eq!(third.answer(), None);
 }

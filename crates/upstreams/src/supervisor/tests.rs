@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use manifold_config::Server;
-use manifold_engine::Host;
+use manifold_engine::{ClientId, Host};
 use manifold_protocol::Method;
 use manifold_protocol::dialect::ServerFacts;
 
@@ -612,4 +612,26 @@ async fn what_a_server_offered_is_known_to_the_next_run() {
 
     let manual = stage_with(memory, r#","eager":false,"lazy":false"#, [RUNS]);
     assert!(manual.upstream.listing().is_none(), "what may not start offers nothing");
+}
+
+// M9: it was "is not running: too many calls are waiting", for everybody.
+#[tokio::test(start_paused = true)]
+async fn one_client_s_flood_at_a_starting_server_makes_no_other_s_call_be_refused() {
+    let stage = stage("", [SLOW]);
+    let ask = |client: u64| {
+        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
+        stage.upstream.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange);
+        asked
+    };
+    let mut flood: Vec<Asked> = (0..5_000).map(|_| ask(1)).collect();
+    let mut others: Vec<Asked> = (2..5_000).map(ask).collect();
+    settle().await;
+    let refused: Vec<String> = flood.iter_mut().filter_map(Asked::answer).collect();
+    assert_eq!(refused.len(), 5_000 - 4_096);
+    let busy = "fault -32603 Server 's' is busy: 4096 calls of this client are waiting for it; try again in a moment";
+    assert!(refused.iter().all(|answer| answer == busy), "{}", refused[0]);
+    assert!(others.iter_mut().all(|other| other.answer().is_none()));
+    for other in others {
+        assert_eq!(other.answered().await, "1");
+    }
 }

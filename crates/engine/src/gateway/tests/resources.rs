@@ -75,7 +75,7 @@ async fn a_clash_of_templates_is_rewritten_likewise() {
 async fn an_unlisted_resource_is_tried_in_turn() {
     let world = World::new(&servers(&["a", "b", "c"], ""));
     for id in ["a", "b", "c"] {
-        world.fake(id).publish(r#"{"resources":[]}"#);
+        world.fake(id).publish(&format!(r#"{{"resources":[{{"uri":"z://of-{id}"}}]}}"#));
     }
     world.fake("a").refuses();
     assert_eq!(
@@ -93,10 +93,40 @@ async fn an_unlisted_resource_is_tried_in_turn() {
         .assert_eq(&world.call("resources/read", r#"{"uri":"z://1"}"#).await);
 }
 
+// L16: whatever nobody lists went to the first server in the config.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_nobody_claims_goes_to_nobody() {
+    let world = World::new(&servers(&["first", "files", "late", "failed"], ""));
+    world.fake("first").publish(r#"{"resources":[{"uri":"x://1"}]}"#);
+    world.fake("files").publish(r#"{"resourceTemplates":[{"uriTemplate":"FILE:///home/{+path}"}]}"#);
+    world.fake("late").offers(r#"{"resources":[{"uri":"late://1"}]}"#);
+    world.fake("failed").offers_nothing();
+    let (client, _) = join(&world);
+    for uri in ["mail://inbox/1", "nothing", "", "failed://1", "ui://page"] {
+        let unknown = format!(
+            r#"fault {{"code":-32002,"message":"Resource '{uri}' not found","data":{{"uri":"{uri}"}}}}"#
+        );
+        for method in ["resources/read", "resources/subscribe", "resources/unsubscribe"] {
+            let answer = world.call_as(client, method, &format!(r#"{{"uri":"{uri}"}}"#)).await;
+            assert_eq!(answer, unknown, "{method}");
+        }
+        let reference = format!(r#"{{"ref":{{"type":"ref/resource","uri":"{uri}"}},"argument":{{}}}}"#);
+        assert_eq!(world.call("completion/complete", &reference).await, unknown);
+    }
+    for id in ["first", "files", "late", "failed"] {
+        assert_eq!(world.fake(id).calls(), [""; 0], "{id}");
+    }
+    assert_eq!(world.fake("late").discovered(), 1, "it was asked for its lists first");
+    for (uri, by) in [("late://2", "late"), ("file:///etc/motd", "files"), ("X://2", "first")] {
+        let answer = world.call("resources/read", &format!(r#"{{"uri":"{uri}"}}"#)).await;
+        assert_eq!(answer, format!(r#"{{"by":"{by}","sent":{{"uri":"{uri}"}}}}"#), "its scheme claims it");
+    }
+}
+
 #[tokio::test]
 async fn a_single_server_speaks_for_itself() {
     let world = World::new(&servers(&["a"], ""));
-    world.fake("a").publish(r#"{"resources":[]}"#);
+    world.fake("a").publish(r#"{"resources":[{"uri":"z://listed"}]}"#);
     world.fake("a").refuses();
     assert_eq!(
         world.call("resources/read", r#"{"uri":"z://1"}"#).await,
@@ -117,7 +147,7 @@ async fn without_resources_anywhere_there_is_none() {
 async fn a_cancelled_search_goes_no_further() {
     let world = World::new(&servers(&["a", "b"], ""));
     for id in ["a", "b"] {
-        world.fake(id).publish(r#"{"resources":[]}"#);
+        world.fake(id).publish(&format!(r#"{{"resources":[{{"uri":"z://of-{id}"}}]}}"#));
         world.fake(id).holds();
     }
     let asked = world.ask(None, "resources/read", r#"{"uri":"z://1"}"#);
@@ -182,10 +212,10 @@ async fn a_server_is_unsubscribed_when_the_last_subscriber_is() {
 async fn detaching_ends_the_subscriptions_that_were_the_client_s_alone() {
     let world = world();
     let ((first, _), (second, _)) = (join(&world), join(&world));
-    for (client, uri) in [(first, "x://1"), (first, "b+x://1"), (second, "x://1"), (first, "z://unlisted")] {
+    for (client, uri) in [(first, "x://1"), (first, "b+x://1"), (second, "x://1"), (first, "x://unlisted")] {
         world.call_as(client, "resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#)).await;
     }
-    assert_eq!(subscriptions(&world, "a"), ["x://1", "z://unlisted"]);
+    assert_eq!(subscriptions(&world, "a"), ["x://1", "x://unlisted"]);
     world.fake("b").calls();
     world.gateway.detach(first);
     assert_eq!(subscriptions(&world, "a"), ["x://1"]);
@@ -203,15 +233,15 @@ async fn a_refused_subscription_does_not_stand() {
     world.call_as(client, "resources/subscribe", r#"{"uri":"x://1"}"#).await;
     assert_eq!(subscriptions(&world, "a"), [""; 0]);
     // Unlisted: tried with each in turn, and kept by the one that took it.
-    world.call_as(client, "resources/subscribe", r#"{"uri":"z://1"}"#).await;
-    assert_eq!((subscriptions(&world, "a"), subscriptions(&world, "b")), (vec![], vec!["z://1".to_owned()]));
+    world.call_as(client, "resources/subscribe", r#"{"uri":"x://2"}"#).await;
+    assert_eq!((subscriptions(&world, "a"), subscriptions(&world, "b")), (vec![], vec!["x://2".to_owned()]));
     world.fake("a").answers(|_| Some(Ok(Raw::from_static("{}"))));
     world.fake("a").calls();
     world.fake("b").calls();
-    world.call_as(client, "resources/unsubscribe", r#"{"uri":"z://1"}"#).await;
+    world.call_as(client, "resources/unsubscribe", r#"{"uri":"x://2"}"#).await;
     assert_eq!(
         world.fake("b").calls(),
-        [r#"resources/unsubscribe {"uri":"z://1"}"#],
+        [r#"resources/unsubscribe {"uri":"x://2"}"#],
         "who took it gives it back"
     );
     assert_eq!(subscriptions(&world, "b"), [""; 0]);
@@ -250,6 +280,51 @@ async fn a_cancelled_subscription_does_not_stand() {
     assert_eq!(subscriptions(&world, "a"), [""; 0]);
     let told = [r#"resources/subscribe {"uri":"x://1"}"#, r#"resources/unsubscribe {"uri":"x://1"}"#];
     assert_eq!(world.fake("a").calls(), told, "the server may have taken it already");
+}
+
+// H4: 10,000 sessions, one that listens to 8,000 resources and hangs up; it was 160 million looks at clients.
+#[tokio::test]
+async fn hanging_up_costs_what_was_subscribed_to_however_many_others_there_are() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(r#"{"resourceTemplates":[{"uriTemplate":"x://{id}"}]}"#);
+    for _ in 0..10_000 {
+        join(&world);
+    }
+    let (client, heard) = join(&world);
+    for number in 0..8_000 {
+        world.call_as(client, "resources/subscribe", &format!(r#"{{"uri":"x://{number}"}}"#)).await;
+    }
+    assert_eq!(subscriptions(&world, "a").len(), 8_000);
+    for number in 0..8_000 {
+        updated(&world, "a", &format!("x://{number}"));
+    }
+    assert_eq!(heard.take().len(), 8_000);
+    world.fake("a").calls();
+    world.fake("a").holds();
+    world.gateway.detach(client);
+    // The server is told of all, and never of more at once than it has room for.
+    let mut told = 0;
+    while told < 8_000 {
+        tokio::task::yield_now().await;
+        let held = world.fake("a").held();
+        assert!(held.len() <= 1024, "{}", held.len());
+        told += held.len();
+        held.into_iter().for_each(|(_, exchange)| exchange.finish(Ok(Raw::from_static("{}"))));
+    }
+    assert_eq!((told, subscriptions(&world, "a")), (8_000, vec![]));
+    let looked_at = world.gateway.clients.looked_at.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(looked_at <= 3 * 8_000, "{looked_at} clients were looked at");
+}
+
+// H4
+#[tokio::test]
+async fn a_client_that_has_too_many_subscriptions_is_told_so() {
+    let world = world();
+    let (client, _) = join(&world);
+    let long = "z".repeat(crate::MAX_SUBSCRIPTION_BYTES);
+    let answer = world.call_as(client, "resources/subscribe", &format!(r#"{{"uri":"y://{long}"}}"#)).await;
+    expect![[r#"fault {"code":-32600,"message":"Invalid request: this client has as many subscriptions as one may (10000, and 1048576 bytes of their URIs); unsubscribe from some first"}"#]].assert_eq(&answer);
+    assert_eq!((subscriptions(&world, "a"), world.fake("a").calls()), (vec![], vec![]));
 }
 
 // Decision 3: a server that two namespaces share is one process.

@@ -1,10 +1,16 @@
-//! Whatever is read as a message can be written again and reads the same.
+//! Whatever is read as a message can be written again and reads the same, also to readers without regard to case.
 
 use bytes::Bytes;
+use manifold_protocol::Raw;
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 
 pub(crate) fn check(data: &[u8]) {
     let Ok(Incoming::One(message)) = envelope::parse(Bytes::copy_from_slice(data)) else { return };
+    if let Message::Request { params: Some(params), .. }
+    | Message::Notification { params: Some(params), .. } = &message
+    {
+        check_spelling(params);
+    }
     let written = match &message {
         Message::Request { id, method, params } => {
             envelope::request(id, method.as_str(), params.as_ref()).into_bytes()
@@ -17,4 +23,15 @@ pub(crate) fn check(data: &[u8]) {
     };
     assert!(!written.contains(&b'\n'), "one message, one line");
     assert!(matches!(envelope::parse(written), Ok(Incoming::One(_))));
+}
+
+/// No key of the parameters may be taken for one that we go by (H2).
+fn check_spelling(params: &Raw) {
+    let Some(object) = params.object() else { return };
+    for key in object.keys() {
+        let folded = key.replace('\u{17f}', "s").replace('\u{212a}', "k").to_ascii_lowercase();
+        for name in ["name", "arguments", "uri", "ref", "_meta", "task", "cursor", "level"] {
+            assert!(folded != name || key == name, "`{key}` would be taken for `{name}`");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use manifold_config::Profile;
 use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Front, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
+use manifold_protocol::members::Flaw;
 use manifold_protocol::{
     Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Parcel, Raw, Reply, Revision,
     notification,
@@ -460,6 +461,12 @@ pub(crate) fn refusal_fault(refusal: &Refusal) -> Fault {
     match refusal.kind {
         RefusalKind::Parse | RefusalKind::Unfinished => Fault::Parse,
         RefusalKind::Invalid(why) => Fault::InvalidRequest(why.to_owned()),
+        RefusalKind::Variant { of, in_params: true } => {
+            Fault::InvalidParams(Flaw::Variant { of }.to_string())
+        }
+        RefusalKind::Variant { of, in_params: false } => {
+            Fault::InvalidRequest(Flaw::Variant { of }.to_string())
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use crate::id::Id;
 use crate::raw::Raw;
 use crate::scan::{self, Cursor, ScanError};
 
-mod keys;
 mod parts;
 mod peek;
 #[cfg(test)]
@@ -58,6 +57,8 @@ pub enum RefusalKind {
     Unfinished,
     /// -32600: JSON, but not a message, for this reason.
     Invalid(&'static str),
+    /// -32602 in the parameters, else -32600: a member is spelled like this one but for its case.
+    Variant { of: &'static str, in_params: bool },
 }
 
 /// The decoded method; a slice of the message unless it was spelled with escapes.

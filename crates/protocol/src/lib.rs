@@ -5,6 +5,7 @@ pub mod envelope;
 mod fault;
 pub mod framing;
 mod id;
+pub mod members;
 mod method;
 mod model;
 mod parcel;

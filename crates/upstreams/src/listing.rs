@@ -7,7 +7,7 @@ use std::time::Duration;
 use manifold_engine::{Item, Listing};
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Failure, Freshness, Kind, Raw, RawObject};
+use manifold_protocol::{Failure, Freshness, Kind, Raw, RawObject, members};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
@@ -160,9 +160,14 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Lis
 fn item(server: &str, kind: Kind, raw: &Raw) -> Option<Item> {
     let label = raw.get(kind.label());
     let Some(label) = label.as_ref().and_then(|label| label.to_text()) else {
-        warn!(server, list = kind.member(), "an entry without `{}` is left out", kind.label());
+        warn!(server, list = kind.member(), "an entry without a readable `{}` is left out", kind.label());
         return None;
     };
+    // A client could know it by another name than we do (H2).
+    if let Some(flaw) = members::ITEM.flaw(raw) {
+        warn!(server, list = kind.member(), entry = %label, "an entry is left out: {flaw}");
+        return None;
+    }
     Some(Item { label: label.into_owned(), raw: raw.detached() })
 }
 

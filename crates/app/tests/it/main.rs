@@ -22,6 +22,7 @@ mod profiles;
 mod reload;
 mod remote;
 mod remote_faults;
+mod respelled;
 mod s0;
 mod s1_lifecycle;
 mod s1_namespaces;

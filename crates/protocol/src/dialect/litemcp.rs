@@ -13,6 +13,7 @@ mod tool;
 use bytes::Bytes;
 
 use crate::id::Id;
+use crate::members::{self, Flaw};
 use crate::raw::{Kind, Raw, RawObject};
 use crate::scan::ScanError;
 
@@ -60,6 +61,8 @@ pub struct Version {
 pub enum MessageError {
     #[error(transparent)]
     NotJson(#[from] ScanError),
+    #[error(transparent)]
+    Flawed(#[from] Flaw),
     #[error("not a JSON object")]
     NotAnObject,
     #[error("`id` is not an integer")]
@@ -74,7 +77,11 @@ impl Message {
     }
 
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, MessageError> {
-        let object = Raw::parse(text)?.object().ok_or(MessageError::NotAnObject)?;
+        let message = Raw::parse(text)?;
+        if let Some(flaw) = members::litemcp::MESSAGE.flaw(&message) {
+            return Err(flaw.into());
+        }
+        let object = message.object().ok_or(MessageError::NotAnObject)?;
         let id = object.get("id").as_ref().and_then(integer_id).ok_or(MessageError::NoId)?;
         let word = match object.get("type") {
             None => return Err(MessageError::UnknownType("missing".to_owned())),

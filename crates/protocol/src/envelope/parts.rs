@@ -3,9 +3,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::keys::{Keys, TWICE};
-use super::{Message, MethodName, Outcome, Refusal};
+use super::{Message, MethodName, Outcome, Refusal, RefusalKind};
 use crate::id::Id;
+use crate::members::{self, Flaw, Watch};
 use crate::raw::{Kind, Raw, unquote_bytes};
 use crate::scan::{Cursor, ScanError};
 
@@ -18,49 +18,59 @@ pub(super) struct Parts {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// What is wrong with its keys or those of its label, `params` and `params._meta`.
-    flaw: Option<&'static str>,
+    /// What is wrong with its keys or those of what it holds, as far as they have meaning.
+    flaw: Option<(Flaw, Within)>,
     two_ids: bool,
+}
+
+/// Where a flaw is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Params,
+    Elsewhere,
 }
 
 impl Parts {
     /// Walks the object that opens here to its end.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Parts, ScanError> {
         let mut parts = Parts::default();
-        let mut others = Keys::default();
+        let mut others = Watch::new(&members::ENVELOPE);
         let mut first = true;
         cursor.enter()?;
         while let Some(key) = cursor.next_key(first)? {
             first = false;
             let key = cursor.name(&key);
             let start = cursor.at();
-            let flaw = if *key == *b"params" {
-                label(cursor, Label::Params)?
-            } else {
-                cursor.value()?;
-                None
+            let (inner, within) = match &*key {
+                b"params" => (members::PARAMS.pass(cursor)?, Within::Params),
+                b"result" => (members::RESULT.pass(cursor)?, Within::Elsewhere),
+                b"error" => (members::ERROR.pass(cursor)?, Within::Elsewhere),
+                _ => (cursor.value().map(|()| None)?, Within::Elsewhere),
             };
             let value = start..cursor.at();
-            let twice = match parts.place_of(&key) {
-                Some(place) if place.is_some() => Some(TWICE),
+            let own = match parts.place_of(&key) {
+                Some(place) if place.is_some() => Some(Flaw::Twice),
                 Some(place) => {
                     *place = Some(value);
                     None
                 }
-                None => others.add(key),
+                None => others.add(key).1,
             };
-            parts.flaw = parts.flaw.or(flaw).or(twice);
+            // Which of two is the id nobody can tell.
+            parts.two_ids |= own == Some(Flaw::Variant { of: "id" });
+            let own = own.map(|flaw| (flaw, Within::Elsewhere));
+            parts.flaw = parts.flaw.or(inner.map(|flaw| (flaw, within))).or(own);
         }
         Ok(parts)
     }
 
-    /// Returns where a member belongs. Only exact names count; others are not ours to read.
+    /// Returns where a member belongs.
     #[inline]
     fn place_of(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
         Some(match key {
             b"jsonrpc" => &mut self.jsonrpc,
             b"id" => {
-                self.two_ids = self.id.is_some();
+                self.two_ids |= self.id.is_some();
                 &mut self.id
             }
             b"method" => &mut self.method,
@@ -80,8 +90,13 @@ impl Parts {
         let id = self.id.as_ref().filter(|_| !self.two_ids).and_then(|range| Id::from_raw(&raw(range)));
         let refuse = |why| Err(Refusal::invalid(id.clone(), why));
 
-        if let Some(why) = self.flaw {
-            return refuse(why);
+        if let Some((flaw, within)) = self.flaw {
+            let kind = match flaw {
+                Flaw::Twice => RefusalKind::Invalid("a member occurs twice"),
+                Flaw::TooMany => RefusalKind::Invalid("too many members"),
+                Flaw::Variant { of } => RefusalKind::Variant { of, in_params: within == Within::Params },
+            };
+            return Err(Refusal { id, kind });
         }
         if !self.jsonrpc.as_ref().is_some_and(|range| is_version(text.get(range.clone()))) {
             return refuse("jsonrpc must be \"2.0\"");
@@ -136,34 +151,4 @@ fn method_name(text: &Bytes, range: &Range<usize>) -> Option<MethodName> {
         Cow::Borrowed(_) => text.slice(range.start + 1..range.end - 1),
         Cow::Owned(method) => Bytes::from(method),
     }))
-}
-
-#[derive(PartialEq, Eq)]
-enum Label {
-    Params,
-    Meta,
-}
-
-/// Passes a value; if it is an object, no key of it may occur twice, nor one of its `_meta`.
-fn label(cursor: &mut Cursor<'_>, label_of: Label) -> Result<Option<&'static str>, ScanError> {
-    if cursor.peek() != Some(b'{') {
-        return cursor.value().map(|()| None);
-    }
-    let mut flaw = None;
-    let mut keys = Keys::default();
-    let mut first = true;
-    cursor.enter()?;
-    while let Some(key) = cursor.next_key(first)? {
-        first = false;
-        let key = cursor.name(&key);
-        if label_of == Label::Params && *key == *b"_meta" {
-            let inner = label(cursor, Label::Meta)?;
-            flaw = flaw.or(inner);
-        } else {
-            cursor.value()?;
-        }
-        let twice = keys.add(key);
-        flaw = flaw.or(twice);
-    }
-    Ok(flaw)
 }

@@ -46,9 +46,13 @@ fn collect_ids<'a>(cursor: &mut Cursor<'a>, ids: &mut Vec<&'a [u8]>) -> Result<(
         first = false;
         let start = cursor.at();
         cursor.value()?;
+        let name = cursor.name(&key);
         // A number that ends where the text does may go on.
-        if cursor.peek().is_some() && *cursor.name(&key) == *b"id" {
+        if cursor.peek().is_some() && *name == *b"id" {
             ids.push(cursor.slice(start..cursor.at()));
+        } else if name.eq_ignore_ascii_case(b"id") {
+            // Another reader may take this one: none is certain (H2).
+            ids.push(b"");
         }
     }
     Ok(())

@@ -39,7 +39,7 @@ fn reads_each_kind() {
         expect![[r#"Response { id: "a", outcome: Error({"code":1}) }"#]],
     );
     check_parse(
-        r#"{"jsonrpc":"2.0","id":3,"result":null,"x":1,"ID":4}"#,
+        r#"{"jsonrpc":"2.0","id":3,"result":null,"x":1,"X":4}"#,
         expect!["Response { id: 3, outcome: Result(null) }"],
     );
 }
@@ -87,7 +87,7 @@ fn refuses_what_is_no_message() {
         {"jsonrpc":"2.0","id":1}
           Refusal { id: Some(1), kind: Invalid("there is no method") }
         {"jsonrpc":"2.0","id":1,"Method":"a"}
-          Refusal { id: Some(1), kind: Invalid("there is no method") }
+          Refusal { id: Some(1), kind: Variant { of: "method", in_params: false } }
         {"jsonrpc":"2.0","id":1,"result":1,"error":{}}
           Refusal { id: Some(1), kind: Invalid("a response has either a result or an error") }
         {"jsonrpc":"2.0","id":1,"method":"a","result":1}
@@ -140,18 +140,77 @@ fn refuses_keys_that_occur_twice() {
     .assert_eq(&lines);
 }
 
+/// H2: a reader without regard to case would take them for ours.
+#[test]
+fn refuses_keys_that_differ_in_case_alone() {
+    let texts = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","METHOD":"b"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","\u004dethod":"b"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"ID":2,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","Id":2,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","Params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"g__ok","NAME":"secret"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"NAME":"secret","name":"g__ok"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"g__ok","argument\u017f":{}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progresstoken":1}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"ref":{"type":"ref/prompt","name":"a","NAME":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"ref":{"name":"a","n\u0061me":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestID":2}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resulttype":"input_required"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[],"tools":[]}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"Code":2}}"#,
+    ];
+    let lines: String = texts.iter().map(|text| format!("{text}\n  {:?}\n", refused(text))).collect();
+    expect![[r#"
+        {"jsonrpc":"2.0","id":1,"method":"a","METHOD":"b"}
+          Refusal { id: Some(1), kind: Variant { of: "method", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"method":"a","\u004dethod":"b"}
+          Refusal { id: Some(1), kind: Variant { of: "method", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"ID":2,"method":"a"}
+          Refusal { id: None, kind: Variant { of: "id", in_params: false } }
+        {"jsonrpc":"2.0","Id":2,"method":"a"}
+          Refusal { id: None, kind: Variant { of: "id", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"method":"a","Params":{}}
+          Refusal { id: Some(1), kind: Variant { of: "params", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"g__ok","NAME":"secret"}}
+          Refusal { id: Some(1), kind: Variant { of: "name", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"NAME":"secret","name":"g__ok"}}
+          Refusal { id: Some(1), kind: Variant { of: "name", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"g__ok","argument\u017f":{}}}
+          Refusal { id: Some(1), kind: Variant { of: "arguments", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progresstoken":1}}}
+          Refusal { id: Some(1), kind: Variant { of: "progressToken", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"method":"a","params":{"ref":{"type":"ref/prompt","name":"a","NAME":"b"}}}
+          Refusal { id: Some(1), kind: Variant { of: "name", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"method":"a","params":{"ref":{"name":"a","n\u0061me":"b"}}}
+          Refusal { id: Some(1), kind: Invalid("a member occurs twice") }
+        {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestID":2}}
+          Refusal { id: None, kind: Variant { of: "requestId", in_params: true } }
+        {"jsonrpc":"2.0","id":1,"ID":2,"result":{}}
+          Refusal { id: None, kind: Variant { of: "id", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resulttype":"input_required"}}
+          Refusal { id: Some(1), kind: Variant { of: "resultType", in_params: false } }
+        {"jsonrpc":"2.0","id":1,"result":{"tools":[],"tools":[]}}
+          Refusal { id: Some(1), kind: Invalid("a member occurs twice") }
+        {"jsonrpc":"2.0","id":1,"error":{"code":1,"Code":2}}
+          Refusal { id: Some(1), kind: Variant { of: "code", in_params: false } }
+    "#]]
+    .assert_eq(&lines);
+}
+
 /// T9: what lies deeper passes byte for byte.
 #[test]
 fn the_box_is_not_unpacked() {
     check_parse(
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"arguments":{"k":1,"k":2},"_Meta":{"k":1,"k":1}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"arguments":{"k":1,"k":2,"K":3},"x":{"k":1,"k":1}}}"#,
         expect![[
-            r#"Request { id: 1, method: "a", params: Some({"arguments":{"k":1,"k":2},"_Meta":{"k":1,"k":1}}) }"#
+            r#"Request { id: 1, method: "a", params: Some({"arguments":{"k":1,"k":2,"K":3},"x":{"k":1,"k":1}}) }"#
         ]],
     );
     check_parse(
-        r#"{"jsonrpc":"2.0","id":1,"result":{"k":1,"k":2}}"#,
-        expect![[r#"Response { id: 1, outcome: Result({"k":1,"k":2}) }"#]],
+        r#"{"jsonrpc":"2.0","id":1,"result":{"k":1,"k":2,"content":[{"k":1,"K":1}]}}"#,
+        expect![[r#"Response { id: 1, outcome: Result({"k":1,"k":2,"content":[{"k":1,"K":1}]}) }"#]],
     );
 }
 
@@ -221,6 +280,7 @@ fn finds_the_id_of_a_cut_message() {
     assert_eq!(peek(r#"{"id":12"#), None);
     assert_eq!(peek(r#"{"id":1,"id":2,"#), None);
     assert_eq!(peek(r#"{"id":null,"#), None);
+    assert_eq!(peek(r#"{"id":1,"ID":2,"#), None);
     assert_eq!(peek(r#"[{"id":1,"#), None);
     assert_eq!(peek_id(b"{\"id\":1,\"a\":\"\xf0\x9f"), Some(Id::number(1)));
     let at_end = |text: &str| peek_id_at_end(text.as_bytes()).map(|id| id.to_string());

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
-use manifold_protocol::{Call, Failure, Fault, Id, Kind, Raw, notification};
+use manifold_protocol::members::Flaw;
+use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Kind, Raw, notification};
 
 use super::table::Origin;
 use super::{Connection, Taken};
@@ -42,10 +43,25 @@ impl Connection {
         match envelope::parse(bytes.clone()) {
             Ok(Incoming::One(message)) => self.accept(message, call),
             Ok(Incoming::Batch(messages)) => {
-                messages.into_iter().flatten().for_each(|one| self.accept(one, call))
+                for one in messages {
+                    match one {
+                        Ok(message) => self.accept(message, call),
+                        Err(refusal) => {
+                            self.complain(&format!("a part of a batch is no message: {}", reason(&refusal)));
+                        }
+                    }
+                }
             }
             Err(refusal) => {
-                self.fail_malformed(&bytes, refusal);
+                match (&refusal.id, asks(&bytes, &refusal)) {
+                    (Some(id), true) => self.decline_malformed(id, &refusal),
+                    (None, true) => {}
+                    (id, false) => {
+                        let peeked =
+                            || envelope::peek_id(&bytes).or_else(|| envelope::peek_id_at_end(&bytes));
+                        self.fail_malformed(id.clone().or_else(peeked), &refusal);
+                    }
+                }
                 self.logs.push_noise(&bytes);
                 let start = &bytes[..bytes.len().min(120)];
                 self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
@@ -54,15 +70,15 @@ impl Connection {
     }
 
     /// Fails the call whose answer cannot be read, rather than let it wait for its deadline.
-    fn fail_malformed(&self, bytes: &Bytes, refusal: Refusal) {
-        let id = refusal.id.or_else(|| envelope::peek_id(bytes)).or_else(|| envelope::peek_id_at_end(bytes));
+    fn fail_malformed(&self, id: Option<Id>, refusal: &Refusal) {
         let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) else { return };
-        let reason = match refusal.kind {
-            RefusalKind::Invalid(reason) => reason.to_owned(),
-            RefusalKind::Unfinished => "it is cut off".to_owned(),
-            RefusalKind::Parse => "it is not valid JSON".to_owned(),
-        };
-        pending.exchange.fail(Fault::Malformed { server: self.id().to_owned(), reason });
+        pending.exchange.fail(self.malformed(&reason(refusal)));
+    }
+
+    /// Answers a question that cannot be read, rather than let the server wait. Its ids are not ours.
+    fn decline_malformed(&self, id: &Id, refusal: &Refusal) {
+        let fault = Fault::InvalidRequest(reason(refusal));
+        self.outbox.push_droppable(envelope::error(Some(id), &fault.to_error(CodeSet::Standard)));
     }
 
     fn accept(&self, message: Message, call: Option<u64>) {
@@ -143,5 +159,24 @@ impl Connection {
         let Some(mut object) = params.object() else { return };
         object.set("progressToken", token);
         asker.progress(object.into_raw());
+    }
+}
+
+/// Returns whether something that is JSON and no message was meant as a question or a notification.
+fn asks(bytes: &Bytes, refusal: &Refusal) -> bool {
+    match refusal.kind {
+        RefusalKind::Parse | RefusalKind::Unfinished => false,
+        RefusalKind::Invalid(_) | RefusalKind::Variant { .. } => {
+            Raw::parse(bytes.clone()).is_ok_and(|message| message.get("method").is_some())
+        }
+    }
+}
+
+fn reason(refusal: &Refusal) -> String {
+    match refusal.kind {
+        RefusalKind::Invalid(reason) => reason.to_owned(),
+        RefusalKind::Variant { of, .. } => Flaw::Variant { of }.to_string(),
+        RefusalKind::Unfinished => "it is cut off".to_owned(),
+        RefusalKind::Parse => "it is not valid JSON".to_owned(),
     }
 }

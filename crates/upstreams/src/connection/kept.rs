@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use manifold_protocol::dialect::modern::{self, rounds::InputRequired};
+use manifold_protocol::dialect::modern;
+use manifold_protocol::dialect::modern::rounds::{self, InputRequired};
 use manifold_protocol::envelope::Outcome;
 use manifold_protocol::{Answer, Call, Caller, Failure, Fault, Mark, Method, Raw, Reply};
 use tokio::sync::oneshot;
@@ -109,6 +110,10 @@ impl Connection {
     /// Reads a result of a server of the newest revision.
     pub(super) fn read_result(&self, body: Raw) -> Reply {
         match modern::mark_of(&body) {
+            Some(Mark::InputRequired) => match rounds::flaw(&body) {
+                None => Ok(Answer::marked(body, Mark::InputRequired)),
+                Some(flaw) => Err(self.malformed(&format!("its questions cannot be read: {flaw}")).into()),
+            },
             Some(mark) => Ok(Answer::marked(body, mark)),
             None => {
                 let kind = body.get("resultType").unwrap_or_else(Raw::null);

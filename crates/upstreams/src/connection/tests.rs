@@ -600,3 +600,52 @@ async fn a_call_that_times_out_is_told_of_like_any_other() {
     assert!(asked.answered().await.starts_with("fault"));
     assert!(question.is_cancelled(), "no question outlives its call");
 }
+
+// H2: an answer that could be read in two ways is refused for its call alone, if it can be told which that is.
+#[tokio::test(start_paused = true)]
+async fn an_answer_with_doubles_is_malformed() {
+    let wire = wire("");
+    let mut asked = [wire.ask("{}"), wire.ask("{}"), wire.ask("{}"), wire.ask("{}")];
+    let ids = wire.ids();
+    let [first, second, third, fourth] = ids.as_slice() else { panic!("{ids:?}") };
+    wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{first},"ID":{second},"result":{{}}}}"#));
+    wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{third},"result":{{}},"Result":{{"x":1}}}}"#));
+    wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{fourth},"result":{{"content":[],"CONTENT":[]}}}}"#));
+    assert_eq!((asked[0].answer(), asked[1].answer()), (None, None), "nobody can tell whose it is");
+    for refused in &mut asked[2..] {
+        let answer = refused.answer().unwrap();
+        assert!(
+            answer.starts_with("fault -32603 Server 's' sent an answer that is not a valid message"),
+            "{answer}"
+        );
+    }
+    wire.answer(first, "{}");
+    wire.answer(second, r#"{"a":1,"A":2}"#);
+    assert_eq!(
+        (asked[0].answer().as_deref(), asked[1].answer().as_deref()),
+        (Some("{}"), Some(r#"{"a":1,"A":2}"#))
+    );
+}
+
+// H2: a question that cannot be read bears an id of the server's, not of a call of ours.
+#[tokio::test(start_paused = true)]
+async fn a_question_with_doubles_ends_no_call() {
+    let wire = wire("");
+    let mut asked = wire.ask("{}");
+    let ids = wire.ids();
+    let id = &ids[0];
+    wire.receive(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"mode":"form","MODE":"url"}}}}"#
+    ));
+    assert_eq!(asked.answer(), None);
+    assert!(asked.questions().is_empty() && wire.host.questions().is_empty());
+    let refused = written(&wire.connection);
+    assert!(refused.len() == 1 && refused[0].contains(r#""code":-32600"#), "{refused:?}");
+    assert_eq!(id_of(&refused[0]).to_string(), *id);
+    wire.receive(
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","Level":"debug"}}"#,
+    );
+    assert!(asked.notices().is_empty() && wire.host.notices().is_empty());
+    wire.answer(id, "{}");
+    assert_eq!(asked.answer().as_deref(), Some("{}"));
+}

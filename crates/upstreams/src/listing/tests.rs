@@ -102,6 +102,22 @@ async fn a_broken_entry_is_left_out_and_the_others_stay() {
     }
 }
 
+// H2: a client could know it by another name than we do. A schema may say what it likes.
+#[tokio::test(start_paused = true)]
+async fn an_entry_with_two_names_is_left_out() {
+    let list = r#"{"tools":[{"name":"a","inputSchema":{"type":"object","TYPE":1,"type":2}},{"name":"b","NAME":"c"},
+        {"name":"d","n\u0061me":"e"},{"name":"f","description":"x","Description":"y"},{"name":"g","Title":"x","title":"y"}]}"#;
+    let (listing, _) = read_from("{}", move |_, _| answer(list)).await;
+    assert_eq!(labels(&listing.unwrap().tools), ["a", "g"]);
+    let (listing, _) = read_from(r#"{"resources":{}}"#, |method, _| match method {
+        "resources/list" => answer(r#"{"resources":[{"uri":"x://1","URI":"x://2"},{"uri":"x://3"}]}"#),
+        _ => answer(r#"{"resourceTemplates":[{"uriTemplate":"x://{a}","uritemplate":"y://{a}"}]}"#),
+    })
+    .await;
+    let listing = listing.unwrap();
+    assert_eq!((labels(&listing.resources), labels(&listing.templates)), (vec!["x://3"], vec![]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_declared_list_that_does_not_exist_is_empty() {
     let refuse = |code: i32| Does::Refuse(format!(r#"{{"code":{code},"message":"m"}}"#));

@@ -12,7 +12,7 @@ use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, headers};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, Kind, Method, Parcel, Raw};
+use manifold_protocol::{Fault, Id, Kind, Method, Parcel, Raw, members};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -126,6 +126,9 @@ async fn read_response(answer: Answer, limit_bytes: usize) -> Result<Option<Outc
 /// Returns the error in the body of an answer that is no success, whatever id it bears.
 pub(super) fn error_of(body: &Bytes) -> Option<Raw> {
     let message = Raw::parse(body.clone()).ok()?;
+    if members::ENVELOPE.flaw(&message).is_some() {
+        return None;
+    }
     message.get("jsonrpc")?;
     message.get("error").filter(|error| error.object().is_some())
 }

@@ -4,6 +4,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::convert::ArgumentError;
 use super::{TYPE_META, Tool, as_string, speaks, text_of, versioned};
+use crate::members::litemcp;
 use crate::raw::{Kind, Raw, RawObject};
 
 /// A request to use the tool (S4-9).
@@ -42,8 +43,11 @@ impl ToolCall {
         Ok(Self { tool: tool.name.clone(), arguments: texts.collect::<Result<_, _>>()?, is_spoken: true })
     }
 
-    /// Reads a call; `None` if it names no tool or its arguments are no list.
+    /// Reads a call; `None` if it names no tool or its arguments are no list, or nobody can tell which.
     pub fn parse(raw: &Raw) -> Option<Self> {
+        if litemcp::CALL.flaw(raw).is_some() {
+            return None;
+        }
         let arguments = match raw.get("arguments").filter(|list| list.kind() != Kind::Null) {
             Some(list) => list.elements()?.iter().map(as_string).collect(),
             None => Vec::new(),
@@ -67,6 +71,9 @@ impl CallResult {
     }
 
     pub fn parse(raw: &Raw) -> Option<Self> {
+        if litemcp::RESULT.flaw(raw).is_some() {
+            return None;
+        }
         let response = raw.get("response")?;
         let items = match response.get("content").filter(|items| items.kind() != Kind::Null) {
             Some(items) => items.elements()?.iter().map(Item::parse).collect::<Option<_>>()?,

@@ -1,5 +1,6 @@
 use super::convert::{is_required, type_of};
 use super::{TOOL_META, speaks, text_of, versioned};
+use crate::members::litemcp;
 use crate::raw::{Kind, Raw, RawObject};
 
 /// The one tool of a server (S4-8).
@@ -22,8 +23,11 @@ pub struct Parameter {
 }
 
 impl Tool {
-    /// Reads a tool; `None` if it has no name, or is of a version that is not spoken here.
+    /// Reads a tool; `None` if it has no name for certain, or is of a version that is not spoken here.
     pub fn parse(raw: &Raw) -> Option<Self> {
+        if litemcp::TOOL.flaw(raw).is_some() {
+            return None;
+        }
         let name = raw.get("name")?.to_text()?.into_owned();
         let parameters = match raw.get("parameters").filter(|list| list.kind() != Kind::Null) {
             Some(list) => list.elements()?.iter().map(Parameter::parse).collect::<Option<_>>()?,

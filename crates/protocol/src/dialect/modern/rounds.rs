@@ -1,6 +1,7 @@
 //! Questions in the middle of a call: asked by an answer, answered by asking again (multi-round-trip requests).
 
 use crate::envelope::MethodName;
+use crate::members::{self, Flaw};
 use crate::method::Method;
 use crate::model::Call;
 use crate::raw::{Kind, Raw, RawObject};
@@ -16,6 +17,9 @@ pub struct InputRequired {
 impl InputRequired {
     /// Reads a server's round; `None` if it neither asks nor has a state to come back with.
     pub fn read(result: &Raw) -> Option<Self> {
+        if flaw(result).is_some() {
+            return None;
+        }
         let state = result.get("requestState").filter(|state| state.kind() == Kind::String);
         let questions = match result.get("inputRequests") {
             None => Vec::new(),
@@ -49,6 +53,13 @@ impl InputRequired {
         }
         result.into_raw()
     }
+}
+
+/// Returns what is wrong with the keys of a round's questions, if anything is (H2).
+pub fn flaw(result: &Raw) -> Option<Flaw> {
+    let requests = result.get("inputRequests")?.object()?;
+    let twice = requests.duplicate().map(|_| Flaw::Twice);
+    twice.or_else(|| requests.iter().find_map(|(_, request)| members::QUESTION.flaw(&request)))
 }
 
 fn question(request: &Raw) -> Option<Call> {

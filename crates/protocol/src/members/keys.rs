@@ -1,12 +1,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::Flaw;
 use crate::raw::MAX_ITEMS;
 
 const FEW: usize = 16;
-
-/// What is wrong with a key that was there before.
-pub(super) const TWICE: &str = "a member occurs twice";
 
 /// The keys of one object, to notice a second of a name. The usual few cost no allocation.
 #[derive(Default)]
@@ -18,10 +16,10 @@ pub(super) struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Returns what is wrong with this key, if anything.
-    pub(super) fn add(&mut self, key: Cow<'a, [u8]>) -> Option<&'static str> {
+    pub(super) fn add(&mut self, key: Cow<'a, [u8]>) -> Option<Flaw> {
         let known = self.few.get(..self.len).unwrap_or_default();
         if known.contains(&key.as_ref()) {
-            return Some(TWICE);
+            return Some(Flaw::Twice);
         }
         if let (Cow::Borrowed(key), None, Some(slot)) = (&key, &self.many, self.few.get_mut(self.len)) {
             *slot = key;
@@ -30,8 +28,8 @@ impl<'a> Keys<'a> {
         }
         let many = self.many.get_or_insert_default();
         if many.len() == MAX_ITEMS {
-            return Some("too many members");
+            return Some(Flaw::TooMany);
         }
-        (!many.insert(key)).then_some(TWICE)
+        (!many.insert(key)).then_some(Flaw::Twice)
     }
 }

@@ -20,9 +20,18 @@ pub trait Client: Send + Sync {
     fn ask(&self, call: Call, exchange: Exchange);
 }
 
-/// Tells clients apart.
+/// Tells clients apart, whichever namespace they came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// Returns an id that no client of this process has had: clients of different namespaces meet at a server they
+    /// share, where equal ids would make one client of two (H3).
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Clients {
@@ -30,7 +39,6 @@ pub(crate) struct Clients {
     /// Counts the distinct contents each list has had.
     versions: [AtomicU64; 4],
     changed: Notify,
-    next_id: AtomicU64,
     levels: Mutex<Levels>,
 }
 
@@ -95,12 +103,8 @@ impl Level {
 }
 
 impl Clients {
-    pub(crate) fn next_id(&self) -> ClientId {
-        ClientId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-
     pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        let id = self.next_id();
+        let id = ClientId::next();
         let entry =
             Entry { id, client, seen: Default::default(), held: Mutex::default(), level: Mutex::default() };
         self.lock().push(Arc::new(entry));
@@ -123,6 +127,10 @@ impl Clients {
 
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         self.lock().clone()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     /// Returns the client where there is exactly one.
@@ -163,12 +171,18 @@ impl Clients {
     /// Returns those a log message of this level is for. Who never asked for a level hears what it would had no single
     /// call made the servers say more.
     pub(crate) fn wanting(&self, level: Level) -> Vec<Arc<Entry>> {
-        let usual = {
-            let levels = lock(&self.levels);
-            levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
-        };
-        let wants = |entry: &Arc<Entry>| lock(&entry.level).or(usual).is_none_or(|wanted| level >= wanted);
-        self.all().into_iter().filter(wants).collect()
+        let usual = self.usual_level();
+        self.all().into_iter().filter(|entry| entry.wants(level, usual)).collect()
+    }
+
+    /// Returns whether a log message of this level is for this client.
+    pub(crate) fn is_wanted_by(&self, entry: &Entry, level: Level) -> bool {
+        entry.wants(level, self.usual_level())
+    }
+
+    fn usual_level(&self) -> Option<Level> {
+        let levels = lock(&self.levels);
+        levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
     }
 
     /// Notes that a client was served the present content of a list.
@@ -246,6 +260,10 @@ impl Entry {
 
     pub(crate) fn follows(&self, task: &str) -> bool {
         lock(&self.held).tasks.contains(task)
+    }
+
+    fn wants(&self, level: Level, usual: Option<Level>) -> bool {
+        lock(&self.level).or(usual).is_none_or(|wanted| level >= wanted)
     }
 
     fn saw(&self, kind: Kind, version: u64) {

@@ -346,7 +346,7 @@ impl Fake {
     pub(crate) async fn question(&self, method: &str) -> String {
         let (exchange, asked) = Asked::open(None);
         let (key, host) = self.host();
-        host.ask(key, call(method, "{}"), exchange);
+        host.ask(key, None, call(method, "{}"), exchange);
         show(&asked.reply.await.unwrap())
     }
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use tracing::debug;
 
+use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
 use crate::tasks::Tasks;
-use crate::upstream::{ClientFacts, Connector, Host, Standing, Upstream};
+use crate::upstream::{Addressee, Audience, ClientFacts, Connector, Host, Standing, Upstream};
 
 /// The servers, and the namespaces that show them.
 pub struct Fleet {
@@ -173,9 +175,23 @@ impl FleetHost {
         let gateways = self.0.upgrade().map(|fleet| fleet.gateways()).unwrap_or_default();
         gateways.into_iter().filter(|gateway| gateway.has(server)).collect()
     }
+
+    /// Returns the client of all namespaces that show the server, where there is exactly one.
+    fn only_client_of(&self, server: &ServerKey) -> Option<ClientId> {
+        let gateways = self.gateways_of(server);
+        let mut peopled = gateways.iter().filter(|gateway| gateway.has_clients());
+        match (peopled.next(), peopled.next()) {
+            (Some(gateway), None) => gateway.only_client(),
+            _ => None,
+        }
+    }
 }
 
 impl Host for FleetHost {
+    fn audience(&self) -> Audience {
+        if self.only_client().is_some() { Audience::One } else { Audience::Shared }
+    }
+
     fn client_facts(&self) -> Arc<ClientFacts> {
         match self.0.upgrade() {
             Some(fleet) => fleet.facts.load_full(),
@@ -205,10 +221,24 @@ impl Host for FleetHost {
         }
     }
 
-    fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+    fn tell(&self, server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>) {
+        let client = match to {
+            Addressee::Client(client) => Some(client),
+            Addressee::Only { last_caller } => {
+                self.only_client_of(server).filter(|only| last_caller.is_none_or(|last| last == *only))
+            }
+        };
+        let told =
+            |client| self.gateways_of(server).iter().any(|one| one.tell(client, method, params.clone()));
+        if !client.is_some_and(told) {
+            debug!(server = %server.id, method, "told to nobody: it may be any client's");
+        }
+    }
+
+    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         // A question outside any call has one natural addressee only where one namespace shows the server.
         match self.gateways_of(server).as_slice() {
-            [only] => only.ask(server, call, exchange),
+            [only] => only.ask(server, last_caller, call, exchange),
             _ => Gateway::answer_alone(self.0.upgrade().map(|fleet| fleet.config()), server, call, exchange),
         }
     }

@@ -34,5 +34,6 @@ pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
 pub use tasks::Tasks;
 pub use upstream::{
-    BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing, Status, Upstream,
+    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing,
+    Status, Upstream,
 };

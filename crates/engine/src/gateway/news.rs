@@ -9,7 +9,7 @@ use super::listings::may_discover;
 use super::view::view;
 use super::{Gateway, Opening};
 use crate::catalog::{Catalog, Member, View};
-use crate::changes::Level;
+use crate::changes::{ClientId, Level};
 use crate::exchange::Exchange;
 
 impl Gateway {
@@ -83,6 +83,25 @@ impl Gateway {
         }
     }
 
+    /// Passes on what belongs to one client. Returns whether it is one of this namespace.
+    pub(crate) fn tell(&self, client: ClientId, method: &str, params: Option<Raw>) -> bool {
+        let Some(entry) = self.clients.get(client) else { return false };
+        let level = (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
+        if level.is_none_or(|level| self.clients.is_wanted_by(&entry, level)) {
+            entry.client.notify(method, params);
+        }
+        true
+    }
+
+    pub(crate) fn has_clients(&self) -> bool {
+        !self.clients.is_empty()
+    }
+
+    /// Returns the client of this namespace where there is exactly one.
+    pub(crate) fn only_client(&self) -> Option<ClientId> {
+        self.clients.only().map(|entry| entry.id)
+    }
+
     pub(super) fn notice_task(&self, server: &ServerKey, params: Option<Raw>) {
         let Some(params) = params else { return };
         let own = params.get("taskId");
@@ -96,13 +115,22 @@ impl Gateway {
         }
     }
 
-    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29).
-    pub(crate) fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29) and nobody
+    /// else made the last call, which the question may belong to.
+    pub(crate) fn ask(
+        &self,
+        server: &ServerKey,
+        last_caller: Option<ClientId>,
+        call: Call,
+        exchange: Exchange,
+    ) {
         let config = self.fleet.config();
         let has_roots = |one: &Server| one.key == *server && !one.roots.is_empty();
         let own_roots = call.method == Method::ListRoots && config.servers.iter().any(has_roots);
         match self.clients.only() {
-            Some(entry) if !own_roots => entry.client.ask(call, exchange),
+            Some(entry) if !own_roots && last_caller.is_none_or(|last| last == entry.id) => {
+                entry.client.ask(call, exchange)
+            }
             _ => answer_from_config(Some(&config), Some(server), &call, exchange),
         }
     }

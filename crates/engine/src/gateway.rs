@@ -105,8 +105,9 @@ impl Gateway {
         self.clients.attach(client)
     }
 
-    /// Forgets a client and ends the subscriptions that were its alone.
+    /// Forgets a client and ends the subscriptions and the server processes that were its alone.
     pub fn detach(&self, id: ClientId) {
+        self.fleet.client_left(id);
         let left = self.clients.detach(id);
         left.uris.iter().for_each(|uri| self.end_subscription(uri));
         left.tasks.iter().for_each(|task| self.leave_task(task));
@@ -114,11 +115,7 @@ impl Gateway {
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.
     pub fn introduce(self: &Arc<Self>, mut facts: ClientFacts) -> Introduction {
-        if !self.settings().roots.is_empty() && facts.capabilities.get("roots").is_none() {
-            let mut capabilities = facts.capabilities.object().unwrap_or_default();
-            capabilities.set("roots", Raw::from_static("{}"));
-            facts.capabilities = capabilities.into_raw();
-        }
+        facts.offer_roots(&self.fleet.config().settings);
         self.fleet.introduce(facts);
         self.introduced.store(true, Ordering::Relaxed);
         self.start_eager();
@@ -152,6 +149,11 @@ impl Gateway {
         ClientId::next()
     }
 
+    /// Tells that a passer-by calls no more: server processes that were its alone end with its last call.
+    pub fn passed_by(&self, id: ClientId) {
+        self.fleet.client_left(id);
+    }
+
     /// Lets a client hear of changes to these lists, from now on.
     pub fn watch(&self, id: ClientId, kinds: &[Kind]) {
         for kind in kinds {
@@ -165,7 +167,7 @@ impl Gateway {
             .into_iter()
             .filter_map(|task| {
                 let (upstream, own) = self.follow_task(id, &task)?;
-                let (exchange, answer) = Exchange::answered();
+                let (exchange, answer) = Exchange::answered_to(id);
                 let mut listen = Call::new(Method::Listen, None);
                 listen.set_param("taskId", own);
                 upstream.send(listen, exchange);

@@ -27,7 +27,7 @@ pub mod names {
 
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level};
-pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
+pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};

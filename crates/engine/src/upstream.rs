@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use manifold_config::{Server, ServerKey};
+use manifold_config::{Server, ServerKey, Settings};
 use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
 use tokio::time::Instant;
 
@@ -28,6 +28,14 @@ pub trait Upstream: Send + Sync {
     fn listing(&self) -> Option<Arc<Listing>>;
 
     fn status(&self) -> Status;
+
+    /// Returns how each client's own instance is doing, where clients have one each.
+    fn instances(&self) -> Vec<(ClientId, Status)> {
+        Vec::new()
+    }
+
+    /// A client will call no more: what is kept for it alone may end.
+    fn client_left(&self, _client: ClientId) {}
 
     /// Returns whether the server runs and yet gives no sign of life (F15).
     fn is_unresponsive(&self) -> bool {
@@ -52,6 +60,8 @@ pub enum Order {
     Start,
     Stop,
     Restart,
+    /// End it in good order; the next call starts it. Nothing happens to one that does not run.
+    Rest,
 }
 
 /// How a server is doing.
@@ -146,6 +156,17 @@ pub struct ClientFacts {
     pub info: Raw,
     /// The revision agreed on with the client, which servers are asked for.
     pub revision: Revision,
+}
+
+impl ClientFacts {
+    /// Offers roots to servers where the config has some, whatever the client can do.
+    pub(crate) fn offer_roots(&mut self, settings: &Settings) {
+        if !settings.roots.is_empty() && self.capabilities.get("roots").is_none() {
+            let mut capabilities = self.capabilities.object().unwrap_or_default();
+            capabilities.set("roots", Raw::from_static("{}"));
+            self.capabilities = capabilities.into_raw();
+        }
+    }
 }
 
 /// What must be told to a server again whenever it starts anew.

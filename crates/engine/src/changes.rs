@@ -25,9 +25,18 @@ pub trait Client: Send + Sync {
     fn ask(&self, call: Call, exchange: Exchange);
 }
 
-/// Tells clients apart.
+/// Tells clients apart, whichever namespace they came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// Returns an id that no client of this process has had: clients of different namespaces meet at a server they
+    /// share, where equal ids would make one client of two (H3).
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Clients {
@@ -35,7 +44,6 @@ pub(crate) struct Clients {
     /// Counts the distinct contents each list has had.
     versions: [AtomicU64; 4],
     changed: Notify,
-    next_id: AtomicU64,
     levels: Mutex<Levels>,
     /// How many clients were looked at, by whatever was done: it must follow from those concerned (H4).
     #[cfg(test)]
@@ -84,12 +92,8 @@ impl Level {
 }
 
 impl Clients {
-    pub(crate) fn next_id(&self) -> ClientId {
-        ClientId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-
     pub(crate) fn attach(&self, client: Arc<dyn Client>, account: Option<ClientId>) -> ClientId {
-        let id = self.next_id();
+        let id = ClientId::next();
         let entry = Arc::new(Entry { id, client, seen: Default::default() });
         self.lock().insert(entry, account.unwrap_or(id));
         id
@@ -105,6 +109,10 @@ impl Clients {
         let all: Vec<_> = self.lock().all().cloned().collect();
         self.looked(all.len());
         all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().len() == 0
     }
 
     /// Returns the client where there is exactly one.
@@ -173,14 +181,22 @@ impl Clients {
     /// Returns those a log message of this level is for. Who never asked for a level hears what it would had no single
     /// call made the servers say more.
     pub(crate) fn wanting(&self, level: Level) -> Vec<Arc<Entry>> {
-        let usual = {
-            let levels = lock(&self.levels);
-            levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
-        };
+        let usual = self.usual_level();
         let wants = |asked: Option<Level>| asked.or(usual).is_none_or(|wanted| level >= wanted);
         let found = self.lock().of_level(wants);
         self.looked(found.len());
         found
+    }
+
+    /// Returns whether a log message of this level is for this client.
+    pub(crate) fn is_wanted_by(&self, id: ClientId, level: Level) -> bool {
+        let asked = self.lock().level(id).or_else(|| self.usual_level());
+        asked.is_none_or(|wanted| level >= wanted)
+    }
+
+    fn usual_level(&self) -> Option<Level> {
+        let levels = lock(&self.levels);
+        levels.calls.map(|_| levels.sessions.unwrap_or(Level::DEFAULT))
     }
 
     /// Notes that a client was served the present content of a list.

@@ -8,8 +8,9 @@ use manifold_protocol::{Fault, Kind};
 use serde::Serialize;
 
 use crate::catalog::{Catalog, Member};
+use crate::changes::ClientId;
 use crate::gateway::Gateway;
-use crate::upstream::{BoxFuture, Item, Order, Phase, Upstream};
+use crate::upstream::{BoxFuture, Item, Order, Phase, Status, Upstream};
 
 /// Reads the config file anew and takes it over.
 pub trait Reloader: Send + Sync {
@@ -47,6 +48,24 @@ pub struct ServerRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uptime: Option<String>,
     pub tool_count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Where clients have a process each (`shared: false`), those there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<InstanceRow>,
+}
+
+/// One client's own process of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceRow {
+    /// Tells clients apart, and means nothing else.
+    pub client: u64,
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -146,14 +165,10 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: us
     let status = upstream.status();
     let running = status.phase == Phase::Ready;
     let (state, error) = match &status.phase {
-        Phase::Idle => ("idle", None),
-        Phase::Starting => ("starting", None),
         Phase::Ready if upstream.is_unresponsive() => {
             ("unresponsive", Some("it gives no sign of life; restart it if it does not recover".to_owned()))
         }
-        Phase::Ready => ("ready", None),
-        Phase::Failed(fault) => ("failed", Some(fault.message())),
-        Phase::Stopped => ("stopped", None),
+        phase => state(phase),
     };
     let (command, url) = match &server.transport {
         Transport::Process(process) => (Some(process.command.clone()), None),
@@ -174,6 +189,24 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: us
         uptime: running.then(|| uptime(status.since.elapsed())),
         tool_count,
         error,
+        instances: upstream.instances().into_iter().map(instance).collect(),
+    }
+}
+
+fn instance((client, status): (ClientId, Status)) -> InstanceRow {
+    let (state, error) = state(&status.phase);
+    let uptime = (status.phase == Phase::Ready).then(|| uptime(status.since.elapsed()));
+    InstanceRow { client: client.0, state, pid: status.pid, uptime, error }
+}
+
+/// Returns the word for a phase, and what went wrong in it.
+fn state(phase: &Phase) -> (&'static str, Option<String>) {
+    match phase {
+        Phase::Idle => ("idle", None),
+        Phase::Starting => ("starting", None),
+        Phase::Ready => ("ready", None),
+        Phase::Failed(fault) => ("failed", Some(fault.message())),
+        Phase::Stopped => ("stopped", None),
     }
 }
 

@@ -93,8 +93,17 @@ impl Exchange {
 
     /// Opens an exchange whose answer can be waited for.
     pub fn answered() -> (Self, oneshot::Receiver<Reply>) {
+        Self::answered_for(None)
+    }
+
+    /// Opens an exchange on behalf of a client, whose answer can be waited for.
+    pub(crate) fn answered_to(client: ClientId) -> (Self, oneshot::Receiver<Reply>) {
+        Self::answered_for(Some(client))
+    }
+
+    fn answered_for(client: Option<ClientId>) -> (Self, oneshot::Receiver<Reply>) {
         let (sender, answer) = oneshot::channel();
-        let (exchange, _flight) = Self::open(Waiting(Mutex::new(Some(sender))));
+        let (exchange, _flight) = Self::open(Waiting { answer: Mutex::new(Some(sender)), client });
         (exchange, answer)
     }
 
@@ -244,15 +253,22 @@ impl<S: Sink> Cancel for Flight<S> {
     }
 }
 
-struct Waiting(Mutex<Option<oneshot::Sender<Reply>>>);
+struct Waiting {
+    answer: Mutex<Option<oneshot::Sender<Reply>>>,
+    client: Option<ClientId>,
+}
 
 impl Sink for Waiting {
     fn reply(&self, reply: Reply) {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waiting = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waiting) = waiting {
             // Nobody waits any more.
             let _ = waiting.send(reply);
         }
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        self.client
     }
 }
 

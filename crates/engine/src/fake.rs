@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use manifold_config::{Config, Environment, LoadOptions, Profile, Server, ServerKey, load_text};
+use manifold_config::{Config, Environment, LoadOptions, Profile, Server, ServerKey, ServerStart, load_text};
 use manifold_protocol::envelope::MethodName;
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, Reply};
 use tokio::sync::oneshot;
@@ -212,6 +212,7 @@ impl Connector for Arc<Fakes> {
     fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream> {
         let told = Some((server.key.clone(), host));
         let fake = Fake::new(&server.key.id, told, self.tasks.clone(), Arc::clone(&self.discoveries));
+        fake.state().start = Some(server.start);
         let fake = Arc::new(fake);
         lock(&self.made).push(Arc::clone(&fake));
         fake
@@ -242,6 +243,7 @@ struct State {
     discovered: usize,
     orders: Vec<Order>,
     closed: bool,
+    start: Option<ServerStart>,
 }
 
 impl Fake {
@@ -263,6 +265,7 @@ impl Fake {
             discovered: 0,
             orders: Vec::new(),
             closed: false,
+            start: None,
         };
         Self { id: id.to_owned(), told, tasks, discoveries, state: Arc::new(Mutex::new(state)) }
     }
@@ -333,6 +336,11 @@ impl Fake {
         self.state().orders.clone()
     }
 
+    /// Returns when it was to be started.
+    pub(crate) fn server_start(&self) -> ServerStart {
+        self.state().start.expect("the manager is no server")
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.state().closed
     }
@@ -346,7 +354,7 @@ impl Fake {
     pub(crate) async fn question(&self, method: &str) -> String {
         let (exchange, asked) = Asked::open(None);
         let (key, host) = self.host();
-        host.ask(key, call(method, "{}"), exchange);
+        host.ask(key, None, call(method, "{}"), exchange);
         show(&asked.reply.await.unwrap())
     }
 

@@ -1,17 +1,22 @@
 //! All configured servers, each with its one upstream, whichever namespaces refer to it.
 
+mod per_client;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use manifold_config::{Config, Difference, Server, ServerKey, diff};
+use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use tracing::debug;
 
+use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
 use crate::tasks::Tasks;
-use crate::upstream::{ClientFacts, Connector, Host, Standing, Upstream};
+use crate::upstream::{Addressee, Audience, ClientFacts, Connector, Host, Standing, Upstream};
+use per_client::PerClient;
 
 /// The servers, and the namespaces that show them.
 pub struct Fleet {
@@ -118,6 +123,13 @@ impl Fleet {
         close_all(upstreams, Duration::ZERO).await;
     }
 
+    /// Ends what servers keep for one client.
+    pub(crate) fn client_left(&self, client: ClientId) {
+        for slot in self.slots.load().iter().filter(|slot| !slot.server.shared) {
+            slot.upstream.client_left(client);
+        }
+    }
+
     pub(crate) fn find(&self, key: &ServerKey) -> Option<Slot> {
         self.slots.load().iter().find(|slot| slot.server.key == *key).cloned()
     }
@@ -143,8 +155,11 @@ impl Fleet {
     /// Makes the slot of a server; the log level set so far holds for it too.
     fn slot(&self, server: &Server) -> Slot {
         let server = Arc::new(server.clone());
-        let host: Arc<dyn Host> = Arc::new(FleetHost(self.me.clone()));
-        let upstream = self.connector.connect(&server, host);
+        let upstream: Arc<dyn Upstream> = match server.transport {
+            // They keep nothing between calls.
+            Transport::Process(_) | Transport::Remote(_) if !server.shared => PerClient::new(self, &server),
+            _ => self.connector.connect(&server, Arc::new(FleetHost(self.me.clone()))),
+        };
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
         let standing = Standing { log_level, ..Standing::default() };
         Slot { server, upstream, standing: Arc::new(Mutex::new(standing)) }
@@ -169,13 +184,31 @@ async fn close_all(upstreams: Vec<Arc<dyn Upstream>>, drain: Duration) {
 struct FleetHost(Weak<Fleet>);
 
 impl FleetHost {
+    fn config(&self) -> Option<Arc<Config>> {
+        self.0.upgrade().map(|fleet| fleet.config())
+    }
+
     fn gateways_of(&self, server: &ServerKey) -> Vec<Arc<Gateway>> {
         let gateways = self.0.upgrade().map(|fleet| fleet.gateways()).unwrap_or_default();
         gateways.into_iter().filter(|gateway| gateway.has(server)).collect()
     }
+
+    /// Returns the client of all namespaces that show the server, where there is exactly one.
+    fn only_client_of(&self, server: &ServerKey) -> Option<ClientId> {
+        let gateways = self.gateways_of(server);
+        let mut peopled = gateways.iter().filter(|gateway| gateway.has_clients());
+        match (peopled.next(), peopled.next()) {
+            (Some(gateway), None) => gateway.only_client(),
+            _ => None,
+        }
+    }
 }
 
 impl Host for FleetHost {
+    fn audience(&self) -> Audience {
+        if self.only_client().is_some() { Audience::One } else { Audience::Shared }
+    }
+
     fn client_facts(&self) -> Arc<ClientFacts> {
         match self.0.upgrade() {
             Some(fleet) => fleet.facts.load_full(),
@@ -205,11 +238,26 @@ impl Host for FleetHost {
         }
     }
 
-    fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+    fn tell(&self, server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>) {
+        let client = match to {
+            Addressee::Client(client) => Some(client),
+            Addressee::Only { last_caller } => {
+                self.only_client_of(server).filter(|only| last_caller.is_none_or(|last| last == *only))
+            }
+        };
+        let told = |client| {
+            self.gateways_of(server).iter().any(|one| one.tell(server, client, method, params.clone()))
+        };
+        if !client.is_some_and(told) {
+            debug!(server = %server.id, method, "told to nobody: it may be any client's");
+        }
+    }
+
+    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         // A question outside any call has one natural addressee only where one namespace shows the server.
         match self.gateways_of(server).as_slice() {
-            [only] => only.ask(server, call, exchange),
-            _ => Gateway::answer_alone(self.0.upgrade().map(|fleet| fleet.config()), server, call, exchange),
+            [only] => only.ask(server, last_caller, call, exchange),
+            _ => Gateway::answer_alone(self.config(), server, call, exchange),
         }
     }
 

@@ -110,8 +110,9 @@ impl Gateway {
         self.clients.attach(client, Some(owner))
     }
 
-    /// Forgets a client and ends the subscriptions that were its alone.
+    /// Forgets a client and ends the subscriptions and the server processes that were its alone.
     pub fn detach(self: &Arc<Self>, id: ClientId) {
+        self.fleet.client_left(id);
         let left = self.clients.detach(id);
         left.tasks.iter().for_each(|task| self.leave_task(task));
         self.end_subscriptions(left.uris);
@@ -119,11 +120,7 @@ impl Gateway {
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.
     pub fn introduce(self: &Arc<Self>, mut facts: ClientFacts) -> Introduction {
-        if !self.settings().roots.is_empty() && facts.capabilities.get("roots").is_none() {
-            let mut capabilities = facts.capabilities.object().unwrap_or_default();
-            capabilities.set("roots", Raw::from_static("{}"));
-            facts.capabilities = capabilities.into_raw();
-        }
+        facts.offer_roots(&self.fleet.config().settings);
         self.fleet.introduce(facts);
         self.introduced.store(true, Ordering::Relaxed);
         self.start_eager();
@@ -154,7 +151,12 @@ impl Gateway {
 
     /// Returns an id for a client that is known by a single call.
     pub fn passer_by(&self) -> ClientId {
-        self.clients.next_id()
+        ClientId::next()
+    }
+
+    /// Tells that a passer-by calls no more: server processes that were its alone end with its last call.
+    pub fn passed_by(&self, id: ClientId) {
+        self.fleet.client_left(id);
     }
 
     /// Lets a client hear of changes to these lists, from now on.
@@ -170,7 +172,7 @@ impl Gateway {
             .into_iter()
             .filter_map(|task| {
                 let (upstream, own) = self.follow_task(id, &task)?;
-                let (exchange, answer) = Exchange::answered();
+                let (exchange, answer) = Exchange::answered_to(id);
                 let mut listen = Call::new(Method::Listen, None);
                 listen.set_param("taskId", own);
                 upstream.send(listen, exchange);

@@ -27,12 +27,13 @@ pub mod names {
 
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
-pub use control::{Control, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
+pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
 pub use tasks::Tasks;
 pub use upstream::{
-    BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing, Status, Upstream,
+    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing,
+    Status, Upstream,
 };

@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use manifold_config::{Server, ServerKey};
+use manifold_config::{Server, ServerKey, Settings};
 use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
 use tokio::time::Instant;
 
+use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::outbox::Outbox;
 
@@ -27,6 +28,14 @@ pub trait Upstream: Send + Sync {
     fn listing(&self) -> Option<Arc<Listing>>;
 
     fn status(&self) -> Status;
+
+    /// Returns how each client's own instance is doing, where clients have one each.
+    fn instances(&self) -> Vec<(ClientId, Status)> {
+        Vec::new()
+    }
+
+    /// A client will call no more: what is kept for it alone may end.
+    fn client_left(&self, _client: ClientId) {}
 
     /// Returns whether the server runs and yet gives no sign of life (F15).
     fn is_unresponsive(&self) -> bool {
@@ -51,6 +60,8 @@ pub enum Order {
     Start,
     Stop,
     Restart,
+    /// End it in good order; the next call starts it. Nothing happens to one that does not run.
+    Rest,
 }
 
 /// How a server is doing.
@@ -147,6 +158,17 @@ pub struct ClientFacts {
     pub revision: Revision,
 }
 
+impl ClientFacts {
+    /// Offers roots to servers where the config has some, whatever the client can do.
+    pub(crate) fn offer_roots(&mut self, settings: &Settings) {
+        if !settings.roots.is_empty() && self.capabilities.get("roots").is_none() {
+            let mut capabilities = self.capabilities.object().unwrap_or_default();
+            capabilities.set("roots", Raw::from_static("{}"));
+            self.capabilities = capabilities.into_raw();
+        }
+    }
+}
+
 /// What must be told to a server again whenever it starts anew.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
@@ -158,8 +180,28 @@ pub struct Standing {
     pub tasks: BTreeSet<String>,
 }
 
+/// Whose calls a server serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Those of one client: whatever the server says is for it.
+    One,
+    /// Those of any client: what the server says is told to one only if it can be no other's.
+    Shared,
+}
+
+/// Whom something is for that a server said without naming the call it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressee {
+    /// This client, who alone had calls in flight.
+    Client(ClientId),
+    /// The only client there is, as no call is in flight; where calls were made before, the last was this one's.
+    Only { last_caller: Option<ClientId> },
+}
+
 /// What surrounds an upstream: whom it reports to.
 pub trait Host: Send + Sync {
+    fn audience(&self) -> Audience;
+
     fn client_facts(&self) -> Arc<ClientFacts>;
 
     fn standing(&self, server: &ServerKey) -> Standing;
@@ -167,11 +209,14 @@ pub trait Host: Send + Sync {
     /// The listing, or whether there is one, has changed.
     fn listing_changed(&self, server: &ServerKey);
 
-    /// A notification that belongs to no call.
+    /// A notification for every client it concerns.
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>);
 
-    /// A question asked outside any call.
-    fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange);
+    /// A notification for one client at most.
+    fn tell(&self, server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>);
+
+    /// A question asked outside any call. Where calls were made before, only whoever made the last may be asked.
+    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange);
 
     /// Where everything goes, if all servers work for one client: none is read while that is crowded, so that what
     /// the client does not read stays with the servers (F20).

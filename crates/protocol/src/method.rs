@@ -87,6 +87,8 @@ pub mod notification {
     pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
     pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
     pub const TASKS: &str = "notifications/tasks";
+    /// A visit to a URL that a client was asked for is over.
+    pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     /// Seed S3's way to end the process.
     pub const EXIT: &str = "notifications/exit";
 }

@@ -106,7 +106,9 @@ impl Upstream for Builtin {
     }
 
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
-        self.set_stopped(order == Order::Stop);
+        if order != Order::Rest {
+            self.set_stopped(order == Order::Stop);
+        }
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -1,6 +1,8 @@
 //! One generation of a server: calls numbered, matched with their answers, timed and taken back. It knows
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
+mod asides;
+mod company;
 mod deadlines;
 mod health;
 mod incoming;
@@ -14,6 +16,7 @@ mod rounds;
 mod stale;
 mod table;
 mod tasks;
+mod visits;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -39,6 +42,7 @@ pub(crate) use modern::{Post, Poster};
 use question::Questions;
 use stale::Stale;
 use table::{Origin, Pending, Table};
+use visits::Visits;
 
 /// What a server may be owed before new calls are refused: one that never reads may cost 16 MiB in all (F4).
 const CROWDED_BYTES: usize = 8 << 20;
@@ -57,6 +61,7 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     table: Mutex<Table>,
     questions: Questions,
+    visits: Visits,
     /// Wakes the deadline keeper.
     sooner: Notify,
     /// Told when the last call in flight is over.
@@ -89,7 +94,7 @@ impl Connection {
         logs: Arc<LogRing>,
         limit_bytes: usize,
     ) -> Arc<Self> {
-        let max_concurrency = server.max_concurrency;
+        let table = Table::new(server.max_concurrency, host.audience());
         let outbox = Outbox::new(CROWDED_BYTES);
         // The one client is not read while all that is under way takes up too much; what waits for a server is part of
         // that (F35).
@@ -103,8 +108,9 @@ impl Connection {
             host,
             logs,
             outbox,
-            table: Mutex::new(Table::new(max_concurrency)),
+            table: Mutex::new(table),
             questions: Questions::default(),
+            visits: Visits::default(),
             sooner: Notify::new(),
             emptied: Notify::new(),
             modern: OnceLock::new(),
@@ -439,7 +445,16 @@ enum Taken {
 
 impl Cancel for Connection {
     fn cancel(&self, id: u64, reason: Option<Raw>) {
-        if let Some(pending) = self.take(id) {
+        let pending = {
+            let mut table = self.lock();
+            let pending = table.abandon(id);
+            self.refill(table);
+            pending
+        };
+        if let Some(pending) = pending {
+            if pending.has_questions() {
+                self.end_questions_of(id);
+            }
             debug!(server = self.id(), "call cancelled by the client");
             self.tell_cancelled(id, &pending, reason);
         }

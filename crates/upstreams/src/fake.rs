@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
-use manifold_engine::{ClientFacts, ClientId, Exchange, Flight, Host, Sink, Standing, Target};
+use manifold_engine::{
+    Addressee, Audience, ClientFacts, ClientId, Exchange, Flight, Host, Sink, Standing, Target,
+};
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
 use manifold_protocol::{Call, CodeSet, Failure, Id, Parcel, Raw, Reply, Revision};
@@ -122,9 +124,24 @@ impl Asked {
     }
 
     pub(crate) fn open_by(client: ClientId, timeout: Duration, wants_logs: bool) -> (Exchange, Self) {
+        Self::open_with(timeout, |probe| Probe { client, wants_logs, ..probe })
+    }
+
+    /// Opens a call of a client that hears of things beside its calls, too.
+    pub(crate) fn open_in_session(client: ClientId, timeout: Duration) -> (Exchange, Self) {
+        Self::open_with(timeout, |probe| Probe { client, has_session: true, ..probe })
+    }
+
+    fn open_with(timeout: Duration, who: impl FnOnce(Probe) -> Probe) -> (Exchange, Self) {
         let (sender, reply) = oneshot::channel();
         let heard = Arc::new(Mutex::new(Heard::default()));
-        let probe = Probe { sender: Mutex::new(Some(sender)), heard: Arc::clone(&heard), client, wants_logs };
+        let probe = who(Probe {
+            sender: Mutex::new(Some(sender)),
+            heard: Arc::clone(&heard),
+            client: ClientId(1),
+            wants_logs: false,
+            has_session: false,
+        });
         let (mut exchange, flight) = Exchange::open(probe);
         exchange.aim(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
         (exchange, Self { reply, flight, heard })
@@ -165,6 +182,7 @@ struct Probe {
     heard: Arc<Mutex<Heard>>,
     client: ClientId,
     wants_logs: bool,
+    has_session: bool,
 }
 
 impl Sink for Probe {
@@ -189,6 +207,10 @@ impl Sink for Probe {
         self.wants_logs
     }
 
+    fn has_session(&self) -> bool {
+        self.has_session
+    }
+
     fn client(&self) -> Option<ClientId> {
         Some(self.client)
     }
@@ -200,9 +222,16 @@ pub(crate) struct FakeHost {
     notices: Mutex<Vec<String>>,
     questions: Mutex<Vec<(Call, Exchange)>>,
     pub(crate) standing: Mutex<Standing>,
+    /// Whether all calls are one client's.
+    is_for_one: bool,
 }
 
 impl FakeHost {
+    /// Makes the host of a server all of whose calls are one client's.
+    pub(crate) fn for_one() -> Self {
+        Self { is_for_one: true, ..Self::default() }
+    }
+
     pub(crate) fn notices(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.notices))
     }
@@ -213,6 +242,10 @@ impl FakeHost {
 }
 
 impl Host for FakeHost {
+    fn audience(&self) -> Audience {
+        if self.is_for_one { Audience::One } else { Audience::Shared }
+    }
+
     fn client_facts(&self) -> Arc<ClientFacts> {
         Arc::new(ClientFacts { capabilities: raw("{}"), info: raw("{}"), revision: Revision::LATEST })
     }
@@ -230,7 +263,12 @@ impl Host for FakeHost {
         lock(&self.notices).push(format!("{method}{params}"));
     }
 
-    fn ask(&self, _server: &ServerKey, call: Call, exchange: Exchange) {
+    fn tell(&self, _server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>) {
+        let params = params.map(|params| format!(" {params}")).unwrap_or_default();
+        lock(&self.notices).push(format!("{to:?} {method}{params}"));
+    }
+
+    fn ask(&self, _server: &ServerKey, _last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         lock(&self.questions).push((call, exchange));
     }
 }

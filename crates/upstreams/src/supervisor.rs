@@ -243,6 +243,9 @@ impl<L: Launcher> Supervisor<L> {
                     self.ordering.push(done);
                     return Turn::Start;
                 }
+                Some(Command::Order(Order::Rest, done)) => {
+                    let _ = done.send(Ok(()));
+                }
             }
         }
     }
@@ -332,6 +335,10 @@ impl<L: Launcher> Supervisor<L> {
                     let _ = done.send(Ok(()));
                     return Err(Turn::Rest(Rest::Stopped));
                 }
+                // Somebody else wants it.
+                Some(Command::Order(Order::Rest, done)) => {
+                    let _ = done.send(Ok(()));
+                }
             }
         }
     }
@@ -400,6 +407,13 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Order(Order::Restart, done)) => {
                     self.ordering.push(done);
                     break Turn::Start;
+                }
+                Some(Command::Order(Order::Rest, done)) => {
+                    let _ = done.send(Ok(()));
+                    // Nothing is lost to it: what is in flight keeps it.
+                    if self.discovering.is_empty() && connection.retire() {
+                        break Turn::Rest(Rest::Asleep);
+                    }
                 }
                 Some(Command::Order(Order::Stop, done)) => {
                     self.ordering.push(done);

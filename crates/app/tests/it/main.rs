@@ -2,6 +2,7 @@
 
 mod churn;
 mod cli;
+mod clients;
 mod config_command;
 mod embedded;
 mod era;

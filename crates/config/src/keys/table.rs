@@ -174,7 +174,7 @@ pub(crate) static SERVER: Section = Section {
             "shared",
             Flag,
             "true",
-            "One process for all clients; `false`, one for each session, is not built yet.",
+            "One process for all clients; `false`: one for each, ended when it leaves (256 at most).",
         ),
         key(
             "inheritEnv",

@@ -160,6 +160,11 @@ impl Registry {
         self.levels.entry(Some(level)).or_default().insert(id);
     }
 
+    /// Returns the log level that a client asked for.
+    pub(super) fn level(&self, id: ClientId) -> Option<Level> {
+        self.clients.get(&id)?.level
+    }
+
     /// Returns the lowest log level that a client asked for.
     pub(super) fn lowest_level(&self) -> Option<Level> {
         self.levels.keys().flatten().next().copied()

@@ -9,7 +9,7 @@ use super::listings::may_discover;
 use super::view::view;
 use super::{Gateway, Opening};
 use crate::catalog::{Catalog, Member, View};
-use crate::changes::{Level, Topic};
+use crate::changes::{ClientId, Entry, Level, Topic};
 use crate::exchange::Exchange;
 
 impl Gateway {
@@ -61,25 +61,7 @@ impl Gateway {
             }
             return;
         }
-        let Some(params) = params else { return };
-        let Some(original) = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned())) else {
-            return;
-        };
-        let catalog = self.catalog.load();
-        let member = catalog.view.members.iter().position(|member| member.key == *server);
-        // Another namespace may be subscribed to what this one hides.
-        if member.is_some_and(|at| !catalog.permits(at, Kind::Resources, &original)) {
-            return;
-        }
-        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
-        let exposed = exposed.unwrap_or_else(|| original.as_str().into());
-        let params = if exposed == original {
-            params
-        } else {
-            let mut object = params.object().unwrap_or_default();
-            object.set("uri", Raw::string(&exposed));
-            object.into_raw()
-        };
+        let Some((exposed, params)) = self.expose_update(server, params) else { return };
         let concerned = match self.clients.only() {
             Some(only) => vec![only],
             None => self.clients.subscribers(Topic::Resource, &exposed),
@@ -89,25 +71,115 @@ impl Gateway {
         }
     }
 
-    pub(super) fn notice_task(&self, server: &ServerKey, params: Option<Raw>) {
-        let Some(params) = params else { return };
-        let own = params.get("taskId");
-        let own = own.as_ref().and_then(|id| id.to_text());
-        let Some(exposed) = own.and_then(|own| self.exposed_task(server, &own)) else { return };
+    /// Puts the exposed address in the place of the server's own, and returns both.
+    fn expose_update(&self, server: &ServerKey, params: Option<Raw>) -> Option<(String, Raw)> {
+        let params = params?;
+        let original = params.get("uri").and_then(|uri| Some(uri.to_text()?.into_owned()))?;
+        let catalog = self.catalog.load();
+        let member = catalog.view.members.iter().position(|member| member.key == *server);
+        // Another namespace may be subscribed to what this one hides.
+        if member.is_some_and(|at| !catalog.permits(at, Kind::Resources, &original)) {
+            return None;
+        }
+        let exposed = member.and_then(|at| catalog.exposed_uri(at, &original));
+        let exposed = exposed.map_or_else(|| original.clone(), |exposed| exposed.to_string());
+        if exposed == original {
+            return Some((exposed, params));
+        }
         let mut object = params.object().unwrap_or_default();
-        object.set("taskId", Raw::string(&exposed));
-        let params = object.into_raw();
+        object.set("uri", Raw::string(&exposed));
+        Some((exposed, object.into_raw()))
+    }
+
+    /// Passes on what belongs to one client. Returns whether it is one of this namespace.
+    pub(crate) fn tell(
+        &self,
+        server: &ServerKey,
+        client: ClientId,
+        method: &str,
+        params: Option<Raw>,
+    ) -> bool {
+        let Some(entry) = self.clients.get(client) else { return false };
+        let (is_wanted, params) = match method {
+            notification::RESOURCE_UPDATED => match self.expose_update(server, params) {
+                Some((exposed, params)) => {
+                    (self.clients.subscribes(client, Topic::Resource, &exposed), Some(params))
+                }
+                None => (false, None),
+            },
+            notification::TASKS => match self.expose_news_of_task(server, params) {
+                Some((exposed, params)) => {
+                    (self.clients.subscribes(client, Topic::Task, &exposed), Some(params))
+                }
+                None => (false, None),
+            },
+            notification::MESSAGE => {
+                let level = Level::of_message(params.as_ref());
+                (level.is_none_or(|level| self.clients.is_wanted_by(client, level)), params)
+            }
+            _ => (true, params),
+        };
+        if is_wanted {
+            entry.client.notify(method, params);
+        }
+        true
+    }
+
+    pub(crate) fn knows(&self, client: ClientId) -> bool {
+        self.clients.get(client).is_some()
+    }
+
+    pub(crate) fn has_clients(&self) -> bool {
+        !self.clients.is_empty()
+    }
+
+    /// Returns the client of this namespace where there is exactly one.
+    pub(crate) fn only_client(&self) -> Option<ClientId> {
+        self.clients.only().map(|entry| entry.id)
+    }
+
+    fn notice_task(&self, server: &ServerKey, params: Option<Raw>) {
+        let Some((exposed, params)) = self.expose_news_of_task(server, params) else { return };
         for entry in self.clients.subscribers(Topic::Task, &exposed) {
             entry.client.notify(notification::TASKS, Some(params.clone()));
         }
     }
 
-    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29).
-    pub(crate) fn ask(&self, server: &ServerKey, call: Call, exchange: Exchange) {
+    /// Puts the exposed id of a task in the place of the server's own, and returns both.
+    fn expose_news_of_task(&self, server: &ServerKey, params: Option<Raw>) -> Option<(String, Raw)> {
+        let params = params?;
+        let own = params.get("taskId");
+        let own = own.as_ref().and_then(|id| id.to_text());
+        let exposed = own.and_then(|own| self.exposed_task(server, &own))?;
+        let mut object = params.object().unwrap_or_default();
+        object.set("taskId", Raw::string(&exposed));
+        Some((exposed, object.into_raw()))
+    }
+
+    /// Brings a question asked outside any call to the client, where there is exactly one (decision 29) and nobody
+    /// else made the last call, which the question may belong to.
+    pub(crate) fn ask(
+        &self,
+        server: &ServerKey,
+        last_caller: Option<ClientId>,
+        call: Call,
+        exchange: Exchange,
+    ) {
+        let only = self.clients.only();
+        let only = only.filter(|entry| last_caller.is_none_or(|last| last == entry.id));
+        self.ask_entry(server, only.as_deref(), call, exchange);
+    }
+
+    /// Brings a question to this client, as far as the config has no answer of its own.
+    pub(crate) fn ask_client(&self, server: &ServerKey, client: ClientId, call: Call, exchange: Exchange) {
+        self.ask_entry(server, self.clients.get(client).as_deref(), call, exchange);
+    }
+
+    fn ask_entry(&self, server: &ServerKey, entry: Option<&Entry>, call: Call, exchange: Exchange) {
         let config = self.fleet.config();
         let has_roots = |one: &Server| one.key == *server && !one.roots.is_empty();
         let own_roots = call.method == Method::ListRoots && config.servers.iter().any(has_roots);
-        match self.clients.only() {
+        match entry {
             Some(entry) if !own_roots => entry.client.ask(call, exchange),
             _ => answer_from_config(Some(&config), Some(server), &call, exchange),
         }

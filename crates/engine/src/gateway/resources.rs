@@ -109,7 +109,9 @@ impl Gateway {
                 if let Some(id) = exchange.client() {
                     self.clients.unsubscribe(id, Topic::Resource, exposed);
                 }
-                if !self.drop_unwanted(member, original) {
+                // An instance that is the client's own is told whoever else wants it of others.
+                let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
+                if !self.drop_unwanted(member, original) && is_shared {
                     return exchange.finish(Ok(Raw::from_static("{}")));
                 }
                 exchange

@@ -80,9 +80,11 @@ async fn request(
     };
     let lane = PostLane::new(patience.is_some(), &shared.site.budget);
     let principal = principal(headers, namespace);
-    let request = Request { id, method, params, principal, client: gateway.passer_by() };
+    let client = gateway.passer_by();
+    let request = Request { id, method, params, principal, client };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
-    let guard = Guard(shared.desk.serve(gateway, request, Arc::clone(&lane) as _));
+    let ticket = shared.desk.serve(gateway, request, Arc::clone(&lane) as _);
+    let guard = Guard { ticket, gateway: Arc::clone(gateway), client };
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {

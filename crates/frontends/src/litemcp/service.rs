@@ -159,6 +159,14 @@ impl Service {
     }
 }
 
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let (Ok(gateway), Some(client)) = (&self.gateway, self.client) {
+            gateway.passed_by(client);
+        }
+    }
+}
+
 const OTHER_VERSION: &str =
     "the message is of another version of LiteMCP; 1.x is spoken here: \"version\": [1, 0, 0]";
 

@@ -103,10 +103,16 @@ impl Connection {
                 self.proven.store(true, Ordering::Relaxed);
                 return self.answer_kept(id, outcome);
             }
-            Taken::Nothing => return self.complain("an answer that nobody waits for"),
+            Taken::Nothing => {
+                self.lock().company.answered(id);
+                return self.complain("an answer that nobody waits for");
+            }
         };
         if pending.origin == Origin::Client {
             self.proven.store(true, Ordering::Relaxed);
+        }
+        if let Outcome::Error(error) = &outcome {
+            self.visits.note_error(error, pending.exchange.client());
         }
         pending.exchange.finish(match outcome {
             Outcome::Result(result) if pending.origin == Origin::Client && self.modern.get().is_some() => {
@@ -133,22 +139,7 @@ impl Connection {
             notification::RESOURCE_UPDATED | notification::TASKS => {
                 self.host.notice(&self.server.key, method, params);
             }
-            _ => match call.and_then(|call| self.asker_of(call)) {
-                Some(asker) => asker.notice(method, params),
-                None => {
-                    // Nothing tells whose log it is, unless only one asks for it.
-                    // In the newest revision it belongs to a request, and to nobody else's.
-                    let told_to_all = method != notification::MESSAGE || self.modern.get().is_none();
-                    let curious =
-                        (method == notification::MESSAGE).then(|| self.lock().only_curious(told_to_all));
-                    if let Some(curious) = curious.flatten() {
-                        curious.notice(method, params.clone());
-                    }
-                    if told_to_all {
-                        self.host.notice(&self.server.key, method, params);
-                    }
-                }
-            },
+            _ => self.aside(method, params, call),
         }
     }
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use manifold_engine::{Exchange, Flight, Sink};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
+use tracing::debug;
 
 use super::Connection;
-use super::table::Unaskable;
+use super::table::{Addressed, Unaskable};
 
 /// Questions a server may have open at once; one that asks more than people answer gets refusals.
 const MAX_OPEN: usize = 1024;
@@ -67,33 +68,46 @@ impl Connection {
         if call.method == Method::ListRoots && !self.server.roots.is_empty() {
             let (exchange, _flight) =
                 Exchange::open(Answer { connection: self.me.clone(), id, _resume: None });
-            return self.host.ask(&self.server.key, call, exchange);
+            return self.host.ask(&self.server.key, None, call, exchange);
         }
-        let asked = self.lock().asked(within);
-        let asked = match asked {
-            Ok(asked) => asked,
-            Err(why) => {
-                // Showing it to one of them could be showing it to the wrong one (T6).
-                let when = match why {
-                    Unaskable::Ambiguous => "while calls of several clients are in flight",
-                    Unaskable::Over => "in a call that is over",
-                };
-                let fault = Fault::ClientCannot { what: format!("`{}` {when}", call.method) };
-                let error = envelope::error(Some(&id), &fault.to_error(CodeSet::Standard));
-                self.outbox.push_droppable(error);
-                return;
-            }
+        let addressed = self.lock().asked(within);
+        let (in_call, resume) = match &addressed {
+            Err(why) => return self.decline(&id, &call, why),
+            // One that may be another call's must not end with this one.
+            Ok(Addressed::Call(asked)) => (
+                Some(asked.call).filter(|_| asked.is_certain),
+                Some(Resume::new(self.me.clone(), asked.call)),
+            ),
+            Ok(Addressed::Outside { .. }) => (None, None),
         };
-        // One that may be another call's must not end with this one.
-        let in_call = asked.as_ref().filter(|asked| asked.is_certain).map(|asked| asked.call);
-        let resume = asked.as_ref().map(|asked| Resume::new(self.me.clone(), asked.call));
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
         let (exchange, flight) = Exchange::open(answer);
         self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
-        match asked {
-            Some(asked) => asked.asker.ask(call, exchange),
-            None => self.host.ask(&self.server.key, call, exchange),
+        match addressed {
+            Ok(Addressed::Call(asked)) => {
+                self.visits.note_question(&call, asked.client);
+                asked.asker.ask(call, exchange);
+            }
+            Ok(Addressed::Outside { last_caller }) => {
+                self.host.ask(&self.server.key, last_caller, call, exchange);
+            }
+            Err(_) => {}
         }
+    }
+
+    /// Declines a question: showing it to anybody could be showing it to the wrong one (T6, H3).
+    fn decline(&self, id: &Id, call: &Call, why: &Unaskable) {
+        let (method, server) = (&call.method, self.id());
+        let what = match why {
+            Unaskable::Ambiguous => format!(
+                "`{method}` while it cannot be told whose call it belongs to, as several clients share this server; \
+                 `shared: false` in the config of '{server}' gives each client a process of its own"
+            ),
+            Unaskable::Over => format!("`{method}` in a call that is over"),
+        };
+        debug!(server, "declined a question: the client does not support {what}");
+        let error = Fault::ClientCannot { what }.to_error(CodeSet::Standard);
+        self.outbox.push_droppable(envelope::error(Some(id), &error));
     }
 
     /// Closes what was asked in a call that is over, at both ends.

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::Connection;
 use super::kept::Stage;
 use super::question::Resume;
+use super::table::Addressed;
 
 /// A server that asks more often is given up on.
 const MAX_ROUNDS: u32 = 8;
@@ -86,16 +87,16 @@ impl Connection {
     }
 
     fn ask_one(&self, id: u64, question: Call) -> Option<OpenQuestion> {
-        let asker = self.lock().asked(Some(id)).ok()??.asker;
+        let Ok(Addressed::Call(asked)) = self.lock().asked(Some(id)) else { return None };
         let resume = Resume::new(self.me.clone(), id);
         self.sooner.notify_one();
         let (exchange, answer) = Exchange::answered();
         let open = OpenQuestion { flight: exchange.asker(), answer, _resume: resume };
         // Roots of its own in the config are the answer, whoever is calling.
         if question.method == Method::ListRoots && !self.server.roots.is_empty() {
-            self.host.ask(&self.server.key, question, exchange);
+            self.host.ask(&self.server.key, None, question, exchange);
         } else {
-            asker.ask(question, exchange);
+            asked.asker.ask(question, exchange);
         }
         Some(open)
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{ClientId, Exchange, Flight, Sink};
+use manifold_engine::{Audience, ClientId, Exchange, Flight, Sink};
 use manifold_protocol::{Call, Raw};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::company::{Company, Doubt};
 use super::kept::{Kept, Stage};
 use crate::fair_queue::FairQueue;
 
@@ -23,6 +24,7 @@ pub(super) struct Table {
     max_in_flight: usize,
     closed: bool,
     pub(super) queue: FairQueue,
+    pub(super) company: Company,
     /// Since when nothing is in flight.
     idle_since: Instant,
     /// No deadline is earlier; it may lie before the earliest, never after.
@@ -32,13 +34,30 @@ pub(super) struct Table {
 /// How long a client may take over a question: people do, but a call must not hold its place for ever.
 const QUESTION_LIMIT: Duration = Duration::from_secs(600);
 
-/// Questions of one call that come within this time of the first may come together.
-const TOGETHER: Duration = Duration::from_millis(50);
+/// What the server says something about without naming it.
+pub(super) enum Owner {
+    /// The call in flight that was written last, of the one client that can be meant.
+    Call { id: u64, is_certain: bool },
+    /// No call is in flight; the last was this client's, if there was one.
+    Nobody { last_caller: Option<ClientId> },
+    /// It may be any of several clients'.
+    Doubt,
+}
 
 /// Whom a question goes to.
+pub(super) enum Addressed {
+    Call(Asked),
+    /// It concerns no call; the last was this client's, if there was one.
+    Outside {
+        last_caller: Option<ClientId>,
+    },
+}
+
+/// The call that a question belongs to.
 pub(super) struct Asked {
     pub(super) call: u64,
     pub(super) asker: Arc<Flight<dyn Sink>>,
+    pub(super) client: Option<ClientId>,
     /// Whether it is this call's for certain, and not another's of the same client.
     pub(super) is_certain: bool,
 }
@@ -73,8 +92,6 @@ pub(super) struct Pending {
     hard_deadline: Instant,
     /// While a question to its asker is open, its clock stands.
     open_questions: usize,
-    /// How many calls had been written when the last of them was asked.
-    asked_after: u64,
     paused_at: Option<Instant>,
     /// What goes on after its first answer, where something may.
     pub(super) kept: Option<Box<Kept>>,
@@ -93,7 +110,6 @@ impl Pending {
             deadline: now + timeout,
             hard_deadline: now + hard.max(timeout),
             open_questions: 0,
-            asked_after: 0,
             paused_at: None,
             kept: None,
             leave: None,
@@ -121,11 +137,10 @@ impl Pending {
         self.paused_at.map_or(self.deadline, |asked_at| asked_at + QUESTION_LIMIT)
     }
 
-    /// Returns whether it has been waiting for an answer of its asker: a server that waits asks nothing more in that
-    /// call. What it asks together it asks at once, before it has read another call.
-    fn waits_for_answer(&self, calls_written: u64) -> bool {
-        let waits_long = |asked_at: Instant| asked_at.elapsed() > TOGETHER;
-        self.paused_at.is_some_and(waits_long) || (self.has_questions() && self.asked_after < calls_written)
+    /// Returns whether the server may say something in the course of it. What goes to every server, such as a log
+    /// level, is aimed at none; nothing is said in it.
+    fn is_client_s(&self) -> bool {
+        self.origin == Origin::Client && self.exchange.target().is_some()
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -134,7 +149,7 @@ impl Pending {
 }
 
 impl Table {
-    pub(super) fn new(max_in_flight: usize) -> Self {
+    pub(super) fn new(max_in_flight: usize, audience: Audience) -> Self {
         Self {
             places: Vec::new(),
             free: Vec::new(),
@@ -143,6 +158,7 @@ impl Table {
             max_in_flight: max_in_flight.clamp(1, (1 << PLACE_BITS) - 1),
             closed: false,
             queue: FairQueue::default(),
+            company: Company::new(audience),
             idle_since: Instant::now(),
             next_deadline: None,
         }
@@ -223,6 +239,19 @@ impl Table {
         if self.in_flight == 0 {
             self.idle_since = Instant::now();
         }
+        if self.company.is_shared() && pending.is_client_s() {
+            self.company.ended(pending.exchange.client(), self.count);
+        }
+        Some(pending)
+    }
+
+    /// Takes out a call for which nobody waits any more; the server may go on with it.
+    pub(super) fn abandon(&mut self, id: u64) -> Option<Pending> {
+        let pending = self.remove(id)?;
+        let rests_with_us = pending.kept.as_ref().is_some_and(|kept| kept.stage == Stage::Asking);
+        if self.company.is_shared() && pending.is_client_s() && !rests_with_us {
+            self.company.abandoned(id, pending.exchange.client());
+        }
         Some(pending)
     }
 
@@ -234,43 +263,63 @@ impl Table {
         Some((pending.exchange.asker(), token))
     }
 
-    /// Returns the call a question belongs to and its asker: `within` where that is known, else the one written last,
-    /// unless calls of several clients are in flight. Its clock stands until `resume`.
-    pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Option<Asked>, Unaskable> {
+    /// Returns whose affair it is what the server says without naming a call. With several clients it is one's only if
+    /// no other has had a call in flight since the oldest that still is was written (H3).
+    pub(super) fn owner(&mut self) -> Owner {
+        let live = self.places.iter().flatten().filter(|(_, pending)| pending.is_client_s());
+        let (mut oldest, mut latest, mut count) = (u64::MAX, 0, 0);
+        let (mut client, mut is_one_s) = (None, true);
+        for (id, pending) in live {
+            (oldest, latest) = (oldest.min(*id), latest.max(*id));
+            if self.company.is_shared() {
+                let asker = pending.exchange.client();
+                is_one_s &= asker.is_some() && (count == 0 || asker == client);
+                client = asker;
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return match self.company.last_caller() {
+                Ok(last_caller) => Owner::Nobody { last_caller },
+                Err(Doubt) => Owner::Doubt,
+            };
+        }
+        if self.company.is_shared() {
+            let Some(client) = client.filter(|_| is_one_s) else { return Owner::Doubt };
+            if !self.company.is_only(client, oldest >> PLACE_BITS) {
+                return Owner::Doubt;
+            }
+        }
+        Owner::Call { id: latest, is_certain: count == 1 }
+    }
+
+    /// Returns the call a question belongs to and its asker: `within` where that is known, else whose affair it must be.
+    /// The clock of that call stands until `resume`.
+    pub(super) fn asked(&mut self, within: Option<u64>) -> Result<Addressed, Unaskable> {
         let origin = within.map(|id| (id, self.get(id).map(|pending| pending.origin)));
         let (id, is_certain) = match origin {
             Some((id, Some(Origin::Client))) | Some((_, Some(Origin::For(id)))) => (id, true),
             // Said in answer to a request of ours: it concerns no call.
-            Some((_, Some(Origin::Ourselves | Origin::Listening | Origin::Probe))) => return Ok(None),
+            Some((_, Some(Origin::Ourselves | Origin::Listening | Origin::Probe))) => {
+                return Ok(Addressed::Outside { last_caller: None });
+            }
             // Nobody else's affair, though somebody else may be in flight (T6).
             Some((_, None)) => return Err(Unaskable::Over),
-            None => {
-                let live = self.places.iter().flatten();
-                // What goes to every server, such as a log level, is aimed at none; nobody is asked in it.
-                let is_client_s = |pending: &Pending| {
-                    pending.origin == Origin::Client && pending.exchange.target().is_some()
-                };
-                let mut clients: Vec<_> = live.filter(|(_, pending)| is_client_s(pending)).collect();
-                if !are_of_one_client(&clients) {
-                    clients.retain(|(_, pending)| !pending.waits_for_answer(self.count));
-                }
-                if !are_of_one_client(&clients) {
-                    return Err(Unaskable::Ambiguous);
-                }
-                let Some((latest, _)) = clients.iter().max_by_key(|(id, _)| *id) else { return Ok(None) };
-                (*latest, clients.len() == 1)
-            }
+            None => match self.owner() {
+                Owner::Call { id, is_certain } => (id, is_certain),
+                Owner::Nobody { last_caller } => return Ok(Addressed::Outside { last_caller }),
+                Owner::Doubt => return Err(Unaskable::Ambiguous),
+            },
         };
-        let written = self.count;
-        let Some(pending) = self.get_mut(id) else { return Ok(None) };
+        let Some(pending) = self.get_mut(id) else { return Err(Unaskable::Over) };
         pending.open_questions += 1;
-        pending.asked_after = written;
         pending.paused_at.get_or_insert_with(Instant::now);
         let (asked_at, asker) = (pending.paused_at, pending.exchange.asker());
+        let client = pending.exchange.client();
         // The keeper of deadlines must look again when patience with the answer is over.
         let limit = asked_at.map(|at| at + QUESTION_LIMIT);
         self.next_deadline = self.next_deadline.into_iter().chain(limit).min();
-        Ok(Some(Asked { call: id, asker, is_certain }))
+        Ok(Addressed::Call(Asked { call: id, asker, client, is_certain }))
     }
 
     /// Lets the clock of a call run again once its last question is closed, no time having been lost.
@@ -301,6 +350,17 @@ impl Table {
         }
     }
 
+    /// Returns the one call of a client that wants to hear the server's log, if there is exactly one.
+    pub(super) fn curious_of(&self, client: Option<ClientId>) -> Option<Arc<Flight<dyn Sink>>> {
+        let live = self.places.iter().flatten().map(|(_, pending)| pending);
+        let its = live.filter(|one| one.origin == Origin::Client && one.exchange.client() == client);
+        let mut curious = its.filter(|one| one.exchange.wants_logs());
+        match (curious.next(), curious.next()) {
+            (Some(only), None) => Some(only.exchange.asker()),
+            _ => None,
+        }
+    }
+
     /// Returns the numbers of requests that listen.
     pub(super) fn listening(&self) -> Vec<u64> {
         let live = self.places.iter().flatten();
@@ -311,7 +371,7 @@ impl Table {
     pub(super) fn due(&mut self, now: Instant) -> Vec<(u64, Pending)> {
         let live = self.places.iter().flatten();
         let due: Vec<u64> = live.filter(|(_, pending)| pending.ends_at() <= now).map(|(id, _)| *id).collect();
-        let due: Vec<_> = due.into_iter().filter_map(|id| Some((id, self.remove(id)?))).collect();
+        let due: Vec<_> = due.into_iter().filter_map(|id| Some((id, self.abandon(id)?))).collect();
         let live = self.places.iter().flatten();
         self.next_deadline = live.map(|(_, pending)| pending.ends_at()).min();
         due
@@ -326,12 +386,6 @@ impl Table {
         self.free.clear();
         (pending, self.queue.take_all())
     }
-}
-
-fn are_of_one_client(calls: &[&(u64, Pending)]) -> bool {
-    let mut clients = calls.iter().map(|(_, pending)| pending.exchange.client());
-    let first = clients.next();
-    clients.all(|client| Some(client) == first)
 }
 
 fn place(id: u64) -> usize {

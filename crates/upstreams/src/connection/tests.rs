@@ -1,4 +1,5 @@
 mod interleavings;
+mod owners;
 
 use expect_test::expect;
 use manifold_engine::ClientId;
@@ -282,67 +283,6 @@ async fn questions_go_to_the_latest_call_and_are_answered_under_their_own_ids() 
     assert_eq!(written(&wire.connection), [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
 }
 
-// T6: whose question it is must be certain, and a call that has long been waiting for an answer asks nothing more
-#[tokio::test(start_paused = true)]
-async fn a_question_among_calls_of_several_clients_is_nobody_s_unless_the_others_are_being_asked() {
-    let wire = wire("");
-    let call = |client: u64| {
-        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
-        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
-        asked
-    };
-    let (first, second) = (call(1), call(2));
-    written(&wire.connection);
-    wire.question("1");
-    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
-
-    let wire = self::wire("");
-    let call = |client: u64| {
-        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
-        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
-        asked
-    };
-    drop((first, second));
-    let first = call(1);
-    wire.question("1");
-    let open = first.questions();
-    // The server has read another call since: what it asks now, it asks in that one.
-    let second = call(2);
-    written(&wire.connection);
-    wire.question("2");
-    let also_open = second.questions();
-    assert_eq!((open.len(), first.questions().len(), also_open.len()), (1, 0, 1));
-    let (third, fourth) = (call(3), call(4));
-    written(&wire.connection);
-    wire.question("3");
-    assert!(written(&wire.connection)[0].contains("while calls of several clients are in flight"));
-    third.flight.cancel(None);
-    written(&wire.connection);
-    wire.question("4");
-    assert_eq!((first.questions().len(), second.questions().len(), fourth.questions().len()), (0, 0, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_asked_together_may_be_asked_in_one_call() {
-    let wire = wire("");
-    let call = |client: u64| {
-        let (exchange, asked) = Asked::open_by(ClientId(client), 60 * SECOND, false);
-        assert!(wire.connection.send(Call::new(Method::ToolsCall, Some(raw("{}"))), exchange).is_ok());
-        asked
-    };
-    let first = call(1);
-    wire.question("1");
-    wire.question("2");
-    let open = first.questions();
-    assert_eq!(open.len(), 2);
-    let _second = call(2);
-    tokio::time::sleep(SECOND).await;
-    // A question long after the first ones, and nobody else left to have asked it in.
-    drop(_second);
-    wire.question("3");
-    assert!(first.questions().is_empty());
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_question_outside_any_call_goes_to_the_host() {
     let wire = wire("");
@@ -505,7 +445,10 @@ async fn notifications_go_where_they_belong() {
     wire.receive(r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x://1"}}"#);
     assert_eq!(
         wire.host.notices(),
-        [r#"notifications/message {"data":1}"#, r#"notifications/resources/updated {"uri":"x://1"}"#]
+        [
+            r#"Only { last_caller: None } notifications/message {"data":1}"#,
+            r#"notifications/resources/updated {"uri":"x://1"}"#
+        ]
     );
 }
 

@@ -308,6 +308,24 @@ async fn a_server_nobody_uses_rests_and_no_call_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_is_told_to_rest_does_so_unless_it_is_at_work() {
+    let stage = stage("", [RUNS, DEAF]);
+    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()), "it does not run");
+    assert_eq!(stage.starts().len(), 0);
+    assert_eq!(stage.call().await, "1");
+    settle().await;
+    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
+    settle().await;
+    assert_eq!(stage.phase(), Phase::Idle);
+    assert!(stage.upstream.listing().is_some(), "what it offers is still known");
+    let _in_flight = stage.ask();
+    settle().await;
+    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
+    settle().await;
+    assert_eq!(stage.phase(), Phase::Ready);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_somebody_listens_to_does_not_rest() {
     let stage = stage(r#","idleTimeout":5000"#, [RUNS]);
     lock(&stage.host.standing).subscriptions.insert("a://b".to_owned());

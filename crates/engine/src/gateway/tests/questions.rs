@@ -2,8 +2,9 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
-use crate::fake::{Asked, Listener, World, call, servers, show};
+use crate::fake::{Asked, Listener, World, call, raw, servers, show};
 use crate::gateway::Front;
+use crate::upstream::Addressee;
 
 const ROOTS: &str = r#""roots":["file:///r",{"uri":"file:///s","name":"S"}]"#;
 
@@ -80,4 +81,60 @@ async fn a_shared_server_s_question_goes_to_no_client() {
     listener.take();
     assert_eq!(world.fake("a").question("roots/list").await, r#"{"roots":[]}"#);
     assert_eq!(listener.take(), [""; 0]);
+}
+
+// H3: a question that may belong to somebody else's call, the last one there was
+#[tokio::test]
+async fn a_question_outside_a_call_goes_to_nobody_but_the_last_caller() {
+    let world = World::new(&servers(&["a"], ""));
+    let listener = Arc::new(Listener::default());
+    let here = world.gateway.attach(Arc::clone(&listener) as _);
+    let fake = world.fake("a");
+    let (key, host) = fake.host();
+    let ask = async |last_caller| {
+        let (exchange, asked) = Asked::open(None);
+        host.ask(key, last_caller, call("elicitation/create", "{}"), exchange);
+        show(&asked.reply.await.unwrap())
+    };
+    assert_eq!(ask(Some(here)).await, r#"{"answered":"by the client"}"#);
+    let passer_by = world.gateway.passer_by();
+    assert!(ask(Some(passer_by)).await.starts_with(r#"fault {"code":-32601"#));
+    assert_eq!(listener.take(), ["? elicitation/create"]);
+}
+
+// H3: clients of two namespaces meet at a server both show
+#[tokio::test]
+async fn no_two_clients_have_one_id() {
+    let world = World::new(&servers(&["a"], ""));
+    let other = World::new(&servers(&["a"], ""));
+    let join = |world: &World| world.gateway.attach(Arc::new(Listener::default()));
+    let ids = [join(&world), join(&other), world.gateway.passer_by(), other.gateway.passer_by()];
+    assert_eq!(std::collections::HashSet::from(ids).len(), 4);
+}
+
+// M13
+#[tokio::test]
+async fn what_is_one_client_s_is_told_to_no_other() {
+    let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"p","serverIds":["a"]},{"id":"q","serverIds":["a"]}]}"#;
+    let world = World::open(config, Some("p"), Front::Http);
+    let other = world.also("q");
+    let (here, there) = (Arc::new(Listener::default()), Arc::new(Listener::default()));
+    let fake = world.fake("a");
+    let (key, host) = fake.host();
+    let tell = |to| {
+        host.tell(key, to, "notifications/message", Some(raw(r#"{"level":"info"}"#)));
+        (here.take().len(), there.take().len())
+    };
+    let first = world.gateway.attach(Arc::clone(&here) as _);
+    assert_eq!(tell(Addressee::Only { last_caller: None }), (1, 0));
+    assert_eq!(tell(Addressee::Only { last_caller: Some(first) }), (1, 0));
+    let passer_by = world.gateway.passer_by();
+    assert_eq!(tell(Addressee::Only { last_caller: Some(passer_by) }), (0, 0), "it may be late");
+    let second = other.gateway.attach(Arc::clone(&there) as _);
+    assert_eq!(tell(Addressee::Only { last_caller: Some(first) }), (0, 0), "there are two");
+    assert_eq!(tell(Addressee::Client(first)), (1, 0));
+    assert_eq!(tell(Addressee::Client(second)), (0, 1));
+    assert_eq!(tell(Addressee::Client(passer_by)), (0, 0));
+    other.call_as(second, "logging/setLevel", r#"{"level":"error"}"#).await;
+    assert_eq!(tell(Addressee::Client(second)), (0, 0), "it wants to hear of errors only");
 }

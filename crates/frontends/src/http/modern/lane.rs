@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use manifold_engine::Budget;
+use manifold_engine::{Budget, ClientId, Gateway};
 use manifold_protocol::{Parcel, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
@@ -43,12 +43,17 @@ pub(super) enum First {
     Stream,
 }
 
-/// Takes the request back when the client is gone before it was answered.
-pub(super) struct Guard(pub(super) Ticket);
+/// Takes the request back when the client is gone before it was answered, and lets servers forget the client.
+pub(super) struct Guard {
+    pub(super) ticket: Ticket,
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) client: ClientId,
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
+        self.ticket.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
+        self.gateway.passed_by(self.client);
     }
 }
 

@@ -87,7 +87,7 @@ impl Desk {
         let (sender, reply) = oneshot::channel();
         let (exchange, _flight) = Exchange::open(Probe(Mutex::new(Some(sender))));
         let key = ServerKey { schema: None, id: "s".to_owned() };
-        self.world.fake.host().ask(&key, Call::new(MethodName::from(method).into(), None), exchange);
+        self.world.fake.host().ask(&key, None, Call::new(MethodName::from(method).into(), None), exchange);
         reply
     }
 }

@@ -1,5 +1,6 @@
 //! Several clients at one server: nobody sees or answers what is another's (H3, M13), and `shared: false` gives each a
 //! process of its own.
+#![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::{HttpCaller, HttpFake, Sandbox, Style, alive, fake, until};
@@ -36,7 +37,7 @@ fn pid_of(session: &HttpClient) -> u32 {
     let said = session.call(9, "s__pid", json!({}), None).answer();
     let text = said.text();
     let json = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&text);
-    text_of(&serde_json::from_str(json).unwrap()).parse().unwrap()
+    text_of(&serde_json::from_str(json).expect("an answer is JSON")).parse().expect("a pid is a number")
 }
 
 /// Returns how often the server was started.

@@ -315,13 +315,13 @@ async fn a_server_that_is_told_to_rest_does_so_unless_it_is_at_work() {
     assert_eq!(stage.call().await, "1");
     settle().await;
     assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
-    settle().await;
+    tokio::time::sleep(SECOND).await;
     assert_eq!(stage.phase(), Phase::Idle);
     assert!(stage.upstream.listing().is_some(), "what it offers is still known");
     let _in_flight = stage.ask();
     settle().await;
     assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
-    settle().await;
+    tokio::time::sleep(SECOND).await;
     assert_eq!(stage.phase(), Phase::Ready);
 }
 

@@ -9,7 +9,7 @@ use manifold_protocol::{Call, Failure, Fault, Id, Kind, Raw, notification};
 
 use super::table::Origin;
 use super::{Connection, Taken};
-use crate::logs::printable;
+use crate::logs::quote;
 
 impl Connection {
     /// Takes a line the server wrote.
@@ -47,8 +47,7 @@ impl Connection {
             Err(refusal) => {
                 self.fail_malformed(&bytes, refusal);
                 self.logs.push_noise(&bytes);
-                let start = &bytes[..bytes.len().min(120)];
-                self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
+                self.complain(&format!("not a message: {}", quote(&bytes, 120)));
             }
         }
     }

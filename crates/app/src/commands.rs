@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
+use crate::machine::wipe_environment;
 
 /// Carries out a command.
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -41,6 +42,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
 
 fn load_options(invocation: &Invocation) -> LoadOptions {
     let environment = Environment::from_process();
+    wipe_environment();
     // An empty variable is as good as none.
     let variable = |name: &str| environment.vars.get(name).filter(|path| !path.is_empty());
     let named = variable("MANIFOLD_CONFIG").or_else(|| variable("MCP_CONFIG"));

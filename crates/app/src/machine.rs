@@ -1,6 +1,7 @@
 //! What the machine gives us, as far as it says, and what we give back.
 
 mod pages;
+mod secrecy;
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +11,8 @@ use std::time::Duration;
 use manifold_config::Limits;
 use manifold_engine::{Budget, Tasks};
 use tokio::time::sleep;
+
+pub(crate) use secrecy::{forbid_inspection, wipe_environment};
 
 /// Where nothing is known of the machine.
 const USUAL_BYTES: u64 = 4 << 30;

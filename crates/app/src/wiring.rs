@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, config_path, load, select_namespace};
 use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, vigil};
 use manifold_protocol::{CodeSet, Fault};
+use manifold_upstreams::process::ProcessHost;
 use manifold_upstreams::{Memory, Upstreams};
 use tracing::{info, warn};
 
@@ -16,6 +17,7 @@ use crate::watch::watch_config;
 pub(crate) struct Plant {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tasks: Tasks,
+    processes: ProcessHost,
     reloader: Arc<FileReloader>,
 }
 
@@ -38,6 +40,7 @@ impl Plant {
     ) -> Self {
         let tasks = Tasks::new();
         let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes);
+        let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
@@ -49,7 +52,7 @@ impl Plant {
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
         slim_down(&tasks);
         tasks.spawn_background(vigil::keep());
-        Self { fleet, tasks, reloader }
+        Self { fleet, tasks, processes, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -77,9 +80,10 @@ impl Plant {
         }
     }
 
-    /// Ends every server.
+    /// Ends every server, and whatever it left running.
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
+        self.processes.finish().await;
     }
 }
 

@@ -12,6 +12,7 @@ mod load;
 mod model;
 mod problem;
 mod profile;
+mod redact;
 mod resolve;
 mod schema;
 mod secret;
@@ -29,6 +30,7 @@ pub use profile::{
     Bare, Defaults, ErrorCodes, Profile, PromptPrefix, StartPolicy, UserPath, ValidateArguments,
     default_config_path,
 };
+pub use redact::{redact, redact_cut};
 pub use schema::schema;
 pub use secret::Secret;
 pub use select::{How, Selection, select_namespace};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use manifold_config::redact;
 use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
 
 use tokio::sync::oneshot;
@@ -170,11 +171,19 @@ impl Exchange {
     }
 
     pub fn finish(self, reply: Result<impl Into<Answer>, Failure>) {
-        self.flight.answer(reply.map(Into::into));
+        self.flight.answer(reply.map(Into::into).map_err(hide_secrets));
     }
 
     pub fn fail(self, fault: Fault) {
-        self.flight.answer(Err(fault.into()));
+        self.flight.answer(Err(hide_secrets(fault.into())));
+    }
+}
+
+/// Hides secrets in what an error of ours repeats of a server's words; its own error is its own (M11).
+fn hide_secrets(failure: Failure) -> Failure {
+    match failure {
+        Failure::Fault(fault) => fault.map_reason(|reason| redact(reason).into_owned()).into(),
+        Failure::Peer(error) => Failure::Peer(error),
     }
 }
 

@@ -19,6 +19,8 @@ pub fn run(marker: Option<&CStr>) -> ! {
 }
 
 fn guard(marker: Option<&CStr>) -> Result<(), Errno> {
+    // A keeper has what its server was given in hand, secrets included (M10).
+    kernel::forbid_inspection()?;
     // Away from the terminal: Ctrl-C and the kill of a whole group must not reach us. Fails for a leader, who is away.
     let _ = kernel::start_session();
     kernel::set_name(c"mcp-guard")?;

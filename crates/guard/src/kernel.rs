@@ -164,6 +164,13 @@ pub(crate) fn set_name(name: &CStr) -> Result<(), Errno> {
     unsafe { call(number::PRCTL, [PR_SET_NAME, name.as_ptr() as usize, 0, 0, 0, 0]) }.map(drop)
 }
 
+/// Keeps others of the same user from looking into this process: its memory, environment and descriptors. Keepers
+/// inherit it; a program that is run is as usual again. It leaves no core behind either.
+pub(crate) fn forbid_inspection() -> Result<(), Errno> {
+    const PR_SET_DUMPABLE: usize = 4;
+    plain(number::PRCTL, [PR_SET_DUMPABLE, 0, 0]).map(drop)
+}
+
 /// Makes this process the parent of every orphan below it.
 pub(crate) fn adopt_orphans() -> Result<(), Errno> {
     const PR_SET_CHILD_SUBREAPER: usize = 36;

@@ -331,6 +331,20 @@ impl Fault {
         Some(data.into_raw())
     }
 
+    /// Changes what it repeats of a server's own words.
+    pub fn map_reason(mut self, change: impl FnOnce(&str) -> String) -> Self {
+        if let Self::FailedToStart { reason, .. }
+        | Self::NotRunning { reason, .. }
+        | Self::Died { reason, .. }
+        | Self::Refused { reason, .. }
+        | Self::Malformed { reason, .. }
+        | Self::Unanswered { reason, .. } = &mut self
+        {
+            *reason = change(reason);
+        }
+        self
+    }
+
     /// Returns the whole JSON-RPC error object.
     pub fn to_error(&self, codes: CodeSet) -> Raw {
         let mut error = RawObject::default();

@@ -3,6 +3,7 @@
 mod descendants;
 mod knobs;
 mod lists;
+mod spy;
 mod tools;
 mod wire;
 

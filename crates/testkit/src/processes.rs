@@ -15,11 +15,41 @@ pub fn alive(pid: u32) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-/// Returns the running processes, other than ours, whose command line or environment holds the text.
+/// Returns the running processes, other than ours, whose command line or environment holds the text, and all that are
+/// below them: to an ordinary user, guard and keepers show neither.
 pub fn processes_with_marker(text: &str) -> Vec<u32> {
+    let mut found: Vec<u32> =
+        all().into_iter().filter(|pid| *pid != std::process::id() && marked(*pid, text)).collect();
+    for pid in found.clone() {
+        found.extend(descendants(pid));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|pid| alive(*pid));
+    found
+}
+
+/// Returns the running processes below another.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let parents: Vec<(u32, u32)> =
+        all().into_iter().filter_map(|child| Some((child, parent(child)?))).collect();
+    let mut next = 0;
+    while let Some(&ancestor) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == ancestor).map(|(child, _)| *child));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn all() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| *pid != std::process::id() && marked(*pid, text) && alive(*pid)).collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 fn marked(pid: u32, text: &str) -> bool {

@@ -49,7 +49,7 @@ impl Sandbox {
         self.write(".config/manifold/config.json", &format!("{config:#}"))
     }
 
-    /// Returns a command for the gateway that knows `HOME`, `XDG_*` and `PATH`, and nothing else.
+    /// Returns a command for the gateway that knows `HOME`, `XDG_*`, `PATH` and the mark of a tree, and nothing else.
     pub fn manifold(&self) -> Command {
         self.command(bin("manifold"))
     }
@@ -60,6 +60,8 @@ impl Sandbox {
         command.env_clear().current_dir(self.home()).env("HOME", self.home());
         command.env("PATH", env::var_os("PATH").unwrap_or_default());
         command.envs(XDG.map(|(variable, folder)| (variable, self.path(folder))));
+        // Guard and keepers have no other variable to be found by.
+        command.env("MANIFOLD_TREE", self.home());
         command
     }
 

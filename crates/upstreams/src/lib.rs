@@ -16,7 +16,7 @@ mod remote;
 mod stdio;
 mod supervisor;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use manifold_config::{Builtin, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
@@ -43,6 +43,11 @@ impl Upstreams {
         let memory = memory.written_behind(&tasks);
         Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes }
     }
+
+    /// Returns what starts the processes, to be finished when all servers are closed.
+    pub fn processes(&self) -> ProcessHost {
+        self.processes.clone()
+    }
 }
 
 impl Connector for Upstreams {
@@ -61,7 +66,7 @@ impl Connector for Upstreams {
                     logs: Arc::default(),
                     memory: self.memory.clone(),
                     limit_bytes: self.limit_bytes,
-                    leaving: Mutex::default(),
+                    leaving: stdio::Leaving::default(),
                 };
                 supervisor::Supervised::new(launch, &self.tasks)
             }

@@ -3,10 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use manifold_config::{redact, redact_cut};
+
 const MAX_LINES: usize = 1000;
 const MAX_LINE_CHARS: usize = 4096;
 
-/// A ring of lines, safe to show: control characters are written out (T27).
+/// What is kept of a line.
+const MAX_LINE_BYTES: usize = 4 * MAX_LINE_CHARS;
+
+/// A ring of lines, safe to show: secrets are hidden (M11) and control characters written out (T27).
 #[derive(Debug, Default)]
 pub(crate) struct LogRing {
     ring: Mutex<Ring>,
@@ -48,7 +53,7 @@ impl LogRing {
     pub(crate) fn last(&self, count: usize) -> Vec<String> {
         let lines = &self.lock().lines;
         let wanted = lines.iter().skip(lines.len().saturating_sub(count));
-        wanted.map(|line| printable(&String::from_utf8_lossy(line))).collect()
+        wanted.map(|line| shown(line)).collect()
     }
 
     /// Returns the last few lines of this life as one text for an error message.
@@ -66,7 +71,21 @@ impl LogRing {
 
 /// Cuts what will not be shown before it is copied.
 fn cut(line: &[u8]) -> &[u8] {
-    &line[..line.len().min(4 * MAX_LINE_CHARS)]
+    &line[..line.len().min(MAX_LINE_BYTES)]
+}
+
+/// Returns the beginning of a server's words, for a message of ours.
+pub(crate) fn quote(words: &[u8], max_chars: usize) -> String {
+    let mut shown = shown(cut(words));
+    if let Some((end, _)) = shown.char_indices().nth(max_chars) {
+        shown.truncate(end);
+    }
+    shown
+}
+
+fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    printable(&if line.len() < MAX_LINE_BYTES { redact(&text) } else { redact_cut(&text) })
 }
 
 /// Writes out what a terminal would act on: C0, C1 and the characters that turn text around.
@@ -104,6 +123,21 @@ mod tests {
         assert_eq!(ring.tail(), None);
         ring.push(b"anew");
         assert_eq!(ring.tail().as_deref(), Some("anew"));
+    }
+
+    // M11: nor does the end of a long line give a part away
+    #[test]
+    fn secrets_are_hidden() {
+        let _known = manifold_config::Secret::new("sesame-open-up-123");
+        let ring = LogRing::default();
+        ring.push(b"the word is sesame-open-up-123, psst");
+        ring.push_noise(b"sesame-open-up-123");
+        assert_eq!(ring.last(2), ["the word is ***, psst", "[stdout] ***"]);
+        assert_eq!(ring.tail().as_deref(), Some("the word is ***, psst | [stdout] ***"));
+        let long = "sesame-open-up-123".repeat(MAX_LINE_BYTES);
+        ring.push(long.as_bytes());
+        assert!(ring.last(1)[0].chars().all(|char| char == '*'));
+        assert_eq!(quote(b"a sesame-open-up-123 and more", 8), "a *** an");
     }
 
     // T27

@@ -2,23 +2,27 @@
 //! so that a changed definition is a server never met before.
 
 mod behind;
+mod folder;
 mod lists;
+mod prune;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hmac::{Hmac, Mac};
 use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
 use manifold_engine::{Listing, Tasks};
 use manifold_protocol::{Era, Raw, RawObject};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use tracing::debug;
 
 use behind::Behind;
+use folder::{Folder, mark_used};
 pub use lists::Saved;
 
 /// Servers change: an older verdict is not trusted.
@@ -32,7 +36,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// A folder of memories, or none.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    folder: Option<PathBuf>,
+    folder: Option<Arc<Folder>>,
     /// Where what is learnt waits to be written; without it, all is written at once.
     behind: Option<Arc<Behind>>,
 }
@@ -49,7 +53,7 @@ enum Change {
 impl Memory {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, behind: None }
+        Self { folder: folder.map(|path| Arc::new(Folder::new(path))), behind: None }
     }
 
     /// Writes a moment later, all that came meanwhile in one go: a client that waits for its first list does not wait for
@@ -100,7 +104,9 @@ impl Memory {
 
     /// Changes what is known of a server; members of others stay as they are.
     fn change(&self, server: &Server, changes: impl IntoIterator<Item = Change>) {
-        let Some(file) = self.file(server) else { return };
+        let wanted =
+            self.folder.as_ref().and_then(|folder| folder.file_to_write(|key| fingerprint(server, key)));
+        let Some(file) = wanted else { return };
         let whose = Change::Set("server", Raw::string(&server.key.id));
         let changes = std::iter::once(whose).chain(changes);
         match &self.behind {
@@ -116,7 +122,7 @@ impl Memory {
     }
 
     fn file(&self, server: &Server) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join(format!("{}.json", fingerprint(server))))
+        self.folder.as_ref()?.file(|key| fingerprint(server, key))
     }
 }
 
@@ -154,9 +160,11 @@ fn apply(file: &Path, changes: impl Iterator<Item = Change>) {
 }
 
 fn read(file: &Path) -> Option<RawObject> {
-    if fs::metadata(file).ok()?.len() > MAX_BYTES {
+    let found = fs::metadata(file).ok()?;
+    if found.len() > MAX_BYTES {
         return None;
     }
+    mark_used(file, found.modified().ok());
     let known = Raw::parse(fs::read(file).ok()?).ok()?.object()?;
     (known.get("format")?.u64() == Some(FORMAT)).then_some(known)
 }
@@ -164,10 +172,6 @@ fn read(file: &Path) -> Option<RawObject> {
 /// Writes a file whole or not at all, for our eyes only.
 fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let folder = file.parent().unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let draft = file.with_extension(format!("{}-{count}.tmp", std::process::id()));
     let written = fs::OpenOptions::new()
@@ -197,12 +201,11 @@ fn now() -> u64 {
 }
 
 /// Returns a name for a server's definition that gives none of it away.
-fn fingerprint(server: &Server) -> String {
-    let mut hash = Sha256::new();
+fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
     // Each part with its length, so that no two definitions read the same.
     let mut add = |part: &str| {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
     };
     match &server.transport {
         Transport::Builtin(builtin) => add(&format!("builtin {builtin:?}")),
@@ -236,7 +239,7 @@ fn fingerprint(server: &Server) -> String {
             }
         }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -15,10 +15,13 @@
 //! alone. When that end closes, by a dropped handle or because the gateway was killed, the keeper kills all it has.
 //! When a keeper dies, its orphans fall to the guard, which kills them; when the guard dies, the kernel tells the
 //! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed: what falls to
-//! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry.
+//! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry, by the guard's session, or
+//! because nothing else can: see [`own_all_orphans`]. Neither guard nor keepers have any other variable, and nobody but
+//! root can look into them.
 
 mod client;
 mod link;
+mod orphans;
 mod program;
 mod request;
 mod tree;
@@ -31,6 +34,7 @@ pub use client::ProcessHost;
 pub use link::{ExitWatch, ProcessControl};
 pub use manifold_guard::wire::{Excess, Limits};
 pub use nix::sys::signal::Signal;
+pub use orphans::own_all_orphans;
 pub use program::guard_main_if_asked;
 
 use std::convert::Infallible;
@@ -149,9 +153,10 @@ async fn drain(mut stdout: pipe::Receiver, mut stderr: pipe::Receiver) -> Infall
     pending().await
 }
 
+/// Decision 17: all is gone within a second.
 impl Default for StopGrace {
     fn default() -> Self {
-        Self { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) }
+        Self { after_close: Duration::from_millis(300), after_term: Duration::from_millis(500) }
     }
 }
 

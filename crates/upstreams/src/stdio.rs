@@ -1,10 +1,11 @@
 //! A server that is a local process: its pipes, its handshake, its end.
 
 mod handshake;
+mod leaving;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
@@ -26,12 +27,10 @@ use crate::process::{
     Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand,
     StopGrace,
 };
-use crate::supervisor::{Ending, Launcher, Life, Running};
+use crate::supervisor::{Ending, GivenUp, Launcher, Life, Running};
 use handshake::{Handshake, Unmet};
+pub(crate) use leaving::Leaving;
 
-/// Decision 17: stdin closed, half a second, SIGTERM, a second, SIGKILL.
-const GRACE: StopGrace =
-    StopGrace { after_close: Duration::from_millis(500), after_term: Duration::from_secs(1) };
 const MAX_LOG_LINE_BYTES: usize = 64 << 10;
 /// What a server may say beside the protocol within this time: 8 MiB a second.
 const LOG_BURST_BYTES: usize = 64 << 10;
@@ -50,8 +49,8 @@ pub(crate) struct Launch {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
-    /// Processes that could not be met and are being ended, which may take them a while.
-    pub(crate) leaving: Mutex<JoinSet<()>>,
+    /// Processes that could not be met, or are not wanted any more.
+    pub(crate) leaving: Leaving,
 }
 
 /// What is written at once.
@@ -99,9 +98,9 @@ impl Launcher for Launch {
 
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
+        self.leaving.begin();
         // There is never more than one process of a server.
-        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
-        leaving.join_all().await;
+        self.leaving.gone().await;
         let deadline = Instant::now() + self.server.start_timeout;
         if self.spec.dialect == ProcessDialect::LiteMcp {
             return litemcp::start(self, deadline).await;
@@ -111,6 +110,7 @@ impl Launcher for Launch {
             match self.start(plan, deadline).await {
                 Ok(running) => return Ok(running),
                 Err(Unmet::Failed(fault)) => return Err(fault),
+                Err(Unmet::Again(_)) if self.leaving.is_given_up() => return Err(Fault::ShuttingDown),
                 Err(Unmet::Again(next)) => {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
                     match next {
@@ -123,6 +123,15 @@ impl Launcher for Launch {
             }
         }
         Err(self.failed("it understands no greeting, old or new".to_owned()))
+    }
+
+    fn give_up(&self) -> GivenUp {
+        self.leaving.give_up();
+        GivenUp::EndsByItself
+    }
+
+    async fn gone(&self) {
+        self.leaving.gone().await;
     }
 }
 
@@ -143,6 +152,7 @@ impl Launch {
             tokio::pin!(shaking);
             tokio::select! {
                 met = &mut shaking => met,
+                () = self.leaving.given_up() => Err(Unmet::Failed(Fault::ShuttingDown)),
                 _ = life.control.exit().wait() => {
                     let how = life.exited().await;
                     // One that never looked at its input did not go for what we said.
@@ -168,7 +178,7 @@ impl Launch {
             }
             // Callers hear of it at once, not when a stubborn process has gone (F3).
             Err(failed @ Unmet::Failed(_)) => {
-                self.leaving.lock().unwrap_or_else(PoisonError::into_inner).spawn(life.stop());
+                self.leaving.see_off(life.stop());
                 Err(failed)
             }
             Err(again) => {
@@ -181,11 +191,7 @@ impl Launch {
     /// Starts the process and everything that serves its pipes.
     pub(crate) async fn open(&self, deadline: Instant) -> Result<Opened, Fault> {
         self.logs.new_life();
-        let process = match timeout_at(deadline, self.processes.spawn(self.command())).await {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(self.failed(with_causes(&error))),
-            Err(_) => return Err(self.failed("the system did not start it in time".to_owned())),
-        };
+        let process = self.spawn(deadline).await?;
         let connection = Connection::new(
             Arc::clone(&self.server),
             Arc::clone(&self.host),
@@ -212,6 +218,22 @@ impl Launch {
         others.spawn(Arc::clone(&connection).keep_deadlines());
         let life = Process { connection, control, readers, _others: others, logs: Arc::clone(&self.logs) };
         Ok(Opened { pid, life, gauge, said_hello })
+    }
+
+    /// Has the process started, which takes no time on a machine that is well.
+    async fn spawn(&self, deadline: Instant) -> Result<ServerProcess, Fault> {
+        let spawning = self.processes.spawn(self.command());
+        tokio::pin!(spawning);
+        let spawned = tokio::select! {
+            biased;
+            spawned = timeout_at(deadline, &mut spawning) => spawned,
+            () = self.leaving.given_up() => timeout(StopGrace::default().after_close, &mut spawning).await,
+        };
+        match spawned {
+            Ok(Ok(process)) => Ok(process),
+            Ok(Err(error)) => Err(self.failed(with_causes(&error))),
+            Err(_) => Err(self.failed("the system did not start it in time".to_owned())),
+        }
     }
 
     /// Puts command line and environment together (decision 30).
@@ -270,7 +292,7 @@ impl Life for Process {
     /// Its whole tree goes with it.
     async fn stop(mut self) {
         self.connection.outbox.close();
-        self.control.stop(GRACE).await;
+        self.control.stop(StopGrace::default()).await;
         read_out(&mut self.readers).await;
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use manifold_config::ServerStart;
+use manifold_config::{ServerStart, redact};
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{oneshot, watch};
@@ -21,7 +21,7 @@ use crate::connection::Connection;
 use crate::fair_queue::FairQueue;
 use crate::listing;
 use crate::logs::LogRing;
-pub(crate) use life::{Ending, Launcher, Life, Running};
+pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::{Commands, Mailbox, mailbox};
 use rests::{back_off, restart_delay};
 
@@ -193,6 +193,7 @@ impl<L: Launcher> Supervisor<L> {
             };
         };
         self.refuse_all(&Fault::ShuttingDown);
+        self.launcher.gone().await;
         self.launcher.memory().settle(self.launcher.server());
         self.commands.close();
         if let Some(done) = done {
@@ -301,8 +302,7 @@ impl<L: Launcher> Supervisor<L> {
         self.show(Phase::Starting, None);
         info!(server = %self.shared.id, "starting");
         let began = Instant::now();
-        let attempt = self.launcher.launch();
-        tokio::pin!(attempt);
+        let mut attempt = Box::pin(self.launcher.launch());
         loop {
             let command = tokio::select! {
                 started = &mut attempt => match started {
@@ -313,6 +313,8 @@ impl<L: Launcher> Supervisor<L> {
                         return Ok(running);
                     }
                     Err(fault) => {
+                        // What it said on its way may be shown for as long as it rests (M11).
+                        let fault = fault.map_reason(|reason| redact(reason).into_owned());
                         warn!(server = %self.shared.id, "{}", fault.message());
                         let pause = back_off(&mut self.failures, &self.launcher);
                         return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
@@ -320,10 +322,15 @@ impl<L: Launcher> Supervisor<L> {
                 },
                 command = self.commands.recv() => command,
             };
-            // Dropping the attempt kills what it started.
             match command {
-                None => return Err(Turn::Closed(None)),
-                Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
+                None => {
+                    abandon(&self.launcher, attempt).await;
+                    return Err(Turn::Closed(None));
+                }
+                Some(Command::Close(done)) => {
+                    abandon(&self.launcher, attempt).await;
+                    return Err(Turn::Closed(Some(done)));
+                }
                 Some(Command::Call(call, exchange)) => {
                     if let Some(refused) = self.waiting.push(call, exchange) {
                         refused.tell(&self.shared.id);
@@ -332,6 +339,7 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Discover(done)) => self.discovering.push(done),
                 Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
                 Some(Command::Order(Order::Stop, done)) => {
+                    abandon(&self.launcher, attempt).await;
                     let _ = done.send(Ok(()));
                     return Err(Turn::Rest(Rest::Stopped));
                 }
@@ -459,6 +467,7 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Decides what follows when a server ended by itself.
     fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Turn {
+        let how = &*redact(how);
         let busy = connection.is_busy();
         let proven = connection.has_answered();
         self.waiting.put_back(connection.close(how));
@@ -538,6 +547,22 @@ impl<L: Launcher> Supervisor<L> {
             let _ = done.send(());
         }
     }
+}
+
+/// Ends a start that nobody wants any more, as gently as a server that runs (D2).
+async fn abandon<L: Launcher>(
+    launcher: &L,
+    attempt: impl Future<Output = Result<Running<L::Life>, Fault>> + Send,
+) {
+    match launcher.give_up() {
+        GivenUp::EndsByItself => {
+            if let Ok(running) = attempt.await {
+                running.life.stop().await;
+            }
+        }
+        GivenUp::IsDropped => drop(attempt),
+    }
+    launcher.gone().await;
 }
 
 /// Returns what the server offered when it last ran. One that only an operator may start offers nothing before.

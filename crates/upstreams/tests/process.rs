@@ -16,7 +16,7 @@ use std::time::Duration;
 use manifold_testkit::figures;
 use manifold_upstreams::process::{
     Excess, ExitStatusInfo, Limits, ProcessHost, ServerProcess, Signal, SpawnCommand, SpawnError, StopGrace,
-    guard_main_if_asked, stop,
+    guard_main_if_asked, own_all_orphans, stop,
 };
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -88,6 +88,8 @@ fn run_tests(args: &[String]) {
         fifty_spawns_at_once,
         guard_and_keepers_are_small,
         the_gateway_can_be_its_own_guard,
+        l15_what_no_mark_tells_falls_to_us,
+        l15_children_of_others_are_left_alone,
     ];
     if let [one, wanted] = args
         && one == "one"
@@ -467,8 +469,48 @@ async fn guard_and_keepers_are_small() {
         println!("{} has {kib} KiB", status.lines().next().unwrap());
         assert!(is_ours(pid) && kib < 150, "{kib} KiB");
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
-        assert!(environment.contains("\0MANIFOLD_TREE="), "{environment}");
+        // M10: the marker, and nothing that could be secret.
+        let is_bare = environment.starts_with("MANIFOLD_TREE=") && environment.matches('\0').count() == 1;
+        assert!(is_bare, "{environment}");
     }
+}
+
+/// L15: a server kills keeper and guard and leaves a grandchild that nothing can be told by.
+const TRAITOR: &str = r#"
+    env -i setsid sh -c '(sleep $0 &)' $0
+    guard=$(cut -d' ' -f4 /proc/$PPID/stat)
+    kill -STOP $PPID; kill -KILL $guard; kill -KILL $PPID; sleep 60
+"#;
+
+async fn l15_what_no_mark_tells_falls_to_us() {
+    own_all_orphans();
+    let (host, _owner) = start_host();
+    let token = token();
+    let server = host.spawn(shell(TRAITOR, &token)).await.unwrap();
+    assert_eq!(server.exit.wait().await, ExitStatusInfo::Lost);
+    none_left(&token).await;
+    eventually("no zombies are left", || children_of(std::process::id()).is_empty()).await;
+    // As it goes as well: the end of the gateway waits for it.
+    let server = host.spawn(shell(TRAITOR, &token)).await.unwrap();
+    host.finish().await;
+    assert_eq!(alive(&token), [0; 0]);
+    assert_eq!(children_of(std::process::id()), [0; 0]);
+    drop(server);
+    assert!(matches!(host.spawn(command("true", &[])).await, Err(SpawnError::ShuttingDown)));
+}
+
+// L15: nor is what we were given by whoever we were before ours to kill
+async fn l15_children_of_others_are_left_alone() {
+    let token = token();
+    let mut others = Command::new("sleep").arg(&token).spawn().unwrap();
+    own_all_orphans();
+    let (host, _owner) = start_host();
+    let server = host.spawn(shell(TRAITOR, "0")).await.unwrap();
+    assert_eq!(server.exit.wait().await, ExitStatusInfo::Lost);
+    host.finish().await;
+    assert_eq!(sleepers(&token), 1);
+    others.kill().unwrap();
+    others.wait().unwrap();
 }
 
 async fn the_gateway_can_be_its_own_guard() {

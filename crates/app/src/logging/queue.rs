@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use manifold_config::redact;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -126,7 +127,8 @@ impl<W: Write> Writer<W> {
             let could_write = self.lost == unqueued;
             let mut failure = None;
             for line in lines {
-                if let Err(error) = self.log.write_all(&line) {
+                // Whatever is logged, a server's words among it, is rid of secrets here, where nobody waits (M11).
+                if let Err(error) = self.log.write_all(redact(&String::from_utf8_lossy(&line)).as_bytes()) {
                     self.lost += 1;
                     failure = Some(error);
                 }

@@ -1,9 +1,13 @@
 //! A log file that begins anew when it is full; older ones are kept as `.1`, `.2` and so on, the newest first.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+/// For our eyes only: servers say all kinds of things (M11).
+const PRIVATE: u32 = 0o600;
 
 pub(super) struct RotatingFile {
     path: PathBuf,
@@ -18,6 +22,8 @@ pub(super) struct RotatingFile {
 impl RotatingFile {
     pub(super) fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
         let mut log = Self { path: path.to_owned(), file: None, bytes: 0, max_bytes, max_files };
+        // Older ones may have been written when nobody saw to that.
+        (1..max_files).for_each(|number| keep_private(&log.numbered(number)));
         log.file = Some(log.opened()?);
         Ok(log)
     }
@@ -30,7 +36,8 @@ impl RotatingFile {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        let file = OpenOptions::new().create(true).append(true).mode(PRIVATE).open(&self.path)?;
+        keep_private(&self.path);
         self.bytes = file.metadata()?.len();
         Ok(file)
     }
@@ -56,6 +63,14 @@ impl RotatingFile {
             name.push(format!(".{number}"));
         }
         name.into()
+    }
+}
+
+/// Takes a file from other eyes. What is no file, such as a terminal, stays as it is.
+fn keep_private(path: &Path) {
+    let others_see = |found: &Metadata| found.is_file() && found.permissions().mode() & 0o077 != 0;
+    if fs::symlink_metadata(path).is_ok_and(|found| others_see(&found)) {
+        let _ = fs::set_permissions(path, Permissions::from_mode(PRIVATE));
     }
 }
 

@@ -132,6 +132,40 @@ fn nothing_outlives_its_gateway() {
     assert!(survivors.is_empty(), "{survivors:#?}");
 }
 
+/// Leaves a sleeper that neither environment nor session tells of, and kills keeper and guard.
+const TRAITOR: &str = r#"
+    env -i setsid sh -c '(sleep $0 &)' $0
+    guard=$(cut -d' ' -f4 /proc/$PPID/stat)
+    kill -STOP $PPID; kill -KILL $guard; kill -KILL $PPID; sleep 60
+"#;
+
+// L15: what guard and keeper can no longer end falls to the gateway; also when it happens as the gateway leaves
+#[test]
+fn nothing_outlives_a_server_that_kills_its_keepers() {
+    for at_the_end in [false, true] {
+        let sandbox = Sandbox::new();
+        let time = format!("100000.{}{}", std::process::id(), u8::from(at_the_end));
+        // Where it waits for the end of its input, that is the sign.
+        let script = if at_the_end { format!("cat >/dev/null; {TRAITOR}") } else { TRAITOR.to_owned() };
+        let entry = json!({"command": "/bin/sh", "args": ["-c", script, time]});
+        let config = json!({"drainTimeout": 1, "mcpServers": {"traitor": entry}});
+        let mut client = sandbox.serve(&config, &["--profile", "mcp-studio"]);
+        client.initialize("2025-06-18", json!({}));
+        client.request("tools/list", json!({}));
+        let sleeping = || manifold_testkit::processes_with_marker(&format!("sleep\0{time}"));
+        if at_the_end {
+            assert!(until(SOON, || !sandbox.processes().iter().all(|pid| name_of(*pid) != "cat")));
+        } else {
+            assert!(until(SOON, || client.stderr().contains("the guard died")), "{}", client.stderr());
+            assert!(until(SOON, || sleeping().is_empty()), "{:?}", sleeping());
+        }
+        end(&mut client, End::OfInput);
+        assert!(client.wait_exit(SOON).success());
+        assert!(sleeping().is_empty(), "{:?}", sleeping());
+        assert!(until(Duration::from_secs(1), || sandbox.processes().is_empty()));
+    }
+}
+
 // F28: the guard itself may be killed, with or without the gateway
 #[test]
 fn nothing_outlives_a_killed_guard() {

@@ -32,6 +32,7 @@ mod s1_protocol;
 mod s2;
 mod s3;
 mod saved;
+mod secrecy;
 mod shutdown;
 mod status;
 mod stopped;

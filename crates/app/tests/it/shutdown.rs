@@ -240,7 +240,61 @@ fn a_thousand_calls_in_flight_are_answered_before_the_end() {
     eprintln!("F26: {answered}/1000 answered, exit after {:?}", began.elapsed());
 }
 
-// F16, S1-61: stdin closed, half a second, SIGTERM, a second, SIGKILL
+/// Returns how a server was asked to end.
+fn steps(sandbox: &Sandbox) -> Vec<Value> {
+    let lines = sandbox.log("alpha.log");
+    lines.iter().map(|line| line["dir"].clone()).filter(|dir| dir != "in").collect()
+}
+
+// D2: in every state, by every end; one killed in its start leaves locks behind
+#[test]
+fn a_server_in_its_handshake_is_ended_like_any_other() {
+    for (stubborn, ready) in [(false, false), (true, false), (false, true), (true, true)] {
+        for how in ["eof", "SIGTERM", "stop"] {
+            let sandbox = Sandbox::new();
+            let mut knobs = json!({"log": sandbox.path("alpha.log"), "pid": sandbox.path("alpha.pid"), "ignoreEof": stubborn, "ignoreTerm": stubborn});
+            if !ready {
+                knobs["hangOn"] = json!("initialize");
+            }
+            // The list that waits for the server is not waited for.
+            let config = json!({"drainTimeout": 1, "mcpServers": {"alpha": fake_with(&["echo"], knobs)}});
+            let mut client = studio(&sandbox, &config);
+            client.request("tools/list", json!({}));
+            let last = if ready { "tools/list" } else { "initialize" };
+            assert!(until(SOON, || !sandbox.received("alpha.log", last).is_empty()));
+            let what = format!("{how}, stubborn: {stubborn}, ready: {ready}");
+            match how {
+                "eof" => client.close_stdin(),
+                "SIGTERM" => send(&client, Signal::SIGTERM),
+                _ => {
+                    let stopped = client.call("mcp-studio.servers_stop", json!({"server_id": "alpha"}));
+                    assert!(stopped["error"].is_null(), "{what}: {stopped}");
+                    client.close_stdin();
+                }
+            }
+            assert_eq!(client.wait_exit(SOON).code(), Some(0), "{what}");
+            let expected: &[&str] = if stubborn { &["eof", "term"] } else { &["eof"] };
+            assert_eq!(steps(&sandbox), expected, "{what}");
+            assert!(pids(&sandbox, "alpha.pid").iter().all(|pid| !alive(*pid)), "{what}: gone before we are");
+            nothing_left(&sandbox);
+        }
+    }
+}
+
+// D2: one whose start has failed is still given its time when the gateway ends
+#[test]
+fn a_server_that_failed_to_start_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let knobs = json!({"log": sandbox.path("alpha.log"), "error": {"initialize": {"code": -32000, "message": "no"}}, "ignoreEof": true, "ignoreTerm": true});
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": fake_with(&["echo"], knobs)}}));
+    assert_eq!(client.call("alpha.echo", json!({}))["error"]["code"], -32001);
+    client.close_stdin();
+    assert_eq!(client.wait_exit(SOON).code(), Some(0));
+    assert_eq!(steps(&sandbox), ["eof", "term"]);
+    nothing_left(&sandbox);
+}
+
+// F16, S1-61, D2: stdin closed, 0.3 s, SIGTERM, 0.5 s, SIGKILL
 #[test]
 fn a_server_that_ignores_everything_is_killed() {
     let sandbox = Sandbox::new();
@@ -251,10 +305,8 @@ fn a_server_that_ignores_everything_is_killed() {
     client.close_stdin();
     assert_eq!(client.wait_exit(SOON).code(), Some(0));
     let took = began.elapsed();
-    assert!(took >= Duration::from_millis(1400) && took < Duration::from_secs(4), "{took:?}");
-    let steps: Vec<Value> =
-        sandbox.log("alpha.log").iter().map(|line| line["dir"].clone()).filter(|dir| dir != "in").collect();
-    assert_eq!(steps, ["eof", "term"], "asked twice before it was killed");
+    assert!(took >= Duration::from_millis(800) && took < Duration::from_secs(4), "{took:?}");
+    assert_eq!(steps(&sandbox), ["eof", "term"], "asked twice before it was killed");
     assert!(pids(&sandbox, "alpha.pid").iter().all(|pid| !alive(*pid)));
     nothing_left(&sandbox);
     eprintln!("F16: gone after {took:?}");

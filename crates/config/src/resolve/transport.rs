@@ -122,23 +122,48 @@ fn process(
     environment: &Environment,
 ) -> Transport {
     let args = fields.items("args").unwrap_or_default().iter();
+    let inherit_env = match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
+        (Some(false), _) => InheritEnv::None,
+        (_, Some(names)) => InheritEnv::Only(names),
+        _ => InheritEnv::All,
+    };
     let limit = |name: &str| fields.number(name).map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX));
     Transport::Process(ProcessSpec {
         dialect,
         command: command.with_home(environment),
         args: args.filter_map(|item| with_home(item, environment)).collect(),
         cwd: fields.path("cwd", environment).map(PathBuf::from),
-        env: pairs(fields, "env", environment).into_iter().collect(),
-        inherit_env: match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
-            (Some(false), _) => InheritEnv::None,
-            (_, Some(names)) => InheritEnv::Only(names),
-            _ => InheritEnv::All,
-        },
+        env: variables(fields, &inherit_env, environment),
+        inherit_env,
         restart: fields.flag("restart").unwrap_or(true),
         restart_delay: fields.duration("restartDelay"),
         memory_limit_mib: limit("memoryLimit"),
         process_limit: limit("processLimit"),
     })
+}
+
+/// Returns the server's own variables, and those of ours that are named for it: by the time it starts, our process has
+/// them no more (M10).
+fn variables(
+    fields: Fields<'_>,
+    inherit_env: &InheritEnv,
+    environment: &Environment,
+) -> BTreeMap<String, Secret> {
+    let mut variables: BTreeMap<_, _> = pairs(fields, "env", environment)
+        .into_iter()
+        .map(|(name, value)| {
+            let value = Secret::of_variable(&name, value);
+            (name, value)
+        })
+        .collect();
+    if let InheritEnv::Only(names) = inherit_env {
+        for name in names.iter().filter(|name| name.starts_with("MANIFOLD_")) {
+            if let Some(value) = environment.vars.get(name) {
+                variables.entry(name.clone()).or_insert_with(|| Secret::of_variable(name, value.clone()));
+            }
+        }
+    }
+    variables
 }
 
 fn remote(
@@ -190,18 +215,19 @@ fn refuse_pasted_tokens(fields: Fields<'_>) -> Result<(), Wrong> {
 }
 
 fn headers(fields: Fields<'_>, environment: &Environment) -> Result<Vec<(String, Secret)>, Wrong> {
-    let mut headers = pairs(fields, "headers", environment);
-    headers.extend(pairs(fields, "http_headers", environment));
+    let written = [pairs(fields, "headers", environment), pairs(fields, "http_headers", environment)];
+    let mut headers: Vec<_> =
+        written.into_iter().flatten().map(|(name, value)| (name, Secret::of_header(value))).collect();
     for (name, variable) in pairs(fields, "env_http_headers", environment) {
-        if let Some(value) = environment.vars.get(variable.expose()) {
-            headers.push((name, Secret::new(value.clone())));
+        if let Some(value) = environment.vars.get(&variable) {
+            headers.push((name, Secret::of_header(value.clone())));
         }
     }
     let bearer = fields.text("bearer_token_env_var").and_then(|name| environment.vars.get(&name.value));
     if let Some(token) = bearer {
         // The token is the more particular wish, and a header must not be sent twice.
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
-        headers.push(("Authorization".to_owned(), Secret::new(format!("Bearer {token}"))));
+        headers.push(("Authorization".to_owned(), Secret::of_header(format!("Bearer {token}"))));
     }
     for (name, value) in &headers {
         let token = !name.is_empty()
@@ -230,11 +256,9 @@ fn credential_variables(fields: Fields<'_>) -> Vec<String> {
     names
 }
 
-fn pairs(fields: Fields<'_>, name: &str, environment: &Environment) -> Vec<(String, Secret)> {
+fn pairs(fields: Fields<'_>, name: &str, environment: &Environment) -> Vec<(String, String)> {
     let members = fields.object(name).into_iter().flat_map(|object| &object.members);
-    members
-        .filter_map(|(name, node)| Some((name.clone(), Secret::new(with_home(node, environment)?))))
-        .collect()
+    members.filter_map(|(name, node)| Some((name.clone(), with_home(node, environment)?))).collect()
 }
 
 fn with_home(node: &Node, environment: &Environment) -> Option<String> {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::wire::{Cancel, Incoming, Reply};
-use super::{Server, lists, lock, wire};
+use super::{Server, lists, lock, spy, wire};
 use crate::modern::{self, Round, Speech};
 
 #[derive(Deserialize)]
@@ -100,6 +100,17 @@ impl Server {
                 Ok(value) => Reply::text(&value),
                 Err(_) => Reply::failed("unset"),
             },
+            "complain" => {
+                wire::complain(&text("text").unwrap_or_default());
+                Reply::text("complained")
+            }
+            "spy" => {
+                let list = |key: &str| args[key].as_array().cloned().unwrap_or_default();
+                let pids: Vec<u64> = list("pids").iter().filter_map(Value::as_u64).collect();
+                let texts: Vec<String> =
+                    list("texts").iter().filter_map(|text| Some(text.as_str()?.to_owned())).collect();
+                Reply::text(&spy::spy(&pids, &texts).to_string())
+            }
             "emit" => {
                 self.emit(&args);
                 Reply::text("emitted")

@@ -10,7 +10,7 @@ use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Kind, Raw, notificati
 
 use super::table::Origin;
 use super::{Connection, Taken};
-use crate::logs::printable;
+use crate::logs::quote;
 
 impl Connection {
     /// Takes a line the server wrote.
@@ -63,8 +63,7 @@ impl Connection {
                     }
                 }
                 self.logs.push_noise(&bytes);
-                let start = &bytes[..bytes.len().min(120)];
-                self.complain(&format!("not a message: {}", printable(&String::from_utf8_lossy(start))));
+                self.complain(&format!("not a message: {}", quote(&bytes, 120)));
             }
         }
     }

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::modern::{Post, Poster};
 use super::table::{Origin, Pending};
 use super::{Connection, Ordering};
-use crate::logs::printable;
+use crate::logs::quote;
 
 pub(super) struct Lite {
     way: Way,
@@ -175,8 +175,7 @@ impl Connection {
                 if let MessageError::NotJson(_) = why {
                     self.logs.push_noise(&bytes);
                 }
-                let start = String::from_utf8_lossy(&bytes[..bytes.len().min(120)]).into_owned();
-                self.complain(&format!("not a message ({why}): {}", printable(&start)));
+                self.complain(&format!("not a message ({why}): {}", quote(&bytes, 120)));
             }
         }
     }

@@ -3,21 +3,26 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use manifold_engine::Tasks;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
+use super::prune::prune;
 use super::{Change, apply};
 
 /// How long what is learnt may wait. A server tells its era and its lists within a few milliseconds, and those that start
 /// together all tell together.
 const MOMENT: Duration = Duration::from_millis(30);
 
+const PRUNED_EVERY: Duration = Duration::from_secs(24 * 3600);
+
 #[derive(Debug)]
 pub(super) struct Behind {
     tasks: Tasks,
     state: Mutex<State>,
+    /// When the folder was last cleared of what nobody uses.
+    pruned: Mutex<Option<Instant>>,
     /// Held from when changes are taken until they are written, so that nobody reads their file in between.
     writing: Mutex<()>,
 }
@@ -32,7 +37,8 @@ struct State {
 
 impl Behind {
     pub(super) fn new(tasks: &Tasks) -> Self {
-        Self { tasks: tasks.clone(), state: Mutex::default(), writing: Mutex::default() }
+        let (state, pruned, writing) = Default::default();
+        Self { tasks: tasks.clone(), state, pruned, writing }
     }
 
     pub(super) fn add(self: &Arc<Self>, file: PathBuf, changes: impl Iterator<Item = Change>) {
@@ -69,9 +75,23 @@ impl Behind {
     /// Writes until nothing waits: what comes after that begins anew.
     fn write_all(&self) {
         let next = || lock(&self.state).waiting.keys().next().cloned();
+        let mut folder = None;
         while let Some(file) = next() {
             self.settle(&file);
+            folder = file.parent().map(Path::to_owned);
         }
+        if let Some(folder) = folder.filter(|_| self.is_time_to_prune()) {
+            prune(&folder, SystemTime::now());
+        }
+    }
+
+    fn is_time_to_prune(&self) -> bool {
+        let mut pruned = lock(&self.pruned);
+        let is_time = pruned.is_none_or(|at| at.elapsed() > PRUNED_EVERY);
+        if is_time {
+            *pruned = Some(Instant::now());
+        }
+        is_time
     }
 }
 

@@ -4,8 +4,135 @@ use super::*;
 use crate::fake::server;
 
 fn only_file(folder: &Path) -> PathBuf {
-    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(files.len(), 1, "no draft is left behind: {files:?}");
+    let (salt, files): (Vec<_>, Vec<_>) =
+        entries(folder).into_iter().partition(|path| path.ends_with("salt"));
+    assert_eq!((salt.len(), files.len()), (1, 1), "no draft is left behind: {files:?}");
+    files[0].clone()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+// Saved lists: two users with one definition have no name in common, and a name tells nothing of a secret
+#[test]
+fn files_are_named_by_a_key_of_ones_own() {
+    let one = server(r#","env":{"KEY":"hunter2hunter2"}"#);
+    let name = |home: &Path| {
+        Memory::new(Some(home.to_owned())).note_era(&one, Era::Modern);
+        let mode = fs::metadata(home.join("salt")).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, fs::read(home.join("salt")).unwrap().len()), (0o600, 32));
+        only_file(home).file_name().unwrap().to_owned()
+    };
+    let (mine, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = name(mine.path());
+    assert_eq!(name(mine.path()), first, "the key is kept");
+    assert_ne!(name(theirs.path()), first);
+    // A key that others may have seen is replaced, and what was named by it goes.
+    set_mode(&mine.path().join("salt"), 0o644);
+    assert_eq!(Memory::new(Some(mine.path().to_owned())).era(&one), None);
+    assert_ne!(name(mine.path()), first);
+}
+
+// Saved lists: what an earlier version named without a key is cleared away
+#[test]
+fn files_without_a_key_go() {
+    let home = tempfile::tempdir().unwrap();
+    let old = home.path().join(format!("{}.json", "0a".repeat(32)));
+    let other = home.path().join("other.json");
+    fs::write(&old, "{}").unwrap();
+    fs::write(&other, "{}").unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    assert_eq!(memory.era(&server("")), None);
+    assert!(old.exists() && !home.path().join("salt").exists(), "to look changes nothing");
+    memory.note_era(&server(""), Era::Modern);
+    assert!(!old.exists() && other.exists());
+}
+
+// Saved lists: others could put lists of their making there
+#[test]
+fn a_folder_that_others_can_write_to_is_not_used() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = || Memory::new(Some(home.path().to_owned()));
+    memory().note_era(&server(""), Era::Modern);
+    assert_eq!(memory().era(&server("")), Some(Era::Modern));
+    for mode in [0o777, 0o1777, 0o702] {
+        set_mode(home.path(), mode);
+        let refused = memory();
+        assert_eq!(refused.era(&server("")), None, "{mode:o}");
+        refused.note_era(&server(r#","args":["x"]"#), Era::Modern);
+        assert_eq!(entries(home.path()).len(), 2, "{mode:o}: nothing is written");
+    }
+    set_mode(home.path(), 0o700);
+    assert_eq!(memory().era(&server("")), Some(Era::Modern));
+}
+
+// Saved lists: another user's folder, or link, is not used
+#[test]
+fn a_folder_of_somebody_else_is_not_used() {
+    use std::os::unix::fs::{lchown, symlink};
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root can give a folder away");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (folder, link) = (home.path().join("folder"), home.path().join("link"));
+    fs::create_dir(&folder).unwrap();
+    symlink(&folder, &link).unwrap();
+    let works = |path: &Path| {
+        let memory = Memory::new(Some(path.to_owned()));
+        memory.note_era(&server(""), Era::Modern);
+        memory.era(&server("")).is_some()
+    };
+    assert!(works(&link), "a link of our own");
+    lchown(&link, Some(65534), None).unwrap();
+    assert!(works(&folder) && !works(&link));
+    lchown(&folder, Some(65534), None).unwrap();
+    assert!(!works(&folder));
+}
+
+// Saved lists: what was not used for 30 days goes, then the least used until the rest is no more than 256 MiB
+#[test]
+fn what_nobody_uses_is_cleared_away() {
+    let home = tempfile::tempdir().unwrap();
+    let day = Duration::from_secs(24 * 3600);
+    let now = SystemTime::now();
+    let make = |name: &str, days: u32, mib: u64| {
+        let path = home.path().join(name);
+        let file = fs::File::create(&path).unwrap();
+        file.set_len(mib << 20).unwrap();
+        file.set_modified(now - day * days).unwrap();
+        path
+    };
+    let named = |digit: &str| format!("{}.json", digit.repeat(64));
+    let (fresh, stale) = (make(&named("a"), 29, 0), make(&named("b"), 31, 0));
+    let (foreign, salt) = (make("b.json", 99, 0), make("salt", 99, 0));
+    let (dead, live) = (make(&format!("{}.1-1.tmp", "c".repeat(64)), 1, 0), make("salt.1.tmp", 0, 0));
+    prune::prune(home.path(), now);
+    let there = |paths: &[&PathBuf]| paths.iter().map(|path| path.exists()).collect::<Vec<_>>();
+    assert_eq!(
+        there(&[&fresh, &stale, &foreign, &salt, &dead, &live]),
+        [true, false, true, true, false, true]
+    );
+    let large = [make(&named("d"), 3, 100), make(&named("e"), 1, 100), make(&named("f"), 2, 100)];
+    prune::prune(home.path(), now);
+    assert_eq!(there(&[&large[0], &large[1], &large[2], &fresh]), [false, true, true, false]);
+    // Whatever the clock says, a file that is read counts as used.
+    let memory = Memory::new(Some(home.path().to_owned()));
+    fs::remove_file(&salt).unwrap();
+    memory.note_era(&server(""), Era::Modern);
+    let file = only_memory(home.path());
+    fs::File::options().write(true).open(&file).unwrap().set_modified(now - day * 29).unwrap();
+    memory.era(&server(""));
+    assert!(fs::metadata(&file).unwrap().modified().unwrap() >= now);
+}
+
+fn only_memory(folder: &Path) -> PathBuf {
+    let files: Vec<_> = entries(folder).into_iter().filter(|path| prune::is_memory(path)).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
     files[0].clone()
 }
 
@@ -139,7 +266,7 @@ async fn what_is_learnt_together_is_written_once_and_known_at_once() {
     let home = tempfile::tempdir().unwrap();
     let memory = Memory::new(Some(home.path().to_owned())).written_behind(&Tasks::new());
     let (one, other) = (server(r#","args":["1"]"#), server(r#","args":["2"]"#));
-    let files = || fs::read_dir(home.path()).unwrap().count();
+    let files = || entries(home.path()).iter().filter(|path| prune::is_memory(path)).count();
     memory.note_era(&one, Era::Modern);
     memory.note_listing(&one, &Arc::default());
     memory.note_era(&other, Era::Legacy);

@@ -1,6 +1,5 @@
 //! The gateway's side: starts the guard, asks it for keepers, and asks keepers for servers.
 
-use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -12,19 +11,18 @@ use manifold_guard::wire::{Failure, Report, Step};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getpgid, getsid};
+use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use super::link::ProcessControl;
+use super::orphans::Orphans;
 use super::program::GuardProgram;
-use super::unix::{self, Wait};
-use super::{ServerProcess, SpawnCommand, SpawnError, request, tree};
+use super::{ServerProcess, SpawnCommand, SpawnError, request, unix};
 
 /// Room for a burst of messages before the other side has to be scheduled. A server may have less: it only is slower.
 const PIPE_BYTES: i32 = 256 << 10;
@@ -32,13 +30,21 @@ const PIPE_BYTES: i32 = 256 << 10;
 /// How many spawns may wait while the guard starts.
 const MAX_WAITING: usize = 64;
 
-/// How long the guard may take over its end, and keepers over theirs when it died.
+/// How long the guard may take over its end.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Starts server processes. A handle: clones share one guard.
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
-    openings: mpsc::Sender<Opening>,
+    requests: mpsc::Sender<Request>,
+}
+
+/// What the guard's owner is asked for.
+#[derive(Debug)]
+enum Request {
+    Open(Opening),
+    /// Start nothing more, end everything, and tell when that is done.
+    Finish(oneshot::Sender<()>),
 }
 
 /// A keeper to be started.
@@ -65,9 +71,9 @@ impl ProcessHost {
     }
 
     fn with(program: GuardProgram) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (openings, requests) = mpsc::channel(MAX_WAITING);
+        let (sender, requests) = mpsc::channel(MAX_WAITING);
         let owner = Owner { program, requests, guard: None, generation: 0 };
-        (Self { openings }, owner.run())
+        (Self { requests: sender }, owner.run())
     }
 
     /// Starts a server. If this future is dropped, so is the server.
@@ -77,6 +83,15 @@ impl ProcessHost {
         match self.try_spawn(&request, &command).await {
             Err(SpawnError::Guard(_)) => self.try_spawn(&request, &command).await,
             other => other,
+        }
+    }
+
+    /// Ends the guard and all that is left below it, and waits for that: what a server hides or detaches from its keeper
+    /// would fall to others once we are gone ourselves.
+    pub async fn finish(&self) {
+        let (done, finished) = oneshot::channel();
+        if self.requests.send(Request::Finish(done)).await.is_ok() {
+            let _ = finished.await;
         }
     }
 
@@ -113,7 +128,8 @@ impl ProcessHost {
 
     async fn open(&self, theirs: StdUnixStream) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
-        self.openings.send(Opening { theirs, reply }).await.map_err(|_| SpawnError::ShuttingDown)?;
+        let opening = Request::Open(Opening { theirs, reply });
+        self.requests.send(opening).await.map_err(|_| SpawnError::ShuttingDown)?;
         answer.await.map_err(|_| SpawnError::ShuttingDown)?
     }
 }
@@ -121,7 +137,7 @@ impl ProcessHost {
 /// The one task that has the guard.
 struct Owner {
     program: GuardProgram,
-    requests: mpsc::Receiver<Opening>,
+    requests: mpsc::Receiver<Request>,
     guard: Option<Guard>,
     generation: u32,
 }
@@ -131,20 +147,22 @@ impl Owner {
         loop {
             tokio::select! {
                 request = self.requests.recv() => match request {
-                    Some(Opening { theirs, reply }) => {
+                    Some(Request::Open(Opening { theirs, reply })) => {
                         let opened = self.open_keeper(&theirs).await;
                         drop(theirs);
                         let _ = reply.send(opened.map_err(SpawnError::Guard));
+                    }
+                    Some(Request::Finish(done)) => {
+                        self.requests.close();
+                        self.end_guard().await;
+                        let _ = done.send(());
                     }
                     None => break,
                 },
                 () = death_of(&mut self.guard) => self.bury_guard().await,
             }
         }
-        if let Some(Guard { door, mut child, .. }) = self.guard.take() {
-            drop(door);
-            let _ = timeout(END_PATIENCE, child.wait()).await;
-        }
+        self.end_guard().await;
     }
 
     async fn open_keeper(&mut self, theirs: &StdUnixStream) -> io::Result<()> {
@@ -157,6 +175,12 @@ impl Owner {
         self.generation += 1;
         let guard = Guard::start(&self.program, self.generation)?;
         self.guard.insert(guard).open_keeper(theirs).await
+    }
+
+    async fn end_guard(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.end().await;
+        }
     }
 
     async fn bury_guard(&mut self) {
@@ -213,35 +237,24 @@ impl Guard {
         sent.map(drop)
     }
 
+    /// Ends the guard, and with it all that it started.
+    async fn end(self) {
+        let Self { door, mut child, pid, marker } = self;
+        drop(door);
+        if timeout(END_PATIENCE, child.wait()).await.is_err() {
+            // It is stopped, say, and cannot do its work.
+            let _ = child.kill().await;
+        }
+        // It may have been killed just now, and a keeper with it.
+        Orphans { guard: pid, marker: &marker }.end().await;
+    }
+
     /// Clears up after a guard that died: waits for its keepers and kills who lost his.
     async fn bury(mut self) {
         tracing::warn!(pid = self.pid.as_raw(), "the guard died; all its servers end");
         // It may have failed without dying, and is of no use then.
         let _ = self.child.kill().await;
-        let patience = Instant::now() + END_PATIENCE / 2;
-        // A killed process has no environment to be known by until it is reaped, hence the memory.
-        let mut orphans = HashSet::new();
-        while Instant::now() < patience + END_PATIENCE {
-            let children = tree::children_of(Pid::this());
-            orphans.extend(children.into_iter().filter(|child| self.started(*child)));
-            if orphans.is_empty() {
-                return;
-            }
-            for orphan in &orphans {
-                // Keepers are in the guard's own group. They know their trees better than we do, so they go first.
-                let is_keeper = getpgid(Some(*orphan)) == Ok(self.pid);
-                if !is_keeper || Instant::now() > patience {
-                    let _ = kill(*orphan, Signal::SIGKILL);
-                }
-            }
-            orphans.retain(|orphan| matches!(unix::reap(*orphan), Wait::Running));
-            sleep(Duration::from_millis(2)).await;
-        }
-    }
-
-    /// Tells whether the guard started this process, itself or by others: it is in its session or carries its mark.
-    fn started(&self, pid: Pid) -> bool {
-        getsid(Some(pid)) == Ok(self.pid) || tree::carries_marker(pid, &self.marker)
+        Orphans { guard: self.pid, marker: &self.marker }.end().await;
     }
 }
 

@@ -66,8 +66,8 @@ fn start_at(program: &Path, door: &OwnedFd, trees: &OsStr) -> io::Result<Child> 
 }
 
 fn spawn(mut command: Command, door: &OwnedFd, trees: &OsStr) -> io::Result<Child> {
-    // It reads no variable but the marker. The others stay, for those who find processes by them: CI runners do.
-    command.arg0(GUARD_NAME).env(MARKER, trees);
+    // It reads no variable but the marker, and the others may hold secrets (M10).
+    command.arg0(GUARD_NAME).env_clear().env(MARKER, trees);
     command.stdin(door.try_clone()?).stdout(Stdio::null()).spawn()
 }
 

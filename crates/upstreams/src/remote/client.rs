@@ -1,5 +1,6 @@
 //! A lean HTTP/1.1 client for one server: reused connections, and no redirect that would carry credentials away.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Uri};
-use manifold_config::RemoteSpec;
+use manifold_config::{RemoteSpec, redact};
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::modern;
 use manifold_protocol::{Parcel, Raw, put_decimal};
@@ -17,8 +18,6 @@ use super::dial::{Dialer, Trust};
 use super::h1::{self, Asked, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
 
 const MAX_REDIRECTS: usize = 3;
-/// Parts of header values that are this long are kept out of messages (`Bearer` is not).
-const MIN_SECRET_CHARS: usize = 8;
 /// What of an error's body is shown.
 const SHOWN_BYTES: usize = 300;
 
@@ -29,8 +28,6 @@ pub(crate) struct HttpClient {
     /// The configured headers, which go with every request to this server and to nobody else.
     configured: Configured,
     pool: Arc<Pool>,
-    /// Values that must not come back to anyone's eyes.
-    secrets: Vec<String>,
 }
 
 /// An address at the server, with what every request to it begins with after its method.
@@ -144,10 +141,8 @@ impl HttpClient {
         let uri: Uri = spec.url.parse().map_err(|error| format!("the address cannot be read: {error}"))?;
         let dialer = Dialer::new(&uri, trust)?;
         let configured = Configured::new(spec)?;
-        let values = spec.headers.iter().flat_map(|(_, value)| value.expose().split_whitespace());
-        let secrets = values.filter(|part| part.len() >= MIN_SECRET_CHARS).map(str::to_owned).collect();
         let home = Place::new(uri, &dialer, &configured);
-        Ok(Self { dialer, home, configured, pool: Pool::new(tasks), secrets })
+        Ok(Self { dialer, home, configured, pool: Pool::new(tasks) })
     }
 
     pub(crate) fn uri(&self) -> &Uri {
@@ -265,17 +260,15 @@ impl HttpClient {
         let retry_after = answer.head.noted_text(Noted::RetryAfter).and_then(|after| wait_of(after.trim()));
         let body = timeout(Duration::from_secs(5), answer.read(64 << 10)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        Unreached::Status { status, retry_after, body: self.redact(body) }
+        Unreached::Status { status, retry_after, body: redacted(body) }
     }
+}
 
-    /// Takes out what a server may have echoed of the credentials it was sent (T24).
-    fn redact(&self, body: Bytes) -> Bytes {
-        let Ok(text) = std::str::from_utf8(&body) else { return body };
-        if !self.secrets.iter().any(|secret| text.contains(secret)) {
-            return body;
-        }
-        let redacted = self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
-        redacted.into()
+/// Takes out what a server may have echoed of the credentials it was sent (T24).
+fn redacted(body: Bytes) -> Bytes {
+    match std::str::from_utf8(&body).map(redact) {
+        Ok(Cow::Owned(text)) => text.into(),
+        _ => body,
     }
 }
 

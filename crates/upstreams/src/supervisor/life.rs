@@ -32,6 +32,25 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 
     /// Starts the server and shakes hands. Dropping the future ends what it started.
     fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
+
+    /// Tells a launch under way that nobody wants it any more.
+    fn give_up(&self) -> GivenUp {
+        GivenUp::IsDropped
+    }
+
+    /// Waits until nothing is left of launches that failed or were given up.
+    fn gone(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+}
+
+/// What becomes of a launch that was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// It ends what it started in good order, and then itself.
+    EndsByItself,
+    /// There is nothing to be ended in good order.
+    IsDropped,
 }
 
 /// A server that has shaken hands.

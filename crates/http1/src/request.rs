@@ -12,6 +12,9 @@ use crate::head::{MAX_HEADERS, check_line_ends, may_be_whole, place, text_of};
 use crate::length::{Claims, decimal};
 use crate::{Length, MAX_HEAD_BYTES, Malformed};
 
+/// What HTTP/2 begins with, as far as it could be a request.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
+
 /// The head of a request.
 #[derive(Debug)]
 pub struct RequestHead {
@@ -36,8 +39,14 @@ impl RequestHead {
         let mut headers = [MaybeUninit::uninit(); MAX_HEADERS];
         let mut request = httparse::Request::new(&mut []);
         let parsed = request.parse_with_uninit_headers(input, &mut headers);
-        if parsed == Err(httparse::Error::Version) && input.starts_with(b"PRI * HTTP/2.0\r\n") {
-            return Err(Malformed::Preface);
+        if parsed == Err(httparse::Error::Version) {
+            if input.starts_with(PREFACE) {
+                return Err(Malformed::Preface);
+            }
+            // httparse refuses it at the `2`, but the rest may still come.
+            if PREFACE.starts_with(input) {
+                return Ok(None);
+            }
         }
         let Some(text) = text_of(parsed, input)? else { return Ok(None) };
         let layout = Layout::of(&request, text)?;

@@ -94,7 +94,10 @@ fn heads_have_their_limits() {
     assert_eq!(read(&format!("{long}\r\n\r\n"), usize::MAX), Err(Malformed::TooLarge));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101));
     assert_eq!(read(&many, usize::MAX), Err(Malformed::TooLarge));
-    assert_eq!(read("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 5), Err(Malformed::Preface));
+    for size in 1..25 {
+        let preface = read("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", size);
+        assert_eq!(preface, Err(Malformed::Preface), "in pieces of {size}");
+    }
 }
 
 #[test]

@@ -218,7 +218,7 @@ impl Flags {
     }
 
     /// Returns the profile as far as it is known before the config is read.
-    fn known_profile(&self, program: Option<Profile>) -> Profile {
+    pub(crate) fn known_profile(&self, program: Option<Profile>) -> Profile {
         self.profile.or(program).unwrap_or(Profile::Manifold)
     }
 }

@@ -49,6 +49,9 @@ pub struct ServerRow {
     pub tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What is wrong with it in the config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// `namespaces_list`.
@@ -85,7 +88,20 @@ impl Control {
 
     pub fn servers(&self) -> Vec<ServerRow> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        rows(&gateway.catalog())
+        let config = gateway.config();
+        let catalog = gateway.catalog();
+        let members = catalog.view.members.iter();
+        let rows = members.filter_map(|member| {
+            let server = member.server.as_deref()?;
+            let problems = config.problems_of(&server.key).map(ToString::to_string).collect();
+            Some(ServerRow { problems, ..row(server, member.upstream.as_ref()) })
+        });
+        rows.collect()
+    }
+
+    /// Returns why there are no servers, where that is the config's fault.
+    pub fn trouble(&self) -> Option<String> {
+        self.gateway.upgrade()?.trouble()
     }
 
     /// Carries out an order on a server named by its id or its exposed id.
@@ -169,6 +185,7 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {
         uptime: running.then(|| uptime(status.since.elapsed())),
         tool_count: upstream.listing().map_or(0, |listing| listing.tools.len()),
         error,
+        problems: Vec::new(),
     }
 }
 

@@ -7,6 +7,9 @@ pub(crate) fn permits(permissions: &Permissions, server: &Server, tool: &str) ->
     if server.denied_tools.iter().any(|denied| denied == tool) {
         return false;
     }
+    if server.allowed_tools.as_ref().is_some_and(|allowed| !allowed.iter().any(|one| one == tool)) {
+        return false;
+    }
     let id = &server.key.id;
     if let Some(allowed) = permissions.rules.get(&(id.clone(), tool.to_owned())) {
         return *allowed;

@@ -34,12 +34,7 @@ pub(crate) enum Serving {
 
 impl Plant {
     /// Makes the servers of a config ready to be started.
-    pub(crate) fn new(
-        config: Config,
-        options: LoadOptions,
-        flags: &Flags,
-        serving: Serving,
-    ) -> Self {
+    pub(crate) fn new(config: Config, options: LoadOptions, flags: &Flags, serving: Serving) -> Self {
         let tasks = Tasks::new();
         let nesting = Nesting::of(config.source.path.as_deref(), &options.environment);
         let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes)

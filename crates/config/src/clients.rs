@@ -172,13 +172,7 @@ impl Told {
         }
     }
 
-    fn take(
-        &self,
-        node: &Node,
-        place: &str,
-        servers: &mut IndexMap<String, Node>,
-        problems: &mut Problems,
-    ) {
+    fn take(&self, node: &Node, place: &str, servers: &mut IndexMap<String, Node>, problems: &mut Problems) {
         for (index, (name, item)) in named(node).into_iter().enumerate() {
             let Some(name) = name else {
                 let place = format!("{place}[{index}]");

@@ -105,8 +105,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
 /// why, and what to do.
 pub fn stand_in(why: LoadError, options: &LoadOptions) -> Result<Config, LoadError> {
     let config = load_text("{}", None, options)?;
-    let source =
-        Source { path: config_path(options), format: Format::McpServers, client: None, root: None };
+    let source = Source { path: config_path(options), format: Format::McpServers, client: None, root: None };
     Ok(Config { source, unread: Some(why.to_string()), problems: why.problems, ..config })
 }
 

@@ -130,7 +130,9 @@ fn tell_no_servers(top: Fields<'_>, format: Format, problems: &mut Problems) {
     };
     match top.present(root) {
         Some(node) => problems.warn(node.line, root, "has no servers", Some("add one".to_owned())),
-        None if top.object.members.keys().any(|key| TOP.key(key).is_some()) || top.object.members.is_empty() => {
+        None if top.object.members.keys().any(|key| TOP.key(key).is_some())
+            || top.object.members.is_empty() =>
+        {
             problems.warn(1, "", "has no servers", Some("list them in `mcpServers`".to_owned()));
         }
         None => {

@@ -1,10 +1,14 @@
 //! The last lines a server wrote beside the protocol.
 
+mod telling;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAX_LINES: usize = 1000;
 const MAX_LINE_CHARS: usize = 4096;
+/// How far back an error message looks for lines that tell.
+const LOOKED_AT: usize = 100;
 
 /// A ring of lines, safe to show: control characters are written out (T27).
 #[derive(Debug, Default)]
@@ -51,11 +55,11 @@ impl LogRing {
         wanted.map(|line| printable(&String::from_utf8_lossy(line))).collect()
     }
 
-    /// Returns the last few lines of this life as one text for an error message.
+    /// Returns the few lines of this life that tell most as one text for an error message.
     pub(crate) fn tail(&self) -> Option<String> {
         let fresh = self.lock().fresh;
-        let lines = self.last(fresh.min(3));
-        let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let lines = self.last(fresh.min(LOOKED_AT));
+        let lines = telling::telling(&lines);
         (!lines.is_empty()).then(|| lines.join(" | "))
     }
 

@@ -176,7 +176,8 @@ impl Entry {
 
     fn translate_type(&mut self, client: &Client) {
         let said = self.members.get("type").and_then(Node::written).map(str::to_owned);
-        let ours = client.types.iter().find(|(theirs, _)| Some(theirs) == said.as_ref()).map(|(_, ours)| ours);
+        let ours =
+            client.types.iter().find(|(theirs, _)| Some(theirs) == said.as_ref()).map(|(_, ours)| ours);
         let text = |ours: &str| Node { line: self.line, value: Value::Text(Text::written(ours)) };
         match (ours, &client.url_type) {
             (Some(ours), _) if ours.is_empty() => drop(self.members.shift_remove("type")),

@@ -85,156 +85,224 @@ macro_rules! fixture {
 
 #[test]
 fn codex() {
-    check("config.toml", fixture!("codex.toml"), expect![[r#"
+    check(
+        "config.toml",
+        fixture!("codex.toml"),
+        expect![[r#"
         Codex config, 2 servers
         git: uvx ["mcp-server-git", "${NOT_A_VARIABLE}"] LEVEL=debug timeout=90s start=20s only=["status", "diff"] denied=["push"]
         figma: Auto https://mcp.figma.example/mcp X-Region: eu Authorization: Bearer <secret> (disabled)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn goose() {
-    check("config.yaml", fixture!("goose.yaml"), expect![[r#"
+    check(
+        "config.yaml",
+        fixture!("goose.yaml"),
+        expect![[r#"
         goose config, 2 servers
         git: uvx ["mcp-server-git"] KEY=<secret> LEVEL=debug timeout=120s
         docs: StreamableHttp https://docs.example/mcp Authorization: Bearer <secret> only=["search"]
         ! config.yaml:5: extensions.developer: is a part of goose, which only it can run; it is left out
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn opencode() {
-    check("opencode.jsonc", fixture!("opencode.jsonc"), expect![[r#"
+    check(
+        "opencode.jsonc",
+        fixture!("opencode.jsonc"),
+        expect![[r#"
         opencode config, 3 servers
         git: uvx ["mcp-server-git", "--name", "ann", "${NAME}"] KEY=<secret> timeout=5s
         docs: Auto https://docs.example/mcp X-Key: <secret>
         old: x [] (disabled)
-    "#]]);
-    check("mine.json", fixture!("opencode-v2.json"), expect![[r#"
+    "#]],
+    );
+    check(
+        "mine.json",
+        fixture!("opencode-v2.json"),
+        expect![[r#"
         opencode config, 2 servers
         git: uvx ["mcp-server-git"] timeout=9s start=7s
         docs: Auto https://docs.example/mcp
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn zed() {
-    check("settings.json", fixture!("zed.json"), expect![[r#"
+    check(
+        "settings.json",
+        fixture!("zed.json"),
+        expect![[r#"
         Zed config, 3 servers
         git: uvx ["mcp-server-git"] A=1
         older: fs ["/data"]
         docs: Auto https://docs.example/mcp X-A: b timeout=30s
         ! settings.json:9: context_servers.from-extension: is a part of Zed, which only it can run; it is left out
         ! settings.json:10: context_servers.plain-extension: is a part of Zed, which only it can run; it is left out
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn amp() {
-    check("settings.json", fixture!("amp.json"), expect![[r#"
+    check(
+        "settings.json",
+        fixture!("amp.json"),
+        expect![[r#"
         Amp config, 2 servers
         git: uvx ["mcp-server-git"] only=["status"]
         docs: Auto https://docs.example/mcp Authorization: Bearer <secret>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn vs_code() {
-    check("/work/site/.vscode/mcp.json", fixture!("vscode.json"), expect![[r#"
+    check(
+        "/work/site/.vscode/mcp.json",
+        fixture!("vscode.json"),
+        expect![[r#"
         VS Code config, 3 servers
         git: uvx ["mcp-server-git", "-r", "/work/site"]
         github: StreamableHttp https://api.githubcopilot.example/mcp/ Authorization: Bearer ${input:github-token} FAULT `${input:github-token}` can only be asked for by an editor; set the variable INPUT_GITHUB_TOKEN instead
         events: Sse https://events.example/sse
         ! /work/site/.vscode/mcp.json:7: servers.github.headers.Authorization: `${input:github-token}` can only be asked for by an editor; set the variable INPUT_GITHUB_TOKEN instead
-    "#]]);
-    check("settings.json", fixture!("vscode-settings.json"), expect![[r#"
+    "#]],
+    );
+    check(
+        "settings.json",
+        fixture!("vscode-settings.json"),
+        expect![[r#"
         VS Code config, 1 server
         git: uvx ["mcp-server-git"]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_bare_map() {
-    check("servers.json", fixture!("bare.json"), expect![[r#"
+    check(
+        "servers.json",
+        fixture!("bare.json"),
+        expect![[r#"
         2 servers by name, without a key around them
         git: uvx ["mcp-server-git"]
         docs: Auto https://docs.example/mcp
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn claude_code() {
-    check("/home/ann/.claude.json", fixture!("claude.json"), expect![[r#"
+    check(
+        "/home/ann/.claude.json",
+        fixture!("claude.json"),
+        expect![[r#"
         Claude Code config, 3 servers
         git: uvx ["mcp-server-git"] (disabled)
         docs: Sse https://local.example/sse
         files: fs ["."]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn gemini() {
-    check("/home/ann/.gemini/settings.json", fixture!("gemini.json"), expect![[r#"
+    check(
+        "/home/ann/.gemini/settings.json",
+        fixture!("gemini.json"),
+        expect![[r#"
         Gemini CLI config, 3 servers
         git: uvx ["mcp-server-git"] KEY=<secret> N=ann timeout=15s only=["status"]
         docs: StreamableHttp https://docs.example/mcp X-Key: <secret> denied=["rm"]
         events: Sse https://events.example/sse
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn continue_dev() {
-    check("config.yaml", fixture!("continue.yaml"), expect![[r#"
+    check(
+        "config.yaml",
+        fixture!("continue.yaml"),
+        expect![[r#"
         Continue config, 2 servers
         git: uvx ["mcp-server-git"] PORT=8080 start=20s
         docs: StreamableHttp https://docs.example/mcp X-Team: red Authorization: Bearer <secret>
         ! config.yaml:12: mcpServers.git.env: numbers and flags are used as text here; it is used all the same
         ! config.yaml:21: mcpServers[2]: has no `name`; it is left out
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn crush() {
-    check("crush.json", fixture!("crush.json"), expect![[r#"
+    check(
+        "crush.json",
+        fixture!("crush.json"),
+        expect![[r#"
         Crush config, 2 servers
         git: uvx ["mcp-server-git"] KEY=<secret> timeout=120s denied=["push"]
         docs: StreamableHttp https://docs.example/mcp (disabled)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn mistral_vibe() {
-    check("config.toml", fixture!("vibe.toml"), expect![[r#"
+    check(
+        "config.toml",
+        fixture!("vibe.toml"),
+        expect![[r#"
         Mistral Vibe config, 2 servers
         git: uvx ["mcp-server-git"]
         docs: StreamableHttp https://docs.example/mcp Authorization: Bearer <secret>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn cline() {
     let path = "/home/ann/.cline/data/settings/cline_mcp_settings.json";
-    check(path, fixture!("cline_mcp_settings.json"), expect![[r#"
+    check(
+        path,
+        fixture!("cline_mcp_settings.json"),
+        expect![[r#"
         Cline config, 3 servers
         git: uvx ["mcp-server-git"] timeout=60s
         docs: StreamableHttp https://docs.example/mcp
         older: Sse https://older.example/sse
-    "#]]);
+    "#]],
+    );
     // Wherever it lies, all but the unit of its timeout is understood.
-    check("mine.json", fixture!("cline_mcp_settings.json"), expect![[r#"
+    check(
+        "mine.json",
+        fixture!("cline_mcp_settings.json"),
+        expect![[r#"
         3 servers, 0 namespaces
         git: uvx ["mcp-server-git"] timeout=60ms
         docs: StreamableHttp https://docs.example/mcp
         older: Sse https://older.example/sse
         ! mine.json:2: mcpServers.git.timeout: 60 is outside 1000 to 300000; it is used all the same
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn copilot_cli() {
-    check("/home/ann/.copilot/mcp-config.json", fixture!("copilot.json"), expect![[r#"
+    check(
+        "/home/ann/.copilot/mcp-config.json",
+        fixture!("copilot.json"),
+        expect![[r#"
         GitHub Copilot CLI config, 2 servers
         git: uvx ["mcp-server-git"]
         docs: StreamableHttp https://docs.example/mcp only=["search"]
-    "#]]);
+    "#]],
+    );
 }

@@ -111,7 +111,10 @@ fn an_input_may_be_answered_by_a_variable() {
     let mut environment = environment();
     environment.vars.insert("INPUT_API_KEY_2".into(), "k".into());
     let text = expand("${input:api-key 2} ${input:other}", &environment);
-    assert_eq!((text.value.as_str(), text.inputs.as_slice()), ("k ${input:other}", &["other".to_owned()][..]));
+    assert_eq!(
+        (text.value.as_str(), text.inputs.as_slice()),
+        ("k ${input:other}", &["other".to_owned()][..])
+    );
 }
 
 // D8: `{file:…}` and `${file:…}` are the content of a file.
@@ -120,12 +123,15 @@ fn a_file_may_hold_a_value() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("key"), format!("{SECRET}\n")).unwrap();
     let environment = environment();
-    for (forms, mark) in [
-        (Forms { bare_braces: true, ..Forms::OURS }, ""),
-        (Forms { files: true, ..Forms::OURS }, "$"),
-    ] {
-        let variables =
-            Variables { environment: &environment, forms, folder: folder.path().into(), workspace: "/".into() };
+    for (forms, mark) in
+        [(Forms { bare_braces: true, ..Forms::OURS }, ""), (Forms { files: true, ..Forms::OURS }, "$")]
+    {
+        let variables = Variables {
+            environment: &environment,
+            forms,
+            folder: folder.path().into(),
+            workspace: "/".into(),
+        };
         assert_eq!(variables.expand(&format!("<{mark}{{file:key}}>")).value, format!("<{SECRET}>"));
         assert_eq!(variables.expand(&format!("{mark}{{file:none}}")).missing, ["file:none"]);
     }

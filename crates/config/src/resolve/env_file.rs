@@ -15,10 +15,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Secret)>, String> {
             continue;
         }
         let line = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) =
-            line.split_once('=').filter(|(name, _)| is_variable_name(name.trim())).ok_or_else(|| {
-                format!("has no `NAME=value` in line {}", index + 1)
-            })?;
+        let (name, value) = line
+            .split_once('=')
+            .filter(|(name, _)| is_variable_name(name.trim()))
+            .ok_or_else(|| format!("has no `NAME=value` in line {}", index + 1))?;
         variables.push((name.trim().to_owned(), Secret::new(unquoted(value.trim()))));
     }
     Ok(variables)

@@ -34,7 +34,8 @@ fn config_of(spec: &ProcessSpec, environment: &Environment) -> Option<PathBuf> {
     };
     // Of our own variables `MANIFOLD_…` are not passed on.
     let inherited = environment.vars.get("MCP_CONFIG").filter(|_| inherits).map(String::as_str);
-    let variable = |name: &&str| spec.env.get(*name).map(|value| value.expose()).filter(|path| !path.is_empty());
+    let variable =
+        |name: &&str| spec.env.get(*name).map(|value| value.expose()).filter(|path| !path.is_empty());
     let named = value_of(&spec.args, &CONFIG_FLAGS)
         .or_else(|| CONFIG_VARIABLES.iter().find_map(variable))
         .or_else(|| inherited.filter(|path| !path.is_empty()));

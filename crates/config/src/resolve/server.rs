@@ -124,8 +124,7 @@ fn missing_variables(
                 missing.push(ServerFault::MissingVariable { variable: variable.clone(), credential });
             }
             for input in &text.inputs {
-                let fault =
-                    ServerFault::Unasked { input: input.clone(), variable: input_variable(input) };
+                let fault = ServerFault::Unasked { input: input.clone(), variable: input_variable(input) };
                 context.problems.error(line, place, fault.message(), None);
                 missing.push(fault);
             }
@@ -136,7 +135,11 @@ fn missing_variables(
 
 /// A default can be given only where it is written as we write it.
 fn how_to_set(variable: &str, raw: &str) -> String {
-    if raw.contains("${") { format!("set it, or write `${{{variable}:-default}}`") } else { "set it".to_owned() }
+    if raw.contains("${") {
+        format!("set it, or write `${{{variable}:-default}}`")
+    } else {
+        "set it".to_owned()
+    }
 }
 
 fn is_enabled(fields: Fields<'_>, entry: &Entry<'_>, context: &mut Context<'_>) -> bool {

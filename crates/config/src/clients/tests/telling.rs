@@ -18,29 +18,43 @@ fn a_file_without_servers_says_what_was_looked_for() {
     "#]].assert_eq(&problems(r#"{"tools": {"git": {"command": "x"}}}"#));
     expect![[r#"
         config.json:2: mcpServers: has no servers; add one
-    "#]].assert_eq(&problems("{\n\"mcpServers\": {}}"));
+    "#]]
+    .assert_eq(&problems("{\n\"mcpServers\": {}}"));
     expect![[r#"
         config.json:1: schemas: has no servers; add one
-    "#]].assert_eq(&problems(r#"{"schemas": {"a": {}}}"#));
-    check("opencode.json", r#"{"mcp": {}}"#, expect![[r#"
+    "#]]
+    .assert_eq(&problems(r#"{"schemas": {"a": {}}}"#));
+    check(
+        "opencode.json",
+        r#"{"mcp": {}}"#,
+        expect![[r#"
         opencode config, 0 servers
         ! opencode.json:1: mcp: has no servers; add one
-    "#]]);
-    check("settings.json", r#"{"theme": "x", "context_servers": {}}"#, expect![[r#"
+    "#]],
+    );
+    check(
+        "settings.json",
+        r#"{"theme": "x", "context_servers": {}}"#,
+        expect![[r#"
         Zed config, 0 servers
         ! settings.json:1: context_servers: has no servers; add one
-    "#]]);
+    "#]],
+    );
 }
 
 // D8: in another folder Claude Code would use none of these either, and it is said where it would.
 #[test]
 fn servers_of_other_projects_are_told_of() {
     let text = r#"{"numStartups": 1, "projects": {"/elsewhere": {"mcpServers": {"a": {"command": "fs"}}}, "/empty": {}}}"#;
-    check("/home/ann/.claude.json", text, expect![[r#"
+    check(
+        "/home/ann/.claude.json",
+        text,
+        expect![[r#"
         Claude Code config, 0 servers
         ! /home/ann/.claude.json:1: projects: its servers belong to other folders: /elsewhere; start in one of these, or copy its servers to a file of your own
         ! /home/ann/.claude.json:1: mcpServers: has no servers; add one
-    "#]]);
+    "#]],
+    );
 }
 
 // D8: what nobody else writes is ours, and settings of ours beside servers still count.
@@ -54,7 +68,9 @@ fn our_own_files_stay_ours() {
     ] {
         assert_eq!(client("config.json", text), None, "{text}");
     }
-    let config = load(r#"{"inputs": [], "servers": {"a": {"builtin": "time"}}, "namespaces": {"n": {"serverIds": ["a"]}}, "separator": "-"}"#);
+    let config = load(
+        r#"{"inputs": [], "servers": {"a": {"builtin": "time"}}, "namespaces": {"n": {"serverIds": ["a"]}}, "separator": "-"}"#,
+    );
     assert_eq!((config.source.client, config.namespaces.len()), (Some("VS Code"), 1));
     assert_eq!(config.settings.separator, "-");
 }

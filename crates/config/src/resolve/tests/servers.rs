@@ -267,7 +267,8 @@ fn the_transport_has_four_names() {
         ("transport", "http", RemoteKind::StreamableHttp),
         ("transportType", "sse", RemoteKind::Sse),
     ] {
-        let text = format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example", "{key}": "{value}"}}}}}}"#);
+        let text =
+            format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example", "{key}": "{value}"}}}}}}"#);
         let config = load(&text);
         assert_eq!(config.problems, [], "{text}");
         let Transport::Remote(spec) = &config.servers[0].transport else { panic!() };

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use manifold_config::{
-    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, Nesting, Profile, Selection, config_path,
-    default_config_path, load, select_namespace, stand_in,
+    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, Nesting, OwnPort, Profile, Selection,
+    config_path, default_config_path, load, select_namespace, stand_in,
 };
 use tracing::{info, warn};
 
@@ -56,6 +56,8 @@ fn load_options(invocation: &Invocation) -> LoadOptions {
         path: invocation.flags.config.clone().or_else(|| named.map(Into::into)),
         profile: invocation.flags.profile,
         program_profile: invocation.program_profile,
+        own_port: (invocation.task == Task::Http)
+            .then(|| invocation.flags.port.map_or(OwnPort::Configured, OwnPort::Given)),
         environment,
     }
 }
@@ -104,7 +106,7 @@ fn with_config(
         let path =
             path.map_or_else(|| "a file named by --config".to_owned(), |path| path.display().to_string());
         info!("no config file: serving the built-in `time` server; list your own servers in {path}");
-    } else if let (Some(path), None) = (&config.source.path, &config.unread) {
+    } else if let (Some(path), Some(_)) = (&config.source.path, config.source.client) {
         info!("{}: {}", path.display(), config.summary());
     }
     let code = serve(config, options, flags);

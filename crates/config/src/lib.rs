@@ -25,7 +25,7 @@ mod testing;
 pub use diff::{Difference, diff};
 pub use environment::Environment;
 pub use identity::generate_id;
-pub use load::{LoadError, LoadOptions, config_path, load, load_text, stand_in};
+pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in};
 pub use model::*;
 pub use nesting::{ABOVE, Nesting};
 pub use problem::{Problem, Severity};

@@ -28,7 +28,18 @@ pub struct LoadOptions {
     pub profile: Option<Profile>,
     /// The name the program was started under.
     pub program_profile: Option<Profile>,
+    /// Set where we serve over HTTP: a server at our own address is ourselves.
+    pub own_port: Option<OwnPort>,
     pub environment: Environment,
+}
+
+/// The port we serve at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnPort {
+    /// As the config says.
+    Configured,
+    /// `--port`.
+    Given(u16),
 }
 
 /// Why there is no configuration: everything that stands in the way.
@@ -95,6 +106,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
         format: path.is_none().then_some(Format::Embedded),
         profile: options.profile,
         program_profile: options.program_profile,
+        own_port: options.own_port,
         environment: &options.environment,
     };
     resolve::resolve(&reading.document, origin, problems)

@@ -23,6 +23,7 @@ use crate::file::Object;
 use crate::identity::ExposedIds;
 use crate::keys::Kind;
 use crate::keys::table::TOP;
+use crate::load::OwnPort;
 use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
 use crate::problem::Problems;
 use crate::profile::Profile;
@@ -38,6 +39,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) format: Option<Format>,
     pub(crate) profile: Option<Profile>,
     pub(crate) program_profile: Option<Profile>,
+    pub(crate) own_port: Option<OwnPort>,
     pub(crate) environment: &'a Environment,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct Origin<'a> {
 struct Context<'a> {
     /// The file all this stands in.
     path: Option<&'a Path>,
+    /// Where we serve over HTTP ourselves, if we do.
+    own_port: Option<u16>,
     environment: &'a Environment,
     settings: &'a Settings,
     problems: &'a mut Problems,
@@ -66,6 +70,10 @@ pub(crate) fn resolve(
     let format = detect(top, &mut problems);
     let mut context = Context {
         path: origin.path,
+        own_port: origin.own_port.map(|port| match port {
+            OwnPort::Configured => settings.http.port,
+            OwnPort::Given(port) => port,
+        }),
         environment: origin.environment,
         settings: &settings,
         problems: &mut problems,

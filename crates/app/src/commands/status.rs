@@ -204,7 +204,8 @@ fn text(report: &Report) -> String {
     let mut text = String::new();
     let source = report.config.as_deref().unwrap_or("built in (no config file)");
     let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
-    let _ = writeln!(text, "config: {source}, {}\n", report.summary);
+    let whose = report.client.map_or_else(String::new, |_| format!(" ({})", report.summary));
+    let _ = writeln!(text, "config: {source}{whose}\n");
     let name = |row: &Row| match &row.schema {
         Some(schema) => format!("{schema}/{}", row.id),
         None => row.id.clone(),

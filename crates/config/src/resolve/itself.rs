@@ -25,6 +25,25 @@ pub(super) fn is_ourselves(spec: &ProcessSpec, config: Option<&Path>, environmen
     read.is_some_and(|read| is_same(&read, &environment.cwd.join(config)))
 }
 
+/// Returns whether an address is the one we serve at ourselves.
+pub(super) fn is_own_address(url: &str, host: &str, port: Option<u16>) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+    let (named, given) = match authority.rsplit_once(':') {
+        Some((named, digits)) if !digits.ends_with(']') => (named, digits.parse().ok()),
+        _ => (authority, Some(if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 })),
+    };
+    let named = named.trim_matches(['[', ']']);
+    let here = named.eq_ignore_ascii_case("localhost")
+        || named.eq_ignore_ascii_case(host)
+        || named
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback() || address.is_unspecified());
+    // A port that is chosen for us is not known yet, and nobody can have written it.
+    here && port.is_some_and(|port| port != 0 && given == Some(port))
+}
+
 /// Returns the config that such a gateway would read.
 fn config_of(spec: &ProcessSpec, environment: &Environment) -> Option<PathBuf> {
     let inherits = match &spec.inherit_env {

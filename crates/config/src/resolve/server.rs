@@ -82,6 +82,12 @@ fn connection(
         return (transport, None);
     }
     let mut fault = missing_variables(fields, entry, context);
+    if let Transport::Remote(spec) = &transport
+        && itself::is_own_address(&spec.url, &context.settings.http.host, context.own_port)
+    {
+        context.problems.error(line, place, ServerFault::Itself.message(), None);
+        return (transport, Some(ServerFault::Itself));
+    }
     if let Transport::Process(spec) = &transport
         && fault.is_none()
     {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 
-use crate::load::{LoadOptions, load_text};
+use crate::load::{LoadOptions, OwnPort, load_text};
 use crate::model::*;
 use crate::testing::{SECRET, environment, load, options, problems, programs, server, try_load};
 
@@ -341,5 +341,25 @@ fn the_gateway_in_its_own_config_is_marked() {
         ("mine.json", r#"{"command": "manifold", "args": ["serve", "--stdio"]}"#),
     ] {
         assert!(!is_itself(config, entry), "{config}: {entry}");
+    }
+}
+
+// D1: over HTTP the way back to ourselves is an address.
+#[test]
+fn the_gateway_at_its_own_address_is_marked() {
+    let is_itself = |own_port: Option<OwnPort>, url: &str| {
+        let options = LoadOptions { own_port, ..options() };
+        let text = format!(r#"{{"mcpServers": {{"a": {{"url": "{url}"}}}}, "server": {{"port": 4000}}}}"#);
+        load_text(&text, Some(Path::new("c.json")), &options).unwrap().servers[0].fault.is_some()
+    };
+    let configured = Some(OwnPort::Configured);
+    for url in ["http://127.0.0.1:4000/mcp", "http://LOCALHOST:4000", "http://u:p@[::1]:4000/mcp/x"] {
+        assert!(is_itself(configured, url), "{url}");
+        assert!(!is_itself(None, url), "a gateway on stdio may stand before one over HTTP: {url}");
+        assert!(!is_itself(Some(OwnPort::Given(5000)), url), "{url}");
+    }
+    assert!(is_itself(Some(OwnPort::Given(80)), "http://localhost/mcp"));
+    for url in ["http://127.0.0.1:4001/mcp", "http://localhost/mcp", "http://other.example:4000/mcp"] {
+        assert!(!is_itself(configured, url), "{url}");
     }
 }

@@ -9,9 +9,11 @@ pub(crate) fn check(data: &[u8]) {
     let mut environment = Environment { cwd: "/".into(), ..Environment::default() };
     environment.vars.insert("S".to_owned(), "top-secret-value".to_owned());
     let options = LoadOptions { environment, ..LoadOptions::default() };
-    let shown = match load_text(text, Some(Path::new("c.json")), &options) {
-        Ok(config) => format!("{:?}", config.problems),
-        Err(error) => error.to_string(),
-    };
-    assert!(!shown.contains("top-secret-value"));
+    for name in ["c.json", "c.toml", "c.yaml"] {
+        let shown = match load_text(text, Some(Path::new(name)), &options) {
+            Ok(config) => format!("{:?}", config.problems),
+            Err(error) => error.to_string(),
+        };
+        assert!(!shown.contains("top-secret-value"));
+    }
 }

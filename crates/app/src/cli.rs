@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use manifold_config::{Bare, LogFormat, LogLevel, Profile};
 use manifold_protocol::framing::Framing;
 
@@ -218,7 +218,7 @@ impl Flags {
     }
 
     /// Returns the profile as far as it is known before the config is read.
-    fn known_profile(&self, program: Option<Profile>) -> Profile {
+    pub(crate) fn known_profile(&self, program: Option<Profile>) -> Profile {
         self.profile.or(program).unwrap_or(Profile::Manifold)
     }
 }
@@ -228,14 +228,61 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
     let args: Vec<OsString> = args.collect();
     let program_profile =
         args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
-    Cli::try_parse_from(&args)
+    command()
+        .try_get_matches_from(&args)
+        .and_then(|matches| Cli::from_arg_matches(&matches))
         .and_then(|cli| decide(cli, program_profile))
         .map_err(|error| show(&error, speaks_stdio(&args)))
 }
 
 /// Returns what `--help` shows.
 pub(crate) fn help() -> String {
-    Cli::command().render_help().to_string()
+    command().render_help().to_string()
+}
+
+/// Options that mean something to whoever serves over HTTP, on a pipe, or at all; by their names in `Flags`.
+const OF_HTTP: &[&str] =
+    &["port", "host", "allowed_hosts", "token_file", "token", "cors", "cors_origins", "tls_cert", "tls_key"];
+const OF_STDIO: &[&str] = &["framing"];
+const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent"];
+const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];
+const MODES: &[&str] = &["stdio", "http"];
+
+/// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
+/// act there (D10).
+fn command() -> clap::Command {
+    let mut command = Cli::command();
+    // Only a built command has its options in its subcommands.
+    command.build();
+    let silent: [(&str, &[&[&str]]); 7] = [
+        ("stdio", &[OF_HTTP, MODES]),
+        ("http", &[OF_STDIO, MODES]),
+        ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
+        ("status", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
+        ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("config schema", &[OF_CONFIGS]),
+    ];
+    for (path, groups) in silent {
+        let mut found = Some(&mut command);
+        for name in path.split(' ') {
+            found = found.and_then(|command| command.find_subcommand_mut(name));
+        }
+        if let Some(subcommand) = found {
+            hide(subcommand, &groups.concat());
+        }
+    }
+    command
+}
+
+/// Keeps these options out of the help of a command and of those below it.
+fn hide(command: &mut clap::Command, names: &[&str]) {
+    let hidden = std::mem::take(command)
+        .mut_args(|arg| if names.contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg });
+    *command = hidden;
+    for below in command.get_subcommands_mut() {
+        hide(below, names);
+    }
 }
 
 fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
@@ -251,6 +298,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage(ErrorKind::ArgumentConflict, "--stdio and --http cannot be used together"));
     }
     let profile = cli.flags.known_profile(program_profile);
+    let looks_only = matches!(cli.command, Some(Command::Status { .. } | Command::Config { .. }));
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Stdio), _) if http => {
@@ -284,6 +332,12 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage(
             ErrorKind::ArgumentConflict,
             &format!("{flag} is for HTTP; it means nothing on stdio"),
+        ));
+    }
+    if looks_only && let Some(flag) = cli.flags.http_only() {
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            &format!("{flag} is for serving over HTTP; it means nothing to this command"),
         ));
     }
     if matches!(task, Task::LiteMcp { .. }) && cli.flags.framing.is_some() {

@@ -10,13 +10,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use manifold_config::{
-    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, Profile, default_config_path, load,
+    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, Nesting, OwnPort, Profile, Selection,
+    config_path, default_config_path, load, select_namespace, stand_in,
 };
 use tracing::{info, warn};
 
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
+use crate::wiring::log_problems;
 
 /// Carries out a command.
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -29,14 +31,20 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Help => print(&cli::help()),
         Task::ConfigSchema => config::schema(),
         Task::ConfigCheck { file, json } => {
-            config::check(&LoadOptions { path: file.or_else(|| options.path.clone()), ..options }, json)
+            let options = LoadOptions { path: file.or_else(|| options.path.clone()), ..options };
+            config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
-        Task::Status { json } => status::run(&options, json),
-        Task::Stdio => with_config(options, &invocation.flags, stdio::run),
-        Task::Http => with_config(options, &invocation.flags, http::run),
-        Task::LiteMcp { tool } => with_config(options, &invocation.flags, |config, options, flags| {
-            litemcp::run(config, options, flags, tool)
-        }),
+        Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
+        Task::Stdio => {
+            let stays = invocation.flags.known_profile(invocation.program_profile) == Profile::Manifold;
+            with_config(options, &invocation.flags, Unreadable::stays_up_if(stays), stdio::run)
+        }
+        Task::Http => with_config(options, &invocation.flags, Unreadable::Ends, http::run),
+        Task::LiteMcp { tool } => {
+            with_config(options, &invocation.flags, Unreadable::Ends, |config, options, flags| {
+                litemcp::run(config, options, flags, tool)
+            })
+        }
     }
 }
 
@@ -50,7 +58,23 @@ fn load_options(invocation: &Invocation) -> LoadOptions {
         path: invocation.flags.config.clone().or_else(|| named.map(Into::into)),
         profile: invocation.flags.profile,
         program_profile: invocation.program_profile,
+        own_port: (invocation.task == Task::Http)
+            .then(|| invocation.flags.port.map_or(OwnPort::Configured, OwnPort::Given)),
         environment,
+    }
+}
+
+/// What becomes of a gateway whose config is there and cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unreadable {
+    /// A client that cannot connect shows none of our words: it is served, and told what is wrong (D9).
+    StaysUp,
+    Ends,
+}
+
+impl Unreadable {
+    fn stays_up_if(stays: bool) -> Self {
+        if stays { Self::StaysUp } else { Self::Ends }
     }
 }
 
@@ -58,25 +82,34 @@ fn load_options(invocation: &Invocation) -> LoadOptions {
 fn with_config(
     options: LoadOptions,
     flags: &Flags,
+    unreadable: Unreadable,
     serve: impl FnOnce(Config, LoadOptions, &Flags) -> ExitCode,
 ) -> ExitCode {
-    let mut config = match load(&options) {
+    let is_there = || config_path(&options).is_some_and(|path| path.try_exists().unwrap_or(true));
+    let loaded = load(&options).or_else(|error| match unreadable {
+        Unreadable::StaysUp if is_there() => stand_in(error, &options),
+        _ => Err(error),
+    });
+    let mut config = match loaded {
         Ok(config) => config,
         Err(error) => return fail(&error.to_string(), USAGE),
     };
+    if let Some(why) = Nesting::of(config.source.path.as_deref(), &options.environment).refusal() {
+        return fail(&why, USAGE);
+    }
     apply_log_flags(&mut config, flags, &options.environment);
     if let Some(problem) = logging::start(&config.settings.logging) {
         warn!("{problem}");
     }
-    for problem in &config.problems {
-        warn!("{problem}");
-    }
+    log_problems(&config);
     if config.source.format == Format::Embedded {
         let profile = options.profile.or(options.program_profile).unwrap_or(Profile::Manifold);
         let path = default_config_path(profile, &options.environment);
         let path =
             path.map_or_else(|| "a file named by --config".to_owned(), |path| path.display().to_string());
         info!("no config file: serving the built-in `time` server; list your own servers in {path}");
+    } else if let (Some(path), Some(_)) = (&config.source.path, config.source.client) {
+        info!("{}: {}", path.display(), config.summary());
     }
     let code = serve(config, options, flags);
     logging::flush();
@@ -104,6 +137,23 @@ fn apply_log_flags(config: &mut Config, flags: &Flags, environment: &Environment
     let silent = variable("MCP_SILENT").is_some_and(|value| value == "1" || value == "true");
     if flags.silent || silent {
         logging.console = false;
+    }
+}
+
+/// Returns the namespace asked for by `--namespace`, if any was; else says which there are.
+fn asked_namespace(config: &Config, asked: Option<&str>) -> Result<Option<String>, String> {
+    let Some(asked) = asked else { return Ok(None) };
+    match select_namespace(config, Some(asked)) {
+        Selection::Namespace { id, .. } => Ok(Some(id)),
+        Selection::All => Ok(None),
+        Selection::Unknown { requested, exists, disabled, .. } => {
+            let what = if disabled { "is disabled" } else { "does not exist" };
+            let exists = if exists.is_empty() { "none".to_owned() } else { exists.join(", ") };
+            Err(format!("namespace '{requested}' {what}; there are: {exists}"))
+        }
+        Selection::Ambiguous { exists } => {
+            Err(format!("namespace '{asked}' could be any of: {}; name one", exists.join(", ")))
+        }
     }
 }
 

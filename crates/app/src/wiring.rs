@@ -2,13 +2,17 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use manifold_config::{Config, ErrorCodes, How, LoadOptions, Selection, config_path, load, select_namespace};
+use manifold_config::{
+    Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, config_path, load, select_namespace,
+    stand_in,
+};
 use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, vigil};
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
 use manifold_upstreams::{Memory, Upstreams};
 use tracing::{info, warn};
 
+use crate::cli::Flags;
 use crate::machine::slim_down;
 use crate::watch::watch_config;
 
@@ -32,21 +36,20 @@ pub(crate) enum Serving {
 
 impl Plant {
     /// Makes the servers of a config ready to be started.
-    pub(crate) fn new(
-        config: Config,
-        options: LoadOptions,
-        namespace: Option<String>,
-        serving: Serving,
-    ) -> Self {
+    pub(crate) fn new(config: Config, options: LoadOptions, flags: &Flags, serving: Serving) -> Self {
         let tasks = Tasks::new();
-        let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes);
+        let nesting = Nesting::of(config.source.path.as_deref(), &options.environment);
+        let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes)
+            .marked(&nesting.mark());
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
-            namespace,
+            namespace: flags.namespace.clone(),
+            eager: flags.eager,
             serving,
             fleet: OnceLock::new(),
+            gateway: OnceLock::new(),
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
@@ -69,7 +72,11 @@ impl Plant {
         let tasks = self.tasks.clone();
         let reloader = Arc::clone(&self.reloader);
         let manager = |control| manifold_upstreams::manager(control, tasks);
-        Gateway::open(Arc::clone(&self.fleet), opening, reloader, manager)
+        let gateway = Gateway::open(Arc::clone(&self.fleet), opening, reloader, manager);
+        if self.reloader.serving == Serving::One {
+            let _ = self.reloader.gateway.set(Arc::downgrade(&gateway));
+        }
+        gateway
     }
 
     /// Returns the numbers a client of this profile expects.
@@ -109,19 +116,32 @@ pub(crate) fn opening(selection: Selection, front: Front, eager: bool) -> Result
     }
 }
 
+/// Logs what is wrong with a config that is about to be used.
+pub(crate) fn log_problems(config: &Config) {
+    for problem in &config.problems {
+        warn!("{problem}");
+    }
+}
+
 /// Reads the config file again (S1-52).
 struct FileReloader {
     options: LoadOptions,
     namespace: Option<String>,
+    eager: bool,
     serving: Serving,
     fleet: OnceLock<Weak<Fleet>>,
+    /// The one namespace that is served.
+    gateway: OnceLock<Weak<Gateway>>,
     /// Told when a new config is in force.
     taken_over: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
 }
 
 impl FileReloader {
-    fn read(&self, fleet: &Fleet) -> Result<Config, String> {
-        let config = load(&self.options).map_err(|error| error.to_string())?;
+    fn read(&self, fleet: &Fleet) -> Result<Config, Refused> {
+        let config = load(&self.options).map_err(Refused::Unread)?;
+        if fleet.config().unread.is_some() {
+            return self.take_up(config);
+        }
         let before = select_namespace(&fleet.config(), self.namespace.as_deref());
         let after = select_namespace(&config, self.namespace.as_deref());
         let id = |selection: &Selection| match selection {
@@ -131,11 +151,29 @@ impl FileReloader {
         // Taking the served namespace away under its client is no reload but an end.
         match (id(&before), id(&after)) {
             (Some(before), after) if self.serving == Serving::One && after.as_ref() != Some(&before) => {
-                Err(format!("the namespace '{before}' being served is not selected by the new file"))
+                let why = format!("the namespace '{before}' being served is not selected by the new file");
+                Err(Refused::Unserved(why))
             }
             _ => Ok(config),
         }
     }
+
+    /// Decides what is served now that the file, which could not be read so far, can be (D9).
+    fn take_up(&self, config: Config) -> Result<Config, Refused> {
+        let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) else { return Ok(config) };
+        let selected = select_namespace(&config, self.namespace.as_deref());
+        let opening = opening(selected, Front::Stdio, self.eager)
+            .map_err(|fault| Refused::Unserved(fault.message()))?;
+        gateway.reopen(opening);
+        Ok(config)
+    }
+}
+
+/// Why a file is not taken over.
+enum Refused {
+    Unread(LoadError),
+    /// It is good, and does not hold what is being served.
+    Unserved(String),
 }
 
 impl Reloader for FileReloader {
@@ -145,11 +183,28 @@ impl Reloader for FileReloader {
         };
         let config = match self.read(&fleet) {
             Ok(config) => config,
-            Err(why) => {
+            Err(refused) => {
+                let why = match &refused {
+                    Refused::Unread(error) => error.to_string(),
+                    Refused::Unserved(why) => why.clone(),
+                };
                 warn!("the config was not reloaded: {why}");
-                return Box::pin(std::future::ready(Err(why)));
+                let still_none = fleet.config().unread.is_some();
+                let stand_in = match refused {
+                    Refused::Unread(error) if still_none => stand_in(error, &self.options).ok(),
+                    _ => None,
+                };
+                return Box::pin(async move {
+                    // What clients are told is what is wrong now.
+                    if let Some(config) = stand_in {
+                        fleet.apply(Arc::new(config)).await;
+                    }
+                    Err(why)
+                });
             }
         };
+        // As at the start (D6).
+        log_problems(&config);
         let taken_over = Arc::clone(&self.taken_over);
         Box::pin(async move {
             let problems = config.problems.iter().map(ToString::to_string).collect();

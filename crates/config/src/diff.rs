@@ -61,6 +61,7 @@ fn same_connection(old: &Server, new: &Server) -> bool {
         exposed_id: new.exposed_id.clone(),
         display_name: new.display_name.clone(),
         denied_tools: new.denied_tools.clone(),
+        allowed_tools: new.allowed_tools.clone(),
         ..old.clone()
     };
     relabelled == *new

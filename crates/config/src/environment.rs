@@ -10,6 +10,8 @@ pub struct Environment {
     pub vars: BTreeMap<String, String>,
     pub home: Option<PathBuf>,
     pub cwd: PathBuf,
+    /// The program that runs, by its real path.
+    pub program: Option<PathBuf>,
 }
 
 impl Environment {
@@ -21,6 +23,7 @@ impl Environment {
             vars: vars.collect(),
             home: etcetera::home_dir().ok(),
             cwd: std::env::current_dir().unwrap_or_default(),
+            program: std::env::current_exe().and_then(std::fs::canonicalize).ok(),
         }
     }
 
@@ -47,6 +50,7 @@ impl fmt::Debug for Environment {
             .field("vars", &self.vars.keys().collect::<Vec<_>>())
             .field("home", &self.home)
             .field("cwd", &self.cwd)
+            .field("program", &self.program)
             .finish()
     }
 }

@@ -1,6 +1,7 @@
 //! The configuration file as written, and the checked `Config` made from it.
 
 mod check;
+mod clients;
 mod diff;
 mod environment;
 mod expand;
@@ -10,6 +11,7 @@ mod identity;
 mod keys;
 mod load;
 mod model;
+mod nesting;
 mod problem;
 mod profile;
 mod redact;
@@ -17,14 +19,16 @@ mod resolve;
 mod schema;
 mod secret;
 mod select;
+mod syntax;
 #[cfg(test)]
 mod testing;
 
 pub use diff::{Difference, diff};
 pub use environment::Environment;
 pub use identity::generate_id;
-pub use load::{LoadError, LoadOptions, config_path, load, load_text};
+pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in};
 pub use model::*;
+pub use nesting::{ABOVE, Nesting};
 pub use problem::{Problem, Severity};
 pub use profile::{
     Bare, Defaults, ErrorCodes, Profile, PromptPrefix, StartPolicy, UserPath, ValidateArguments,

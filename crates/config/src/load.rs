@@ -7,13 +7,14 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::clients;
 use crate::environment::Environment;
 use crate::expand::expand_home;
-use crate::file;
-use crate::model::{Config, Format};
+use crate::model::{Config, Format, Source};
 use crate::problem::{Problem, Problems};
 use crate::profile::{Profile, default_config_path};
 use crate::resolve::{self, Origin};
+use crate::syntax;
 
 /// The configuration when there is no file: a gateway that works, with nothing written to disk.
 const EMBEDDED: &str = r#"{"mcpServers": {"time": {"builtin": "time"}}}"#;
@@ -27,7 +28,18 @@ pub struct LoadOptions {
     pub profile: Option<Profile>,
     /// The name the program was started under.
     pub program_profile: Option<Profile>,
+    /// Set where we serve over HTTP: a server at our own address is ourselves.
+    pub own_port: Option<OwnPort>,
     pub environment: Environment,
+}
+
+/// The port we serve at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnPort {
+    /// As the config says.
+    Configured,
+    /// `--port`.
+    Given(u16),
 }
 
 /// Why there is no configuration: everything that stands in the way.
@@ -79,18 +91,34 @@ pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
 /// Checks text as if it were read from `path`; without a path it counts as the embedded default.
 pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Result<Config, LoadError> {
     let mut problems = Problems::new(path);
-    let Some(document) = file::parse(text, &options.environment, &mut problems) else {
+    let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
         return Err(LoadError { problems: problems.into_sorted() });
     };
+    let mut reading = clients::read(document, path, &options.environment, &mut problems);
+    reading.fill(path, &options.environment);
+    if let Some(root) = &reading.root {
+        problems.call("mcpServers", root);
+    }
     let origin = Origin {
         path,
+        client: reading.client,
+        root: reading.root.as_deref(),
         format: path.is_none().then_some(Format::Embedded),
         profile: options.profile,
         program_profile: options.program_profile,
+        own_port: options.own_port,
         environment: &options.environment,
     };
-    resolve::resolve(&document, origin, problems)
+    resolve::resolve(&reading.document, origin, problems)
         .map_err(|problems| LoadError { problems: problems.into_sorted() })
+}
+
+/// Returns a configuration without servers for a file that is there and cannot be used. Clients of the gateway are told
+/// why, and what to do.
+pub fn stand_in(why: LoadError, options: &LoadOptions) -> Result<Config, LoadError> {
+    let config = load_text("{}", None, options)?;
+    let source = Source { path: config_path(options), format: Format::McpServers, client: None, root: None };
+    Ok(Config { source, unread: Some(why.to_string()), problems: why.problems, ..config })
 }
 
 fn read(path: &Path) -> Result<String, LoadError> {

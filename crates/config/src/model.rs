@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::file::join;
 use crate::problem::Problem;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
 use crate::secret::Secret;
@@ -23,6 +24,8 @@ pub struct Config {
     pub default_namespace: Option<String>,
     /// Everything found wrong that did not stop us: warnings, and servers that cannot work.
     pub problems: Vec<Problem>,
+    /// Why the file could not be used, where an empty configuration stands in for it (`stand_in`).
+    pub unread: Option<String>,
 }
 
 /// Where a configuration came from.
@@ -31,7 +34,14 @@ pub struct Source {
     /// `None` for the embedded default.
     pub path: Option<PathBuf>,
     pub format: Format,
+    /// Whose file it is, if it is another program's.
+    pub client: Option<&'static str>,
+    /// What it calls its servers there.
+    pub root: Option<String>,
 }
+
+/// What stands for a program where a file is a map of servers and nothing else.
+pub(crate) const BARE: &str = "bare";
 
 /// The kinds of file we read, told apart by their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +182,8 @@ pub struct Server {
     pub roots: Vec<Root>,
     /// Tools refused in every namespace (`deniedTools`).
     pub denied_tools: Vec<String>,
+    /// The only tools there are in any namespace (`allowedTools`); `None`: all.
+    pub allowed_tools: Option<Vec<String>>,
     /// Why this server cannot work, if it cannot. It is marked and the others run.
     pub fault: Option<ServerFault>,
 }
@@ -276,6 +288,31 @@ pub enum ServerFault {
     NoSuchProgram { command: String, hint: String },
     /// The entry itself is wrong (both `command` and `url`, neither, a bad URL).
     BadEntry { why: String },
+    /// It waits for an answer that only an editor asks for (`${input:…}`).
+    Unasked { input: String, variable: String },
+    /// It would start this gateway again, with this very config.
+    Itself,
+}
+
+impl ServerFault {
+    /// Returns what is wrong and what to do about it, without the name of the server.
+    pub fn message(&self) -> String {
+        match self {
+            Self::MissingVariable { variable, .. } => match variable.strip_prefix(crate::expand::FILE) {
+                Some(file) => format!("the file {file} cannot be read; create it"),
+                None => format!("the variable {variable} is not set; set it or give it a default"),
+            },
+            Self::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
+            Self::BadEntry { why } => why.clone(),
+            Self::Unasked { input, variable } => format!(
+                "`${{input:{input}}}` can only be asked for by an editor; set the variable {variable} instead"
+            ),
+            Self::Itself => {
+                "this is Manifold itself, with this same config; remove the entry: it belongs in your client's config"
+                    .to_owned()
+            }
+        }
+    }
 }
 
 /// One toolset.
@@ -335,6 +372,39 @@ impl fmt::Debug for RemoteSpec {
             .field("reconnect_interval", &self.reconnect_interval)
             .field("max_retries", &self.max_retries)
             .finish()
+    }
+}
+
+impl Config {
+    /// Returns whose file it is and what is in it, in one line.
+    pub fn summary(&self) -> String {
+        let count = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        let servers = count(self.servers.len(), "server");
+        match self.source.client {
+            Some(BARE) => format!("{servers} by name, without a key around them"),
+            Some(client) => format!("{client} config, {servers}"),
+            None => format!("{servers}, {}", count(self.namespaces.len(), "namespace")),
+        }
+    }
+
+    /// Returns what was found wrong with one server.
+    pub fn problems_of(&self, key: &ServerKey) -> impl Iterator<Item = &Problem> {
+        let root = match (&self.source.root, self.source.format) {
+            (Some(root), _) => root.clone(),
+            (None, Format::Servers) => "servers".to_owned(),
+            (None, _) => "mcpServers".to_owned(),
+        };
+        let place = match &key.schema {
+            Some(schema) => format!("schemas.{schema}.mcpServers.{}", key.id),
+            None => join(&root, &key.id),
+        };
+        self.problems.iter().filter(move |problem| {
+            let below = problem.place.strip_prefix(&place);
+            below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+        })
     }
 }
 

@@ -52,11 +52,18 @@ impl fmt::Display for Problem {
 pub(crate) struct Problems {
     file: Option<PathBuf>,
     found: Vec<Problem>,
+    /// A key of ours, and what the file calls it.
+    called: Option<(&'static str, String)>,
 }
 
 impl Problems {
     pub(crate) fn new(file: Option<&Path>) -> Self {
-        Self { file: file.map(Path::to_path_buf), found: Vec::new() }
+        Self { file: file.map(Path::to_path_buf), ..Self::default() }
+    }
+
+    /// Says places below a key of ours as the file has them.
+    pub(crate) fn call(&mut self, ours: &'static str, theirs: &str) {
+        self.called = (ours != theirs).then(|| (ours, theirs.to_owned()));
     }
 
     pub(crate) fn warn(&mut self, line: usize, place: &str, what: impl Into<String>, hint: Option<String>) {
@@ -86,7 +93,16 @@ impl Problems {
         what: String,
         hint: Option<String>,
     ) {
-        let place = place.to_owned();
+        let place = self.as_written(place);
         self.found.push(Problem { severity, file: self.file.clone(), line, place, what, hint });
+    }
+
+    fn as_written(&self, place: &str) -> String {
+        let below = self.called.as_ref().and_then(|(ours, theirs)| Some((theirs, place.strip_prefix(ours)?)));
+        match below {
+            Some((theirs, below)) if theirs.is_empty() => below.trim_start_matches('.').to_owned(),
+            Some((theirs, below)) if below.is_empty() || below.starts_with('.') => format!("{theirs}{below}"),
+            _ => place.to_owned(),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! From the file as written to the checked `Config`. Every problem is reported, not only the first.
 
+mod env_file;
+mod itself;
 mod namespaces;
 mod program;
 mod roots;
@@ -14,12 +16,14 @@ mod tests;
 use std::path::Path;
 
 use crate::check::check;
+use crate::clients;
 use crate::environment::Environment;
 use crate::fields::Fields;
 use crate::file::Object;
 use crate::identity::ExposedIds;
 use crate::keys::Kind;
 use crate::keys::table::TOP;
+use crate::load::OwnPort;
 use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
 use crate::problem::Problems;
 use crate::profile::Profile;
@@ -28,15 +32,23 @@ use crate::profile::Profile;
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
     pub(crate) path: Option<&'a Path>,
+    /// Whose file it is, if it is another program's, and what it calls its servers.
+    pub(crate) client: Option<&'static str>,
+    pub(crate) root: Option<&'a str>,
     /// Set where the keys do not decide.
     pub(crate) format: Option<Format>,
     pub(crate) profile: Option<Profile>,
     pub(crate) program_profile: Option<Profile>,
+    pub(crate) own_port: Option<OwnPort>,
     pub(crate) environment: &'a Environment,
 }
 
 /// What every part of the file is resolved with.
 struct Context<'a> {
+    /// The file all this stands in.
+    path: Option<&'a Path>,
+    /// Where we serve over HTTP ourselves, if we do.
+    own_port: Option<u16>,
     environment: &'a Environment,
     settings: &'a Settings,
     problems: &'a mut Problems,
@@ -56,24 +68,41 @@ pub(crate) fn resolve(
         return Err(problems);
     };
     let format = detect(top, &mut problems);
-    let mut context =
-        Context { environment: origin.environment, settings: &settings, problems: &mut problems };
+    let mut context = Context {
+        path: origin.path,
+        own_port: origin.own_port.map(|port| match port {
+            OwnPort::Configured => settings.http.port,
+            OwnPort::Given(port) => port,
+        }),
+        environment: origin.environment,
+        settings: &settings,
+        problems: &mut problems,
+    };
     let (servers, mut namespaces) = match format {
         Format::Schemas => schemas::resolve(top, &mut context),
         Format::Servers => shared(top, "servers", &mut context),
         Format::McpServers | Format::Embedded => shared(top, "mcpServers", &mut context),
     };
+    if servers.is_empty() {
+        tell_no_servers(top, format, &mut problems);
+    }
     namespaces::apply_permissions(top, &mut namespaces, &mut problems);
     let default_namespace = top.string("defaultNamespaceId").or_else(|| top.string("defaultNamespace"));
     Ok(Config {
         profile,
-        source: Source { path: origin.path.map(Path::to_path_buf), format: origin.format.unwrap_or(format) },
+        source: Source {
+            path: origin.path.map(Path::to_path_buf),
+            format: origin.format.unwrap_or(format),
+            client: origin.client,
+            root: origin.root.map(str::to_owned),
+        },
         settings,
         servers,
         namespaces,
         // Go writes an empty string where nothing is set.
         default_namespace: default_namespace.filter(|id| !id.is_empty()),
         problems: problems.into_sorted(),
+        unread: None,
     })
 }
 
@@ -98,6 +127,28 @@ fn detect(top: Fields<'_>, problems: &mut Problems) -> Format {
         problems.warn(line, key, what, Some(format!("move its entries to `{chosen}`")));
     }
     *format
+}
+
+/// A file without servers is most likely one we did not understand.
+fn tell_no_servers(top: Fields<'_>, format: Format, problems: &mut Problems) {
+    let root = match format {
+        Format::Schemas => "schemas",
+        Format::Servers => "servers",
+        Format::McpServers | Format::Embedded => "mcpServers",
+    };
+    match top.present(root) {
+        Some(node) => problems.warn(node.line, root, "has no servers", Some("add one".to_owned())),
+        None if top.object.members.keys().any(|key| TOP.key(key).is_some())
+            || top.object.members.is_empty() =>
+        {
+            problems.warn(1, "", "has no servers", Some("list them in `mcpServers`".to_owned()));
+        }
+        None => {
+            let roots = clients::looked_for().iter().map(|root| format!("`{root}`")).collect::<Vec<_>>();
+            let what = format!("has no servers: looked for {}, and for servers by name", roots.join(", "));
+            problems.whole_file(what, Some("add `\"mcpServers\": { … }`".to_owned()));
+        }
+    }
 }
 
 /// Servers in one place, shared by the namespaces that refer to them.
@@ -126,6 +177,11 @@ fn warn_of_missing_variables(document: &Object, problems: &mut Problems) {
         if is_setting {
             node.each_text(name, &mut |text, line, place| {
                 // A token is never left as written: that one stops us.
+                for input in &text.inputs {
+                    let what = format!("`${{input:{input}}}` can only be asked for by an editor");
+                    let hint = "use a variable such as `${NAME}`".to_owned();
+                    problems.warn(line, place, what, Some(hint));
+                }
                 let missing = if place == settings::TOKEN { &[] } else { text.missing.as_slice() };
                 for variable in missing {
                     let hint = format!("set it, or write `${{{variable}:-default}}`; it stays as written");

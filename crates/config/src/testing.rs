@@ -16,6 +16,7 @@ pub(crate) fn environment() -> Environment {
         vars: vars.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         home: Some("/home/ann".into()),
         cwd: "/".into(),
+        program: None,
     }
 }
 
@@ -35,6 +36,11 @@ pub(crate) fn load(text: &str) -> Config {
 pub(crate) fn problems(text: &str) -> String {
     let problems = try_load(text).map_or_else(|error| error.problems, |config| config.problems);
     problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
+/// Adds a server to settings: a file without any is told of.
+pub(crate) fn with_server(settings: &str) -> String {
+    settings.replacen('{', r#"{"mcpServers": {"t": {"builtin": "time"}}, "#, 1)
 }
 
 pub(crate) fn server<'a>(config: &'a Config, id: &str) -> &'a Server {

@@ -50,6 +50,9 @@ pub struct ServerRow {
     pub tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What is wrong with it in the config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// Where clients have a process each (`shared: false`), those there are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<InstanceRow>,
@@ -104,7 +107,19 @@ impl Control {
 
     pub fn servers(&self) -> Vec<ServerRow> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        rows(&gateway.catalog())
+        let config = gateway.config();
+        let catalog = gateway.catalog();
+        let members = catalog.view.members.iter().enumerate();
+        let rows = members.filter_map(|(at, member)| {
+            let problems = config.problems_of(&member.key).map(ToString::to_string).collect();
+            Some(ServerRow { problems, ..row_of(&catalog, at, member)? })
+        });
+        rows.collect()
+    }
+
+    /// Returns why there are no servers, where that is the config's fault.
+    pub fn trouble(&self) -> Option<String> {
+        self.gateway.upgrade()?.trouble()
     }
 
     /// Carries out an order on a server named by its id or its exposed id.
@@ -153,12 +168,13 @@ impl Control {
 /// Returns one row for each server of a namespace.
 pub(crate) fn rows(catalog: &Catalog) -> Vec<ServerRow> {
     let members = catalog.view.members.iter().enumerate();
-    let row_of = |(at, member): (usize, &Member)| {
-        let permitted = |tool: &&Item| catalog.permits(at, Kind::Tools, &tool.label);
-        let tools = member.upstream.listing().map_or(0, |list| list.tools.iter().filter(permitted).count());
-        Some(row(member.server.as_deref()?, member.upstream.as_ref(), tools))
-    };
-    members.filter_map(row_of).collect()
+    members.filter_map(|(at, member)| row_of(catalog, at, member)).collect()
+}
+
+fn row_of(catalog: &Catalog, at: usize, member: &Member) -> Option<ServerRow> {
+    let permitted = |tool: &&Item| catalog.permits(at, Kind::Tools, &tool.label);
+    let tools = member.upstream.listing().map_or(0, |list| list.tools.iter().filter(permitted).count());
+    Some(row(member.server.as_deref()?, member.upstream.as_ref(), tools))
 }
 
 fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: usize) -> ServerRow {
@@ -189,6 +205,7 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: us
         uptime: running.then(|| uptime(status.since.elapsed())),
         tool_count,
         error,
+        problems: Vec::new(),
         instances: upstream.instances().into_iter().map(instance).collect(),
     }
 }

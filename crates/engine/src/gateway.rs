@@ -10,7 +10,7 @@ mod subscriptions;
 mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Settings};
@@ -63,6 +63,8 @@ pub struct Introduction {
 pub struct Gateway {
     fleet: Arc<Fleet>,
     opening: Opening,
+    /// Takes the place of `opening` once a config that could not be read can be.
+    reopened: OnceLock<Opening>,
     catalog: ArcSwap<Catalog>,
     /// Held while a new catalog is built, so that an older one never replaces a newer.
     building: Mutex<()>,
@@ -92,6 +94,7 @@ impl Gateway {
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
+                reopened: OnceLock::new(),
                 manager,
             }
         });
@@ -137,9 +140,22 @@ impl Gateway {
         Introduction {
             name: settings.server_name.clone(),
             version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
-            instructions: self.catalog.load().instructions.clone(),
+            instructions: self.trouble().or_else(|| self.catalog.load().instructions.clone()),
             extensions: self.catalog.load().extensions.clone(),
         }
+    }
+
+    /// Returns what a client must know of a config that could not be read.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let config = self.fleet.config();
+        let why = config.unread.as_ref()?;
+        let next = "Tell the user; once the file is corrected and saved it is taken over by itself.";
+        Some(format!("The config cannot be used, so there are no servers: {why}\n{next}"))
+    }
+
+    /// Says which namespace is served once the config, which could not be read so far, can be. This happens once.
+    pub fn reopen(&self, opening: Opening) {
+        let _ = self.reopened.set(opening);
     }
 
     /// Lets servers start for clients that never introduce themselves: each of their requests says who asks.
@@ -195,7 +211,7 @@ impl Gateway {
 
     /// Returns the namespace this is, `None` for all servers.
     pub fn namespace(&self) -> Option<&str> {
-        self.opening.namespace.as_deref()
+        self.opening().namespace.as_deref()
     }
 
     pub fn settings(&self) -> Settings {

@@ -37,6 +37,7 @@ pub(crate) fn permits_unlisted_tool(permissions: &Permissions, server: &Server, 
 pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, label: &str) -> Option<bool> {
     match kind {
         Kind::Tools if server.denied_tools.iter().any(|denied| denied == label) => Some(false),
+        Kind::Tools if !is_among_allowed(server, label) => Some(false),
         Kind::Tools => named(&permissions.rules, server, label),
         Kind::Prompts => {
             let rules = &permissions.prompts;
@@ -57,6 +58,11 @@ pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, labe
             }
         }
     }
+}
+
+/// Returns whether a tool is among those of a server that names them one by one, or the server names none.
+fn is_among_allowed(server: &Server, tool: &str) -> bool {
+    server.allowed_tools.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == tool))
 }
 
 type Rules = BTreeMap<(String, String), bool>;

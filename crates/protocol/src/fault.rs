@@ -87,6 +87,10 @@ pub enum Fault {
         server: String,
         variable: String,
     },
+    /// The server wants to know who asks, and nothing is configured that would say so.
+    SignInNeeded {
+        server: String,
+    },
     /// The client cannot be asked this.
     ClientCannot {
         what: String,
@@ -150,6 +154,7 @@ impl Fault {
                 Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
                 _,
             ) => -32603,
+            (Self::SignInNeeded { .. }, _) => -32603,
             (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
             (Self::Busy { .. }, _) => -32603,
             (_, CodeSet::Standard) => -32603,
@@ -224,6 +229,9 @@ impl Fault {
             Self::Authentication { variable, .. } => {
                 format!("Authentication failed: Invalid or missing {variable}")
             }
+            Self::SignInNeeded { server } => format!(
+                "Server '{server}' wants you to sign in, which cannot be done from here yet; give it a token in the config: \"headers\": {{\"Authorization\": \"Bearer ${{TOKEN}}\"}}"
+            ),
             Self::ClientCannot { what } => format!("The client does not support {what}"),
             Self::HeaderMismatch(why) => format!("Header mismatch: {why}"),
             Self::UnsupportedVersion { requested } => format!(
@@ -316,7 +324,7 @@ impl Fault {
                 data.set("limitBytes", Raw::number(*limit_bytes as u64));
             }
             Self::Overloaded { limit_bytes } => data.set("limitBytes", Raw::number(*limit_bytes as u64)),
-            Self::Authentication { server, .. } => text("service", server),
+            Self::Authentication { server, .. } | Self::SignInNeeded { server } => text("service", server),
             Self::Parse
             | Self::InvalidRequest(_)
             | Self::UnknownMethod(_)

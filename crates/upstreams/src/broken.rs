@@ -26,15 +26,7 @@ impl Broken {
                 ServerFault::MissingVariable { variable, credential: true } => {
                     Fault::Authentication { server: id(), variable }
                 }
-                ServerFault::MissingVariable { variable, credential: false } => {
-                    let reason = format!("the variable {variable} is not set; set it or give it a default");
-                    Fault::FailedToStart { server: id(), reason }
-                }
-                ServerFault::NoSuchProgram { command, hint } => Fault::FailedToStart {
-                    server: id(),
-                    reason: format!("no such program `{command}`; {hint}"),
-                },
-                ServerFault::BadEntry { why } => Fault::FailedToStart { server: id(), reason: why },
+                other => Fault::FailedToStart { server: id(), reason: other.message() },
             };
             (fault.clone(), Phase::Failed(fault))
         };

@@ -119,12 +119,20 @@ impl Upstream for Builtin {
 
 /// Writes a tool result of one text block.
 fn text_result(text: &str, structured: Option<Raw>, is_error: bool) -> Raw {
-    let mut block = RawObject::default();
-    block.set("type", Raw::from_static(r#""text""#));
-    block.set("text", Raw::string(text));
-    let block = block.into_raw();
+    text_results(&[text], structured, is_error)
+}
+
+/// Writes a tool result of several text blocks.
+fn text_results(texts: &[&str], structured: Option<Raw>, is_error: bool) -> Raw {
+    let block = |text: &&str| {
+        let mut block = RawObject::default();
+        block.set("type", Raw::from_static(r#""text""#));
+        block.set("text", Raw::string(text));
+        block.into_raw()
+    };
+    let blocks: Vec<Raw> = texts.iter().map(block).collect();
     let mut result = RawObject::default();
-    result.set("content", Raw::serialize(&[as_json(&block)]));
+    result.set("content", Raw::serialize(&blocks.iter().map(as_json).collect::<Vec<_>>()));
     if let Some(structured) = structured {
         result.set("structuredContent", structured);
     }

@@ -33,6 +33,8 @@ pub struct Upstreams {
     memory: Memory,
     /// The longest message a server may send (`limits.messageBytes`).
     limit_bytes: usize,
+    /// What tells a gateway among our servers who stands above it (`config::Nesting`).
+    above: Arc<str>,
 }
 
 impl Upstreams {
@@ -41,7 +43,12 @@ impl Upstreams {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
         let memory = memory.written_behind(&tasks);
-        Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes }
+        Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes, above: Arc::default() }
+    }
+
+    /// Marks every process, so that a gateway among them knows who stands above it.
+    pub fn marked(self, above: &str) -> Self {
+        Self { above: above.into(), ..self }
     }
 
     /// Returns what starts the processes, to be finished when all servers are closed.
@@ -66,6 +73,7 @@ impl Connector for Upstreams {
                     logs: Arc::default(),
                     memory: self.memory.clone(),
                     limit_bytes: self.limit_bytes,
+                    above: Arc::clone(&self.above),
                     leaving: stdio::Leaving::default(),
                 };
                 supervisor::Supervised::new(launch, &self.tasks)

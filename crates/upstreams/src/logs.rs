@@ -1,5 +1,7 @@
 //! The last lines a server wrote beside the protocol.
 
+mod telling;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,6 +9,8 @@ use manifold_config::{redact, redact_cut};
 
 const MAX_LINES: usize = 1000;
 const MAX_LINE_CHARS: usize = 4096;
+/// How far back an error message looks for lines that tell.
+const LOOKED_AT: usize = 100;
 
 /// What is kept of a line.
 const MAX_LINE_BYTES: usize = 4 * MAX_LINE_CHARS;
@@ -56,11 +60,11 @@ impl LogRing {
         wanted.map(|line| shown(line)).collect()
     }
 
-    /// Returns the last few lines of this life as one text for an error message.
+    /// Returns the few lines of this life that tell most as one text for an error message.
     pub(crate) fn tail(&self) -> Option<String> {
         let fresh = self.lock().fresh;
-        let lines = self.last(fresh.min(3));
-        let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let lines = self.last(fresh.min(LOOKED_AT));
+        let lines = telling::telling(&lines);
         (!lines.is_empty()).then(|| lines.join(" | "))
     }
 

@@ -13,7 +13,7 @@ mod streamable;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{RemoteKind, RemoteSpec, Server};
+use manifold_config::{RemoteKind, RemoteSpec, Secret, Server};
 use manifold_engine::{Host, Tasks};
 use manifold_protocol::{Era, Fault, Parcel};
 use tokio::sync::watch;
@@ -176,7 +176,11 @@ impl Remote {
         }
     }
 
+    /// Decision 16, unless no credentials are configured at all: then they are what is missing (D7).
     pub(crate) fn unauthorized(&self) -> Fault {
+        if self.spec.credential_variables.is_empty() && !self.spec.headers.iter().any(is_credential) {
+            return Fault::SignInNeeded { server: self.server.key.id.clone() };
+        }
         let variable = match self.spec.credential_variables.as_slice() {
             [] => "credentials".to_owned(),
             names => names.join(", "),
@@ -187,6 +191,12 @@ impl Remote {
     pub(crate) fn failed(&self, reason: String) -> Fault {
         Fault::FailedToStart { server: self.server.key.id.clone(), reason }
     }
+}
+
+/// Tells by its name whether a header says who asks.
+fn is_credential((name, _): &(String, Secret)) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie"].iter().any(|part| name.contains(part))
 }
 
 /// Posts every message of a connection, each on its own.

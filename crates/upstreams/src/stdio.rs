@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
+use manifold_config::{ABOVE, InheritEnv, ProcessDialect, ProcessSpec, Server};
 use manifold_engine::{Host, TURN, vigil};
 use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
 use manifold_protocol::{Era, Fault, Frames, Parcel};
@@ -49,6 +49,8 @@ pub(crate) struct Launch {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) memory: Memory,
     pub(crate) limit_bytes: usize,
+    /// The mark a gateway among our servers knows us by; empty for none.
+    pub(crate) above: Arc<str>,
     /// Processes that could not be met, or are not wanted any more.
     pub(crate) leaving: Leaving,
 }
@@ -250,6 +252,11 @@ impl Launch {
             .filter(|(name, _)| inherits(name) && !self.spec.env.keys().any(|own| name == own.as_str()))
             .collect();
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
+        // Ours to say, whatever else is passed on.
+        env.retain(|(name, _)| name != ABOVE);
+        if !self.above.is_empty() {
+            env.push((ABOVE.into(), self.above.as_ref().into()));
+        }
         SpawnCommand {
             program: self.spec.command.clone().into(),
             args: self.spec.args.iter().map(OsString::from).collect(),

@@ -151,7 +151,7 @@ async fn serve(
             exists.join(", ")
         ));
     }
-    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::All);
+    let plant = Plant::new(config, options, flags, Serving::All);
     let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
     let eager = flags.eager;
     let rooms = Arc::new(Rooms::new(plan(&plant, &selected, eager, None)));

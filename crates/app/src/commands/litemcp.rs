@@ -31,7 +31,7 @@ async fn serve(
         budget: budget(&config.settings.limits),
         drain_timeout: config.settings.drain_timeout,
     };
-    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::One);
+    let plant = Plant::new(config, options, flags, Serving::One);
     let stop = signals::watch_signals(&plant.tasks)?;
     let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
         let namespace = opening.namespace.as_deref().unwrap_or("all servers");

@@ -11,7 +11,7 @@ use manifold_protocol::Era;
 use manifold_upstreams::Memory;
 use serde::Serialize;
 
-use super::{fail, print};
+use super::{asked_namespace, fail, print};
 use crate::cli::USAGE;
 use crate::wiring::memory;
 
@@ -22,6 +22,11 @@ struct Report {
     profile: &'static str,
     config: Option<String>,
     format: &'static str,
+    /// Whose file it is, if it is another program's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'static str>,
+    #[serde(skip)]
+    summary: String,
     servers: Vec<Row>,
     namespaces: Vec<NamespaceRow>,
     default_namespace: Option<String>,
@@ -68,21 +73,38 @@ struct NamespaceRow {
     server_ids: Vec<String>,
 }
 
-pub(super) fn run(options: &LoadOptions, json: bool) -> ExitCode {
-    let config = match load(options) {
+/// Fails where a server that is meant to be used cannot work (D7).
+pub(super) fn run(options: &LoadOptions, namespace: Option<&str>, json: bool) -> ExitCode {
+    let mut config = match load(options) {
         Ok(config) => config,
         Err(error) => return fail(&error.to_string(), USAGE),
     };
+    match asked_namespace(&config, namespace) {
+        Ok(Some(id)) => keep_only(&mut config, &id),
+        Ok(None) => {}
+        Err(why) => return fail(&why, USAGE),
+    }
     let report = report(config, &memory(options));
     if json {
-        print(&serde_json::to_string_pretty(&report).unwrap_or_default())
+        print(&serde_json::to_string_pretty(&report).unwrap_or_default());
     } else {
-        print(&text(&report))
+        print(&text(&report));
     }
+    let broken = report.servers.iter().any(|row| row.enabled && row.problem.is_some());
+    ExitCode::from(u8::from(broken))
+}
+
+/// Leaves one namespace and its servers.
+fn keep_only(config: &mut Config, id: &str) {
+    config.namespaces.retain(|namespace| namespace.id == id);
+    let namespaces = &config.namespaces;
+    config.servers.retain(|server| namespaces.iter().any(|one| one.servers.contains(&server.key)));
 }
 
 fn report(config: Config, memory: &Memory) -> Report {
     Report {
+        summary: config.summary(),
+        client: config.source.client,
         version: env!("CARGO_PKG_VERSION"),
         profile: config.profile.name(),
         config: config.source.path.map(|path| path.display().to_string()),
@@ -154,11 +176,7 @@ fn row(server: &Server, memory: &Memory) -> Row {
             tools: saved.age.map(|_| saved.tools),
             age_seconds: saved.age.map(|age| age.as_secs()),
         }),
-        problem: server.fault.as_ref().map(|fault| match fault {
-            ServerFault::MissingVariable { variable, .. } => format!("the variable {variable} is not set"),
-            ServerFault::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
-            ServerFault::BadEntry { why } => why.clone(),
-        }),
+        problem: server.fault.as_ref().map(ServerFault::message),
     }
 }
 
@@ -186,7 +204,8 @@ fn text(report: &Report) -> String {
     let mut text = String::new();
     let source = report.config.as_deref().unwrap_or("built in (no config file)");
     let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
-    let _ = writeln!(text, "config: {source}\n");
+    let whose = report.client.map_or_else(String::new, |_| format!(" ({})", report.summary));
+    let _ = writeln!(text, "config: {source}{whose}\n");
     let name = |row: &Row| match &row.schema {
         Some(schema) => format!("{schema}/{}", row.id),
         None => row.id.clone(),

@@ -24,7 +24,11 @@ pub(super) fn serve_one<F: Future<Output = std::io::Result<()>>>(
     flags: &Flags,
     serve: impl FnOnce(Config, Selection) -> F,
 ) -> ExitCode {
-    let selection = select_namespace(&config, flags.namespace.as_deref());
+    // What is to be served is known once the file can be read (D9).
+    let selection = match config.unread {
+        Some(_) => Selection::All,
+        None => select_namespace(&config, flags.namespace.as_deref()),
+    };
     if let Selection::Unknown { requested, exists, disabled, fatal: true } = &selection {
         let what = if *disabled { "is disabled" } else { "does not exist" };
         let exists = if exists.is_empty() { "none".to_owned() } else { exists.join(", ") };
@@ -59,7 +63,7 @@ async fn serve(
         drain_timeout: config.settings.drain_timeout,
         framing: flags.framing.map(Into::into),
     };
-    let plant = Plant::new(config, options, flags.namespace.clone(), Serving::One);
+    let plant = Plant::new(config, options, flags, Serving::One);
     let stop = signals::watch_signals(&plant.tasks)?;
     let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");

@@ -96,7 +96,9 @@ fn help_goes_to_stdout_and_shows_the_modes() {
     for args in [&["--help"][..], &["-h"], &["http", "--help"], &["serve", "--http", "--help"]] {
         let ran = manifold(&sandbox, args);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
-        for word in ["--stdio", "--http", "--config", "--namespace", "--log-level"] {
+        // `http` has chosen its mode: the help of a command lists what acts there (D10).
+        let modes = if args[0] == "http" { &[][..] } else { &["--stdio", "--http"] };
+        for word in ["--config", "--namespace", "--log-level"].iter().chain(modes) {
             assert!(ran.stdout.contains(word), "{args:?}: no {word} in {}", ran.stdout);
         }
     }

@@ -242,6 +242,7 @@ fn a_named_file_that_is_missing_stops_the_start() {
     assert!(!sandbox.path("no").exists(), "it is not made up either");
 }
 
+// D9: in profile `manifold` a client on stdio is served and told instead (`newcomer/unreadable.rs`)
 #[test]
 fn a_file_that_is_no_json_stops_the_start_and_names_the_line() {
     let sandbox = Sandbox::new();
@@ -253,7 +254,7 @@ fn a_file_that_is_no_json_stops_the_start_and_names_the_line() {
         [("bad.json", "bad.json:3:"), ("empty.json", "empty.json"), ("list.json", "list.json")]
     {
         let mut command = sandbox.manifold();
-        command.args(["serve", "--config", name]);
+        command.args(["--profile", "mcp-all-in-one", "serve", "--config", name]);
         let ran = run_with(command, PING);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{name}");
         assert!(ran.stderr.contains(place), "{name}: {}", ran.stderr);
@@ -415,7 +416,7 @@ fn check_says_what_a_good_file_has() {
                                        "b": {"builtin": "time"}},
                         "namespaces": {"n": {"serverIds": ["a"]}}});
     let path = sandbox.write_config(&config).display().to_string();
-    let expected = format!("{path}: 2 servers, 1 namespaces\n");
+    let expected = format!("{path}: 2 servers, 1 namespace\n");
     for args in [&[path.as_str()][..], &["--config", &path], &[], &["~/.config/manifold/config.json"]] {
         let ran = check(&sandbox, args);
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), expected.as_str(), ""));
@@ -483,7 +484,9 @@ fn warnings_alone_are_no_failure() {
     assert_eq!(ran.code, Some(0));
     assert_eq!(
         ran.stdout,
-        "warning: some.json:1: unknown key `surprise`\nsome.json: 0 servers, 0 namespaces\n"
+        "warning: some.json:1: unknown key `surprise`\n\
+         warning: some.json:1: mcpServers: has no servers; add one\n\
+         some.json: 0 servers, 0 namespaces\n"
     );
 }
 
@@ -503,7 +506,7 @@ fn check_fails_for_a_file_that_is_missing() {
 fn check_of_no_file_checks_the_built_in_one() {
     let sandbox = Sandbox::new();
     let ran = check(&sandbox, &[]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "the built-in config: 1 servers, 0 namespaces\n"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "the built-in config: 1 server, 0 namespaces\n"));
 }
 
 // Trap (f): the published schema of mcps-proxy forbade `cli`

@@ -18,6 +18,7 @@ mod litemcp_upstream;
 mod manager;
 mod modern_http;
 mod modern_stdio;
+mod newcomer;
 mod pressure;
 mod profiles;
 mod reload;

@@ -11,9 +11,10 @@ fn status(sandbox: &Sandbox, args: &[&str]) -> Ran {
     run(command)
 }
 
-fn report(sandbox: &Sandbox, args: &[&str]) -> Value {
+/// Returns the report of a config with, or without, servers that cannot work (D7).
+fn report(sandbox: &Sandbox, args: &[&str], code: i32) -> Value {
     let ran = status(sandbox, &[&["--json"], args].concat());
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(code), ""), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no JSON: {ran:?}"))
 }
 
@@ -56,7 +57,7 @@ fn row<'a>(report: &'a Value, id: &str) -> &'a Value {
 fn status_as_json_tells_everything() {
     let sandbox = Sandbox::new();
     let path = sandbox.write_config(&mixed(&sandbox));
-    let report = report(&sandbox, &[]);
+    let report = report(&sandbox, &[], 1);
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!((&report["profile"], &report["format"]), (&json!("manifold"), &json!("mcpServers")));
     assert_eq!(report["config"], json!(path));
@@ -93,7 +94,7 @@ fn status_as_text_is_for_people() {
     let sandbox = Sandbox::new();
     let path = sandbox.write_config(&mixed(&sandbox));
     let ran = status(&sandbox, &[]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""), "some of them cannot work (D7)");
     let line = |start: &str| {
         let found = ran.stdout.lines().find(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("no {start} in {}", ran.stdout))
@@ -119,7 +120,7 @@ fn status_starts_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write_config(&mixed(&sandbox));
     for args in [&[][..], &["--json"], &["--eager"], &["--profile", "mcps-proxy", "--json"]] {
-        assert_eq!(status(&sandbox, args).code, Some(0), "{args:?}");
+        assert_eq!(status(&sandbox, args).code, Some(1), "{args:?}");
     }
     assert!(!sandbox.path("started").exists());
     assert_eq!(sandbox.processes(), [0; 0]);
@@ -164,7 +165,7 @@ fn servers_of_schemas_are_told_apart() {
 #[test]
 fn without_a_config_the_built_in_one_is_shown() {
     let sandbox = Sandbox::new();
-    let report = report(&sandbox, &[]);
+    let report = report(&sandbox, &[], 0);
     assert_eq!((&report["config"], &report["format"]), (&Value::Null, &json!("embedded")));
     assert_eq!(report["servers"][0]["target"], "time");
     let shown = status(&sandbox, &[]).stdout;

@@ -1,6 +1,6 @@
 use expect_test::expect;
 
-use crate::testing::problems;
+use crate::testing::{problems, with_server};
 
 // Decision 2: unknown keys warn and name the nearest known one.
 #[test]
@@ -70,16 +70,16 @@ fn invalid_stdio_settings_are_told_and_not_used() {
         config.json:4: cli.stdio.timeout: 999 is outside 1000 to 300000; using the default (`callTimeout`)
         config.json:5: cli.stdio: unknown key `timeot`; did you mean `timeout`?
     "#]]
-    .assert_eq(&problems(
+    .assert_eq(&problems(&with_server(
         r#"{"cli": {"stdio": {
   "encoding": "latin1",
   "delimiter": ";",
   "timeout": 999,
   "timeot": 1
 }}}"#,
-    ));
+    )));
     expect![[r#"
         config.json:1: cli.stdio: expected an object, found a list; using the default (see there)
     "#]]
-    .assert_eq(&problems(r#"{"cli": {"stdio": []}}"#));
+    .assert_eq(&problems(&with_server(r#"{"cli": {"stdio": []}}"#)));
 }

@@ -1,6 +1,14 @@
 use super::*;
 use crate::testing::{SECRET, environment};
 
+fn expand(raw: &str, environment: &Environment) -> Text {
+    variables(environment, Forms::OURS).expand(raw)
+}
+
+fn variables(environment: &Environment, forms: Forms) -> Variables<'_> {
+    Variables { environment, forms, folder: "/etc".into(), workspace: "/work/site".into() }
+}
+
 fn check_expand(raw: &str, expected: &str) {
     assert_eq!(expand(raw, &environment()).with_home(&environment()), expected, "{raw}");
 }
@@ -68,4 +76,63 @@ fn names_are_kept_for_the_message() {
     assert_eq!(text.missing, ["NONE"]);
     assert_eq!(text.inputs, ["key"]);
     assert_eq!(text.value, "ann ${NONE} ${env:NONE} x ${input:key}");
+}
+
+// D8: each program has its own way to refer to a variable, and what is none of its ways is plain text.
+#[test]
+fn each_program_has_its_own_forms() {
+    let none = Forms { braced: false, ..Forms::OURS };
+    let check = |forms: Forms, raw: &str, expected: &str| {
+        assert_eq!(variables(&environment(), forms).expand(raw).value, expected, "{raw}");
+    };
+    check(none, "${NAME} $NAME %NAME% {env:NAME}", "${NAME} $NAME %NAME% {env:NAME}");
+    let dollar = Forms { dollar: true, ..Forms::OURS };
+    check(dollar, "$NAME/${NAME} $$ $1 $ %NAME%", "ann/ann $$ $1 $ %NAME%");
+    check(Forms { percent: true, ..none }, "%NAME%\\x 100% %NAME $NAME", "ann\\x 100% %NAME $NAME");
+    let opencode = Forms { bare_braces: true, ..none };
+    check(opencode, "{env:NAME}-{x} {env:NAME ${NAME}", "ann-{x} {env:NAME ${NAME}");
+}
+
+// D8: what an editor calls its folders; a variable of that name comes first.
+#[test]
+fn the_names_of_editors_are_known() {
+    check_expand("${workspaceFolder}/x", "/work/site/x");
+    check_expand("${workspaceFolder:web}", "/work/site");
+    check_expand("${workspaceFolderBasename}", "site");
+    check_expand("${userHome}${/}x${pathSeparator}", "/home/ann/x/");
+    let mut environment = environment();
+    environment.vars.insert("userHome".into(), "/mine".into());
+    assert_eq!(expand("${userHome}", &environment).value, "/mine");
+}
+
+// D8: nobody can be asked here, but a variable may hold the answer.
+#[test]
+fn an_input_may_be_answered_by_a_variable() {
+    let mut environment = environment();
+    environment.vars.insert("INPUT_API_KEY_2".into(), "k".into());
+    let text = expand("${input:api-key 2} ${input:other}", &environment);
+    assert_eq!(
+        (text.value.as_str(), text.inputs.as_slice()),
+        ("k ${input:other}", &["other".to_owned()][..])
+    );
+}
+
+// D8: `{file:…}` and `${file:…}` are the content of a file.
+#[test]
+fn a_file_may_hold_a_value() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("key"), format!("{SECRET}\n")).unwrap();
+    let environment = environment();
+    for (forms, mark) in
+        [(Forms { bare_braces: true, ..Forms::OURS }, ""), (Forms { files: true, ..Forms::OURS }, "$")]
+    {
+        let variables = Variables {
+            environment: &environment,
+            forms,
+            folder: folder.path().into(),
+            workspace: "/".into(),
+        };
+        assert_eq!(variables.expand(&format!("<{mark}{{file:key}}>")).value, format!("<{SECRET}>"));
+        assert_eq!(variables.expand(&format!("{mark}{{file:none}}")).missing, ["file:none"]);
+    }
 }

@@ -1,7 +1,7 @@
 use expect_test::expect;
 use proptest::prelude::*;
 
-use crate::testing::{load, problems, try_load};
+use crate::testing::{load, problems, try_load, with_server};
 
 // Decision 2: comments and trailing commas are accepted.
 #[test]
@@ -18,7 +18,7 @@ fn a_syntax_error_is_one_problem_with_its_line() {
     "#]]
     .assert_eq(&problems("{\n  \"a\": 1\n  \"b\": 2\n}"));
     expect![[r#"
-        config.json:1: unterminated object; correct the JSON there
+        config.json:1: the `{` that opens here is never closed; add the `}` that belongs to it
     "#]]
     .assert_eq(&problems("{\"a\": 1"));
     expect![[r#"
@@ -54,7 +54,7 @@ fn what_only_an_editor_can_ask_for_stays_and_is_said() {
     expect![[r#"
         config.json:1: serverVersion: `${input:v}` can only be asked for by an editor; use a variable such as `${NAME}`
     "#]]
-    .assert_eq(&problems(r#"{"serverVersion": "${input:v}"}"#));
+    .assert_eq(&problems(&with_server(r#"{"serverVersion": "${input:v}"}"#)));
     assert_eq!(
         load(r#"{"serverVersion": "${input:v}"}"#).settings.server_version.as_deref(),
         Some("${input:v}")

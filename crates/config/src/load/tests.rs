@@ -2,7 +2,7 @@ use expect_test::expect;
 
 use super::*;
 use crate::model::{Builtin, Transport};
-use crate::testing::{SECRET, load as load_str, options, problems};
+use crate::testing::{SECRET, load as load_str, options, problems, with_server};
 
 // Decision 2: no file at the default path is the built-in time server, in every profile, and nothing is written.
 #[test]
@@ -32,7 +32,7 @@ fn the_default_path_is_that_of_the_profile_known_without_the_file() {
     let mut options = LoadOptions { program_profile: Some(Profile::McpsProxy), ..options() };
     options.environment.home = Some(home.path().to_path_buf());
     let config = load(&options).unwrap();
-    assert_eq!(config.source, crate::Source { path: Some(file), format: Format::Schemas });
+    assert_eq!(config.source, Source { path: Some(file), format: Format::Schemas, client: None, root: None });
     assert_eq!(config.profile, Profile::McpStudio);
 }
 
@@ -101,7 +101,7 @@ fn a_token_or_certificate_that_is_not_there_stops_us() {
 
 #[test]
 fn problems_are_told_to_machines_too() {
-    let config = load_str("{\n\"zzz\": 1}");
+    let config = load_str(&with_server("{\n\"zzz\": 1}"));
     expect![[r#"{"severity":"warning","file":"config.json","line":2,"place":"","what":"unknown key `zzz`","hint":null}"#]]
         .assert_eq(&serde_json::to_string(&config.problems[0]).unwrap());
 }

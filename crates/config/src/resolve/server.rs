@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::settings::as_usize;
-use super::{Context, program, roots, transport};
+use super::{Context, itself, program, roots, transport};
+use crate::expand::{FILE, input_variable};
 use crate::fields::Fields;
 use crate::file::{Node, Object, Value, join};
 use crate::identity::ExposedIds;
@@ -56,6 +57,7 @@ pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &
         max_concurrency: fields.number("maxConcurrency").map_or(MAX_CONCURRENCY, as_usize),
         roots: roots::resolve(fields, context.environment),
         denied_tools: denied_tools(fields),
+        allowed_tools: allowed_tools(fields),
         fault,
         key: entry.key,
     }
@@ -80,9 +82,19 @@ fn connection(
         return (transport, None);
     }
     let mut fault = missing_variables(fields, entry, context);
+    if let Transport::Remote(spec) = &transport
+        && itself::is_own_address(&spec.url, &context.settings.http.host, context.own_port)
+    {
+        context.problems.error(line, place, ServerFault::Itself.message(), None);
+        return (transport, Some(ServerFault::Itself));
+    }
     if let Transport::Process(spec) = &transport
         && fault.is_none()
     {
+        if itself::is_ourselves(spec, context.path, context.environment) {
+            context.problems.error(line, place, ServerFault::Itself.message(), None);
+            return (transport, Some(ServerFault::Itself));
+        }
         program::warn_of_missing_directory(spec, line, place, context);
         if let Some(missing) = program::missing(fields, spec, context.environment) {
             let what = format!("cannot find the program `{}`", missing.command);
@@ -93,7 +105,7 @@ fn connection(
     (transport, fault)
 }
 
-/// Reports every variable without a value; the first one is the server's fault.
+/// Reports every variable without a value and every question nobody asks; the first is the server's fault.
 fn missing_variables(
     fields: Fields<'_>,
     entry: &Entry<'_>,
@@ -110,18 +122,30 @@ fn missing_variables(
             let unset =
                 by_name && text.missing.is_empty() && !context.environment.vars.contains_key(&text.value);
             for variable in text.missing.iter().chain(unset.then_some(&text.value)) {
-                let what = format!("variable `{variable}` is not set");
-                let hint = if unset {
-                    "set it".to_owned()
-                } else {
-                    format!("set it, or write `${{{variable}:-default}}`")
+                let (what, hint) = match variable.strip_prefix(FILE) {
+                    Some(file) => (format!("the file `{file}` cannot be read"), "create it".to_owned()),
+                    None => (format!("variable `{variable}` is not set"), how_to_set(variable, &text.raw)),
                 };
                 context.problems.error(line, place, what, Some(hint));
                 missing.push(ServerFault::MissingVariable { variable: variable.clone(), credential });
             }
+            for input in &text.inputs {
+                let fault = ServerFault::Unasked { input: input.clone(), variable: input_variable(input) };
+                context.problems.error(line, place, fault.message(), None);
+                missing.push(fault);
+            }
         });
     }
     missing.into_iter().next()
+}
+
+/// A default can be given only where it is written as we write it.
+fn how_to_set(variable: &str, raw: &str) -> String {
+    if raw.contains("${") {
+        format!("set it, or write `${{{variable}:-default}}`")
+    } else {
+        "set it".to_owned()
+    }
 }
 
 fn is_enabled(fields: Fields<'_>, entry: &Entry<'_>, context: &mut Context<'_>) -> bool {
@@ -157,4 +181,12 @@ fn start(fields: Fields<'_>, policy: StartPolicy) -> ServerStart {
 fn denied_tools(fields: Fields<'_>) -> Vec<String> {
     let lists = ["deniedTools", "disabledTools", "excludeTools"].into_iter();
     lists.filter_map(|name| fields.strings(name)).flatten().collect()
+}
+
+/// Returns the tools that may be used at all; `*` stands for every one.
+fn allowed_tools(fields: Fields<'_>) -> Option<Vec<String>> {
+    let lists = ["allowedTools", "includeTools", "tools"].into_iter();
+    let named: Vec<Vec<String>> = lists.filter_map(|name| fields.strings(name)).collect();
+    let all = named.is_empty() || named.iter().flatten().any(|tool| tool == "*");
+    (!all).then(|| named.concat())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::env_file;
 use crate::environment::Environment;
 use crate::expand::{Text, is_variable_name};
 use crate::fields::Fields;
@@ -23,6 +24,8 @@ fn wrong(what: impl Into<String>, hint: &str) -> Wrong {
     Wrong { what: what.into(), hint: hint.to_owned() }
 }
 
+/// The names of the key that says how a server speaks.
+const TYPE_KEYS: [&str; 4] = ["type", "kind", "transport", "transportType"];
 const ADDRESSES: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// Keys whose values are the names of variables.
@@ -42,7 +45,7 @@ pub(super) fn resolve(
     refuse_wrong_kinds(fields, node)?;
     let filled = |name: &str| fields.text(name).filter(|text| !text.value.is_empty());
     let address = ADDRESSES.into_iter().find_map(|name| Some((name, filled(name)?)));
-    let said = filled("type").or_else(|| filled("kind")).map(|text| text.value.as_str());
+    let said = TYPE_KEYS.into_iter().find_map(filled).map(|text| text.value.as_str());
     match (filled("builtin"), filled("command"), address) {
         (Some(name), None, None) => builtin(name),
         (Some(_), ..) => Err(wrong("has `builtin` beside `command` or `url`", "keep one")),
@@ -51,8 +54,8 @@ pub(super) fn resolve(
         }
         (None, None, None) => Err(wrong("has neither `command` nor `url`", "add one of them")),
         (None, Some(command), None) => match said {
-            None | Some("stdio") => Ok(process(fields, command, ProcessDialect::Mcp, environment)),
-            Some("litemcp") => Ok(process(fields, command, ProcessDialect::LiteMcp, environment)),
+            None | Some("stdio") => process(fields, command, ProcessDialect::Mcp, environment),
+            Some("litemcp") => process(fields, command, ProcessDialect::LiteMcp, environment),
             Some(other) => Err(wrong(
                 format!("has a `command` but is of type `{other}`"),
                 "give a `url`, or remove the type",
@@ -120,35 +123,36 @@ fn process(
     command: &Text,
     dialect: ProcessDialect,
     environment: &Environment,
-) -> Transport {
+) -> Result<Transport, Wrong> {
     let args = fields.items("args").unwrap_or_default().iter();
     let inherit_env = match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
         (Some(false), _) => InheritEnv::None,
         (_, Some(names)) => InheritEnv::Only(names),
         _ => InheritEnv::All,
     };
+    let env = variables(fields, &inherit_env, environment)?;
     let limit = |name: &str| fields.number(name).map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX));
-    Transport::Process(ProcessSpec {
+    Ok(Transport::Process(ProcessSpec {
         dialect,
         command: command.with_home(environment),
         args: args.filter_map(|item| with_home(item, environment)).collect(),
         cwd: fields.path("cwd", environment).map(PathBuf::from),
-        env: variables(fields, &inherit_env, environment),
+        env,
         inherit_env,
         restart: fields.flag("restart").unwrap_or(true),
         restart_delay: fields.duration("restartDelay"),
         memory_limit_mib: limit("memoryLimit"),
         process_limit: limit("processLimit"),
-    })
+    }))
 }
 
-/// Returns the server's own variables, and those of ours that are named for it: by the time it starts, our process has
-/// them no more (M10).
+/// Returns the server's own variables, those of its file, and those of ours that are named for it: by the time it starts,
+/// our process has them no more (M10).
 fn variables(
     fields: Fields<'_>,
     inherit_env: &InheritEnv,
     environment: &Environment,
-) -> BTreeMap<String, Secret> {
+) -> Result<BTreeMap<String, Secret>, Wrong> {
     let mut variables: BTreeMap<_, _> = pairs(fields, "env", environment)
         .into_iter()
         .map(|(name, value)| {
@@ -156,6 +160,13 @@ fn variables(
             (name, value)
         })
         .collect();
+    if let Some(file) = fields.path("envFile", environment) {
+        let named = env_file::read(&environment.cwd.join(file))
+            .map_err(|why| wrong(format!("its `envFile` {why}"), "correct it, or remove `envFile`"))?;
+        for (name, value) in named {
+            variables.entry(name).or_insert(value);
+        }
+    }
     if let InheritEnv::Only(names) = inherit_env {
         for name in names.iter().filter(|name| name.starts_with("MANIFOLD_")) {
             if let Some(value) = environment.vars.get(name) {
@@ -163,7 +174,7 @@ fn variables(
             }
         }
     }
-    variables
+    Ok(variables)
 }
 
 fn remote(

@@ -70,7 +70,7 @@ impl Gateway {
             let listing = member.upstream.listing();
             let start = member.server.as_ref().map(|server| server.start);
             may_start(member)
-                && (self.opening.eager || start == Some(ServerStart::Eager))
+                && (self.opening().eager || start == Some(ServerStart::Eager))
                 && listing.is_none_or(|listing| listing.is_saved())
         };
         let eager = self.members(is_eager);

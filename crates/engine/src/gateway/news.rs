@@ -25,7 +25,7 @@ impl Gateway {
     /// Takes over a changed config.
     pub(crate) fn rebuild(&self) {
         let before = self.catalog.load_full();
-        self.replace(|_| Arc::new(view(&self.fleet, &self.opening, &self.manager)));
+        self.replace(|_| Arc::new(view(&self.fleet, self.opening(), &self.manager)));
         let is_new = |member: &&Member| {
             !before.view.members.iter().any(|old| Arc::ptr_eq(&old.upstream, &member.upstream))
         };
@@ -200,7 +200,7 @@ impl Gateway {
     }
 
     pub(crate) fn opening(&self) -> &Opening {
-        &self.opening
+        self.reopened.get().unwrap_or(&self.opening)
     }
 }
 

@@ -35,6 +35,14 @@ fn denied_tools_are_denied_whatever_a_namespace_allows() {
     check(r#","deniedTools":["write"]"#, "", &rule("a", "write", true), &["a:read", "b:read", "b:write"]);
 }
 
+// D7: where tools are named one by one, no rule of a namespace adds another.
+#[test]
+fn only_allowed_tools_are_there_whatever_a_namespace_allows() {
+    check(r#","allowedTools":["read"]"#, "", &rule("a", "write", true), &["a:read", "b:read", "b:write"]);
+    check(r#","includeTools":["read"],"deniedTools":["read"]"#, "", "", &["b:read", "b:write"]);
+    check(r#","tools":["*"]"#, "", "", &["a:read", "a:write", "b:read", "b:write"]);
+}
+
 #[test]
 fn a_rule_goes_before_the_defaults() {
     check("", "", &rule("a", "read", false), &["a:write", "b:read", "b:write"]);

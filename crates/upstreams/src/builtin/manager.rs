@@ -4,7 +4,7 @@ use manifold_engine::{BoxFuture, Control, Order};
 use manifold_protocol::{Failure, Fault, Raw};
 use serde::Serialize;
 
-use super::{Toolbox, text_result};
+use super::{Toolbox, text_result, text_results};
 
 const DEFAULT_LINES: u64 = 50;
 
@@ -47,7 +47,7 @@ impl Toolbox for Manager {
         let (control, tool) = (self.control.clone(), tool.to_owned());
         Box::pin(async move {
             match tool.as_str() {
-                "servers_list" => Ok(json_result(&control.servers())),
+                "servers_list" => Ok(servers(&control)),
                 "namespaces_list" => Ok(json_result(&control.namespaces())),
                 "servers_start" => order(&control, arguments.as_ref(), Order::Start, "running").await,
                 "servers_stop" => order(&control, arguments.as_ref(), Order::Stop, "stopped").await,
@@ -61,6 +61,15 @@ impl Toolbox for Manager {
                 _ => Err(Fault::UnknownTool(tool).into()),
             }
         })
+    }
+}
+
+/// Lists the servers; a config that could not be used is told of beside its having none (D9).
+fn servers(control: &Control) -> Raw {
+    let rows = Raw::serialize(&control.servers());
+    match control.trouble() {
+        Some(trouble) => text_results(&[rows.as_str(), &trouble], None, false),
+        None => text_result(rows.as_str(), None, false),
     }
 }
 

@@ -56,7 +56,9 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         Err(Failure::Peer(error)) => {
             return Err(remote.failed(format!("it refused the handshake: {}", error.as_str())));
         }
-        Err(Failure::Fault(fault @ Fault::Authentication { .. })) => return Err(fault),
+        Err(Failure::Fault(fault @ (Fault::Authentication { .. } | Fault::SignInNeeded { .. }))) => {
+            return Err(fault);
+        }
         Err(Failure::Fault(fault)) => return Err(remote.failed(fault.message())),
     };
     let Some(said) = said else {

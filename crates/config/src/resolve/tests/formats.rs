@@ -185,6 +185,7 @@ fn only_one_set_of_servers_counts() {
     assert_eq!(load(r#"{"schemas": {}}"#).source.format, Format::Schemas);
     expect![[r#"
         config.json:1: namespaces: is not used beside `schemas`; a schema owns its servers
+        config.json:1: schemas: has no servers; add one
     "#]]
     .assert_eq(&problems(r#"{"schemas": {"a": {}}, "namespaces": {}}"#));
 }

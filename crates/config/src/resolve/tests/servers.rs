@@ -1,11 +1,13 @@
 //! Single entries: what they may say, and what is wrong with them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use expect_test::expect;
 
+use crate::load::{LoadOptions, OwnPort, load_text};
 use crate::model::*;
-use crate::testing::{SECRET, load, options, problems, programs, server, try_load};
+use crate::testing::{SECRET, environment, load, options, problems, programs, server, try_load};
 
 fn entry(json: &str) -> Server {
     load(&format!(r#"{{"servers": {{"a": {json}}}}}"#)).servers.remove(0)
@@ -87,7 +89,7 @@ fn programs_are_looked_for_on_the_servers_own_path() {
 
     let mut options = options();
     options.environment.vars.insert("PATH".into(), path);
-    let load = |text: &str| crate::load_text(text, None, &options).unwrap();
+    let load = |text: &str| load_text(text, None, &options).unwrap();
     assert_eq!(load(r#"{"mcpServers": {"a": {"command": "mine"}}}"#).servers[0].fault, None);
     let elsewhere = load(r#"{"mcpServers": {"a": {"command": "mine", "env": {"PATH": "/nowhere"}}}}"#);
     assert!(elsewhere.servers[0].fault.is_some());
@@ -238,4 +240,126 @@ fn no_secret_is_ever_shown() {
     assert!(told.contains("${KEY}") && !told.contains(SECRET), "{told}");
     let error = try_load(r#"{"server": {"token": "${NONE}"}, "profile": "${KEY}"}"#).unwrap_err();
     assert!(!format!("{error} {error:?}").contains(SECRET));
+}
+
+// D7: Gemini's `includeTools` and its like are lists of all there is.
+#[test]
+fn tools_may_be_named_one_by_one() {
+    let allowed = |text: &str| {
+        let config = load(&format!(r#"{{"mcpServers": {{"t": {{"builtin": "time", {text}}}}}}}"#));
+        assert_eq!(config.problems, [], "{text}");
+        config.servers[0].allowed_tools.clone()
+    };
+    assert_eq!(allowed(r#""includeTools": ["a", "b"]"#), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(allowed(r#""allowedTools": []"#), Some(Vec::new()));
+    assert_eq!(allowed(r#""tools": ["*"]"#), None);
+    assert_eq!(allowed(r#""tools": {"a": {}}"#), None);
+}
+
+// D7: how a server speaks may be said under any of the names clients have for it.
+#[test]
+fn the_transport_has_four_names() {
+    for (key, value, kind) in [
+        ("type", "streamable-http", RemoteKind::StreamableHttp),
+        ("type", "streamableHttp", RemoteKind::StreamableHttp),
+        ("kind", "sse", RemoteKind::Sse),
+        ("transport", "sse", RemoteKind::Sse),
+        ("transport", "http", RemoteKind::StreamableHttp),
+        ("transportType", "sse", RemoteKind::Sse),
+    ] {
+        let text =
+            format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example", "{key}": "{value}"}}}}}}"#);
+        let config = load(&text);
+        assert_eq!(config.problems, [], "{text}");
+        let Transport::Remote(spec) = &config.servers[0].transport else { panic!() };
+        assert_eq!(spec.kind, kind, "{text}");
+    }
+}
+
+// D8: VS Code and Cursor keep variables in a file; what the entry says itself comes first.
+#[test]
+fn variables_may_be_kept_in_a_file() {
+    let place = programs(&["x"]);
+    let file = place.path().join(".env");
+    std::fs::write(&file, "# mine\nA=1\nexport B = \"two words\"\n\nC='3'\n").unwrap();
+    let entry = |file: &Path| {
+        let text = format!(
+            r#"{{"mcpServers": {{"a": {{"command": "{}/x", "env": {{"A": "0"}}, "envFile": {file:?}}}}}}}"#,
+            place.path().display()
+        );
+        load(&text)
+    };
+    let config = entry(&file);
+    let Transport::Process(spec) = &config.servers[0].transport else { panic!() };
+    let env: Vec<_> = spec.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(env, [("A", "0"), ("B", "two words"), ("C", "3")]);
+    let config = entry(Path::new("/no/such/file"));
+    assert!(config.problems[0].what.starts_with("its `envFile` cannot be read"), "{:?}", config.problems);
+    std::fs::write(&file, format!("A=1\n{SECRET}\n")).unwrap();
+    let config = entry(&file);
+    assert_eq!(config.problems[0].what, "its `envFile` has no `NAME=value` in line 2");
+}
+
+// D1: the same program with the same config is the gateway itself, however it is spelled.
+#[test]
+fn the_gateway_in_its_own_config_is_marked() {
+    let place = programs(&["manifold", "other"]);
+    let folder = place.path();
+    std::os::unix::fs::symlink("manifold", folder.join("link")).unwrap();
+    for name in ["mine.json", "yours.json"] {
+        std::fs::write(folder.join(name), "{}").unwrap();
+    }
+    std::fs::create_dir_all(folder.join(".config/manifold")).unwrap();
+    std::fs::write(folder.join(".config/manifold/config.json"), "{}").unwrap();
+    let mut environment = environment();
+    environment.vars.insert("PATH".into(), folder.display().to_string());
+    environment.home = Some(folder.into());
+    environment.cwd = folder.into();
+    environment.program = Some(folder.join("manifold").canonicalize().unwrap());
+    let options = LoadOptions { environment, ..options() };
+    let is_itself = |config: &str, entry: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}, "t": {{"builtin": "time"}}}}}}"#);
+        let config = load_text(&text, Some(&folder.join(config)), &options).unwrap();
+        assert_eq!(server(&config, "t").fault, None);
+        config.servers[0].fault == Some(ServerFault::Itself)
+    };
+    let default = ".config/manifold/config.json";
+    for (config, entry) in [
+        (default, r#"{"command": "manifold", "args": ["serve", "--stdio"]}"#.to_owned()),
+        (default, r#"{"command": "./link", "args": ["stdio", "--namespace", "x"]}"#.to_owned()),
+        (default, format!(r#"{{"command": "{}/manifold"}}"#, folder.display())),
+        ("mine.json", r#"{"command": "manifold", "args": ["serve", "--config", "mine.json"]}"#.to_owned()),
+        ("mine.json", r#"{"command": "manifold", "args": ["--mcp-config=~/mine.json", "stdio"]}"#.to_owned()),
+        ("mine.json", r#"{"command": "manifold", "env": {"MANIFOLD_CONFIG": "./mine.json"}}"#.to_owned()),
+    ] {
+        assert!(is_itself(config, &entry), "{config}: {entry}");
+    }
+    for (config, entry) in [
+        (default, r#"{"command": "other"}"#),
+        (default, r#"{"command": "manifold", "args": ["serve", "-c", "yours.json"]}"#),
+        (default, r#"{"command": "manifold", "args": ["--profile", "mcps-proxy", "--stdio"]}"#),
+        ("mine.json", r#"{"command": "manifold", "args": ["serve", "--stdio"]}"#),
+    ] {
+        assert!(!is_itself(config, entry), "{config}: {entry}");
+    }
+}
+
+// D1: over HTTP the way back to ourselves is an address.
+#[test]
+fn the_gateway_at_its_own_address_is_marked() {
+    let is_itself = |own_port: Option<OwnPort>, url: &str| {
+        let options = LoadOptions { own_port, ..options() };
+        let text = format!(r#"{{"mcpServers": {{"a": {{"url": "{url}"}}}}, "server": {{"port": 4000}}}}"#);
+        load_text(&text, Some(Path::new("c.json")), &options).unwrap().servers[0].fault.is_some()
+    };
+    let configured = Some(OwnPort::Configured);
+    for url in ["http://127.0.0.1:4000/mcp", "http://LOCALHOST:4000", "http://u:p@[::1]:4000/mcp/x"] {
+        assert!(is_itself(configured, url), "{url}");
+        assert!(!is_itself(None, url), "a gateway on stdio may stand before one over HTTP: {url}");
+        assert!(!is_itself(Some(OwnPort::Given(5000)), url), "{url}");
+    }
+    assert!(is_itself(Some(OwnPort::Given(80)), "http://localhost/mcp"));
+    for url in ["http://127.0.0.1:4001/mcp", "http://localhost/mcp", "http://other.example:4000/mcp"] {
+        assert!(!is_itself(configured, url), "{url}");
+    }
 }

@@ -8,7 +8,7 @@ use expect_test::expect;
 use crate::load::{LoadOptions, load_text};
 use crate::model::*;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
-use crate::testing::{load, options, problems};
+use crate::testing::{load, options, problems, with_server};
 
 #[test]
 fn an_empty_file_has_the_profiles_defaults() {
@@ -38,7 +38,7 @@ fn an_empty_file_has_the_profiles_defaults() {
 
 #[test]
 fn every_setting_can_be_set() {
-    let config = load(
+    let config = load(&with_server(
         r#"{
   "separator": ".", "prefixDescriptions": false, "prefixPrompts": "onClash", "managerTools": {"http": true},
   "start": "eager", "validateArguments": "full", "callTimeout": 60000, "errorCodes": "standard",
@@ -49,7 +49,7 @@ fn every_setting_can_be_set() {
   "logging": {"level": "debug", "format": "json", "console": false, "file": "~/hub.log", "maxSize": "1GB", "maxFiles": 9},
   "cli": {"stdio": {"timeout": 45000}}
 }"#,
-    );
+    ));
     assert_eq!(config.problems, []);
     let settings = config.settings;
     assert_eq!((settings.separator.as_str(), settings.prefix_descriptions), (".", false));
@@ -85,14 +85,14 @@ fn every_setting_can_be_set() {
 #[test]
 fn an_invalid_stdio_timeout_is_not_used() {
     for timeout in ["999", "300001", "-1", "\"30000\"", "1e999"] {
-        let config = load(&format!(r#"{{"cli": {{"stdio": {{"timeout": {timeout}}}}}}}"#));
+        let config = load(&with_server(&format!(r#"{{"cli": {{"stdio": {{"timeout": {timeout}}}}}}}"#)));
         assert_eq!((config.settings.stdio_timeout, config.problems.len()), (None, 1), "{timeout}");
     }
 }
 
 #[test]
 fn out_of_range_numbers_are_used_where_they_can_be() {
-    let config = load(r#"{"callTimeout": 5, "maxNameLength": 300, "drainTimeout": 1e15}"#);
+    let config = load(&with_server(r#"{"callTimeout": 5, "maxNameLength": 300, "drainTimeout": 1e15}"#));
     assert_eq!(config.settings.call_timeout, Duration::from_millis(5));
     assert_eq!(config.settings.max_name_length, 300);
     assert_eq!(config.settings.drain_timeout, Duration::from_secs(5));
@@ -104,7 +104,8 @@ fn flags_stand_for_the_whole_choice() {
     let settings = load(r#"{"prefixPrompts": false, "managerTools": false}"#).settings;
     assert_eq!(settings.prefix_prompts, PromptPrefix::Never);
     assert!(!settings.manager_tools_stdio && !settings.manager_tools_http);
-    assert_eq!(load(r#"{"server": {"cors": {"enabled": false, "origins": ["*"]}}}"#).problems, []);
+    let cors = with_server(r#"{"server": {"cors": {"enabled": false, "origins": ["*"]}}}"#);
+    assert_eq!(load(&cors).problems, []);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn settings_keep_a_placeholder_without_a_value() {
         config.json:1: serverName: variable `NONE` is not set; set it, or write `${NONE:-default}`; it stays as written
         config.json:1: separator: has characters that are not allowed in tool names; using the default (by profile)
     "#]]
-    .assert_eq(&problems(text));
+    .assert_eq(&problems(&with_server(text)));
     let settings = load(text).settings;
     assert_eq!((settings.server_name.as_str(), settings.separator.as_str()), ("${NONE}", "__"));
 }

@@ -38,7 +38,8 @@ fn takers<'c>(catalog: &'c Catalog, uri: &'c str) -> impl Iterator<Item = usize>
 
 impl Gateway {
     /// Notes a subscription on its way to the server. It stands from now on, so that no update is missed, unless
-    /// the server refuses it or the client takes it back or leaves. `None`: it has left already, or was told that it has too many.
+    /// the server refuses it or the client takes it back or leaves. `None`: it has left already, or has too many and
+    /// was told so.
     pub(super) fn subscribing(
         self: &Arc<Self>,
         member: &Member,

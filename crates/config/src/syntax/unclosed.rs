@@ -24,9 +24,9 @@ pub(super) fn find(text: &str) -> Option<Open> {
     let mut in_comment = false;
     for (index, line) in text.lines().enumerate() {
         let indent = line.chars().take_while(|char| char.is_whitespace()).count();
-        let mut rest = Significant { line, in_comment: &mut in_comment };
+        let rest = Significant { line, in_comment: &mut in_comment };
         let mut leads = true;
-        while let Some(char) = rest.next() {
+        for char in rest {
             match char {
                 '{' | '[' => open.push(Open { bracket: char, line: index + 1, indent }),
                 '}' | ']' => match open.pop() {

@@ -43,7 +43,9 @@ fn starts(sandbox: &Sandbox) -> usize {
 
 fn saved_files(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
     let folder = fs::read_dir(sandbox.path(".cache/manifold")).unwrap();
-    folder.map(|entry| entry.unwrap().path()).collect()
+    let files = folder.map(|entry| entry.unwrap().path());
+    // Beside them is the key they are named by.
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
 
 // F11, issue 5
@@ -153,6 +155,9 @@ fn a_spoilt_memory_is_no_memory() {
             fs::write(file, spoilt).unwrap();
         }
         assert_eq!(open(&sandbox, &config).tool_names(), ["a__echo"], "{spoilt}");
+        fs::write(sandbox.path(".cache/manifold/salt"), spoilt).unwrap();
+        assert_eq!(list_once(&sandbox, &config), ["a__echo"], "{spoilt}");
+        assert_eq!(saved_files(&sandbox).len(), 1, "what no key leads to is gone");
     }
     let sandbox = Sandbox::new();
     fs::remove_dir(sandbox.path(".cache")).unwrap();

@@ -1,4 +1,5 @@
 //! M10 and M11: what servers and onlookers learn of secrets.
+#![expect(clippy::expect_used, clippy::print_stderr, reason = "helpers of tests fail and speak as tests do")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};

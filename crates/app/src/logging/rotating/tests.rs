@@ -8,7 +8,12 @@ fn full_files_move_on_and_the_last_one_goes() {
     for line in ["one one one\n", "two two two\n", "three three\n", "four four f\n", "five\n", "and\n"] {
         log.write_all(line.as_bytes()).unwrap();
     }
-    let text = |name: &str| fs::read_to_string(home.path().join("logs").join(name)).unwrap();
+    let text = |name: &str| {
+        let path = home.path().join("logs").join(name);
+        // M11
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+        fs::read_to_string(path).unwrap()
+    };
     assert_eq!(text("a.log"), "five\nand\n");
     assert_eq!(text("a.log.1"), "four four f\n");
     assert_eq!(text("a.log.2"), "three three\n");

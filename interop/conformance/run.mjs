@@ -123,6 +123,9 @@ async function through(revision, kind) {
   const place = folder(revision, kind);
   const upstream = kind === "http" ? await startServer(place, options.era) : null;
   const command = { command: server, args: ["--stdio", "--era", options.era, "--log", join(place, "runs.log")] };
+  // The suite leaves calls behind whose questions it never answers. Without sessions each of its requests is another
+  // client's, and a legacy server that clients share asks nobody in doubt (H3).
+  if (revision === "2026-07-28" && options.era === "legacy") command.shared = false;
   const config = join(place, "config.json");
   const settings = { separator: "", managerTools: false, prefixPrompts: false, prefixDescriptions: false };
   const mcpServers = { conformance: upstream ? { url: upstream.url } : command };

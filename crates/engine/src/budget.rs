@@ -77,10 +77,11 @@ impl Budget {
         self.0.limit_bytes
     }
 
-    /// Returns whether so much more may be held. Something always may where nothing is.
+    /// Returns whether so much more may be held, here and in the whole. Something always may where nothing is.
     pub fn admits(&self, bytes: usize) -> bool {
         let held = self.0.held.load(Ordering::Relaxed);
-        held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes
+        (held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes)
+            && self.0.whole.as_ref().is_none_or(|whole| whole.admits(bytes))
     }
 
     pub fn is_spent(&self) -> bool {

@@ -20,9 +20,17 @@ pub trait Client: Send + Sync {
     fn ask(&self, call: Call, exchange: Exchange);
 }
 
-/// Tells clients apart.
+/// Tells clients apart, whichever namespace they use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// Returns an id that no other client of this process has.
+    pub fn fresh() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Clients {
@@ -30,7 +38,6 @@ pub(crate) struct Clients {
     /// Counts the distinct contents each list has had.
     versions: [AtomicU64; 4],
     changed: Notify,
-    next_id: AtomicU64,
     levels: Mutex<Levels>,
 }
 
@@ -95,12 +102,8 @@ impl Level {
 }
 
 impl Clients {
-    pub(crate) fn next_id(&self) -> ClientId {
-        ClientId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-
     pub(crate) fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        let id = self.next_id();
+        let id = ClientId::fresh();
         let entry =
             Entry { id, client, seen: Default::default(), held: Mutex::default(), level: Mutex::default() };
         self.lock().push(Arc::new(entry));

@@ -9,6 +9,7 @@ mod json_api;
 mod legacy_sse;
 mod litemcp;
 mod modern;
+mod peer;
 mod rewound;
 mod rooms;
 mod route;
@@ -34,6 +35,7 @@ use tracing::{debug, info, warn};
 
 use crate::modern::Desk;
 pub use door::{Door, is_loopback};
+use peer::Peer;
 pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
@@ -61,6 +63,16 @@ pub struct Site {
     /// How clients reach us.
     pub url: String,
     pub started: Instant,
+}
+
+/// One client may hold one part in so many of what all may hold.
+const SHARES: usize = 4;
+
+impl Site {
+    /// Opens the share of one client: a session, or a connection that has none.
+    fn share_of_one(&self) -> Budget {
+        self.budget.part(self.budget.limit_bytes() / SHARES)
+    }
 }
 
 /// What the handlers share.
@@ -129,7 +141,7 @@ pub async fn serve(
             place = Arc::clone(&places).acquire_owned() => place,
         };
         let Ok(place) = place else { break };
-        let (stream, peer) = tokio::select! {
+        let (stream, address) = tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
@@ -141,10 +153,11 @@ pub async fn serve(
         };
         // An answer is one write; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        debug!(%peer, "connection");
+        debug!(peer = %address, "connection");
         let (shared, tls) = (Arc::clone(&shared), tls.clone());
         connections.spawn(async move {
-            connection::serve(stream, tls, shared).await;
+            let peer = Peer::new(address.ip(), &shared.site);
+            connection::serve(stream, tls, peer, shared).await;
             drop(place);
         });
     }

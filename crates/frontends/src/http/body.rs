@@ -15,11 +15,11 @@ use manifold_protocol::Parcel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use super::Site;
 use super::connection::REQUEST_PATIENCE;
 use super::h2::Busy;
 use super::modern::LaneBody;
 use super::stream::EventBody;
+use super::{Peer, Site};
 
 /// The slowest a long body may come.
 pub(super) const SLOWEST_BYTES_PER_MS: u64 = 16;
@@ -173,19 +173,24 @@ pub(super) enum Unread {
 }
 
 /// Reads a request body over HTTP/2, giving up as soon as it is too large or too slow, or too much is under way with it.
-pub(super) async fn read(headers: &HeaderMap, body: Incoming, site: &Site) -> Result<Bytes, Unread> {
-    let limit_bytes = site.limit_bytes;
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    peer: &Peer,
+    site: &Site,
+) -> Result<Bytes, Unread> {
+    let (limit_bytes, budget) = (site.limit_bytes, &peer.budget);
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|declared| declared > limit_bytes) {
         return Err(Unread::TooLarge);
     }
-    if !site.budget.admits(declared.unwrap_or(0)) {
+    if !budget.admits(declared.unwrap_or(0)) {
         return Err(Unread::Overloaded);
     }
     let mut body = body;
     let mut read = Read::default();
     // What is only announced counts for nothing: a client could keep others out with it.
-    let mut share = site.budget.share();
+    let mut share = budget.share();
     let began = Instant::now();
     loop {
         // Each byte buys a little more time, so that a body that only trickles is not waited for (T30).
@@ -195,13 +200,13 @@ pub(super) async fn read(headers: &HeaderMap, body: Incoming, site: &Site) -> Re
             Err(_) => return Err(Unread::Stalled),
             Ok(Some(Err(_))) => return Err(Unread::Broken),
             Ok(Some(Ok(frame))) => frame,
-            Ok(None) => return Ok(site.budget.hold(read.finish())),
+            Ok(None) => return Ok(budget.hold(read.finish())),
         };
         if let Ok(data) = frame.into_data() {
             if read.len() + data.len() > limit_bytes {
                 return Err(Unread::TooLarge);
             }
-            if !site.budget.admits(data.len()) {
+            if !budget.admits(data.len()) {
                 return Err(Unread::Overloaded);
             }
             share.grow(data.len());

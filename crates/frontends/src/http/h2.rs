@@ -19,11 +19,12 @@ use tracing::debug;
 
 use super::body::{self, Body};
 use super::connection::{KEEP_ALIVE, MAX_HEAD_BYTES, REQUEST_PATIENCE, WRITE_PATIENCE};
-use super::{Shared, route};
+use super::{Peer, Shared, route};
 
 /// Serves a connection.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
+    peer: Arc<Peer>,
     shared: Arc<Shared>,
 ) {
     let watch = Arc::new(Watch::new());
@@ -32,12 +33,12 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let requests = Arc::clone(&watch);
     let service = service_fn(move |request: Request<Incoming>| {
         let busy = Busy::new(&requests);
-        let shared = Arc::clone(&shared);
+        let (peer, shared) = (Arc::clone(&peer), Arc::clone(&shared));
         async move {
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let response: Response<Body> = Box::pin(answer(request, &shared)).await;
+            let response: Response<Body> = Box::pin(answer(request, &peer, &shared)).await;
             // The connection counts as busy until the last byte of the answer has been taken.
-            Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy, &shared.site.budget)))
+            Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy, &peer.budget)))
         }
     });
     let connection = http2::Builder::new(TokioExecutor::new())
@@ -69,13 +70,13 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
 }
 
-async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+async fn answer(request: Request<Incoming>, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    if let Some(response) = route::turned_away(&head, shared) {
+    if let Some(response) = route::turned_away(&head, peer, shared) {
         return response;
     }
-    let body = body::read(&head.headers, body, &shared.site).await;
-    route::answer(&head, body, shared).await
+    let body = body::read(&head.headers, body, peer, &shared.site).await;
+    route::answer(&head, body, peer, shared).await
 }
 
 /// What the deadlines of a connection depend on. Times are milliseconds since it was made.

@@ -11,12 +11,12 @@ use manifold_protocol::{Call, Failure, Id, Method, Parcel, Raw, RawObject, Revis
 use tracing::debug;
 
 use super::body::{Body, bare, json};
-use super::{Shared, Site};
+use super::{Peer, Shared, Site};
 use crate::asked::ask;
 use crate::session::refusal_fault;
 
 /// S2-6.
-pub(super) async fn call(body: Bytes, namespace: &str, shared: &Shared) -> Response<Body> {
+pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared: &Shared) -> Response<Body> {
     let site = &shared.site;
     let incoming = envelope::parse(body);
     let Some(gateway) = &site.rooms.find(Some(namespace)) else {
@@ -24,22 +24,23 @@ pub(super) async fn call(body: Bytes, namespace: &str, shared: &Shared) -> Respo
     };
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
-        Ok(Incoming::One(message)) => match begin(site, gateway, message) {
+        Ok(Incoming::One(message)) => match begin(site, gateway, peer, message) {
             Some(answer) => json(StatusCode::OK, answer.await),
             None => bare(StatusCode::ACCEPTED),
         },
-        Ok(Incoming::Batch(messages)) => answer_batch(site, gateway, messages).await,
+        Ok(Incoming::Batch(messages)) => answer_batch(site, gateway, peer, messages).await,
     }
 }
 
 async fn answer_batch(
     site: &Site,
     gateway: &Arc<Gateway>,
+    peer: &Arc<Peer>,
     messages: Vec<Result<Message, Refusal>>,
 ) -> Response<Body> {
     // All are on their way before the first is waited for.
     let begun: Vec<_> =
-        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, message))).collect();
+        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, peer, message))).collect();
     let mut array = BytesMut::new();
     for one in begun {
         let answer = match one {
@@ -61,6 +62,7 @@ async fn answer_batch(
 fn begin(
     site: &Site,
     gateway: &Arc<Gateway>,
+    peer: &Peer,
     message: Message,
 ) -> Option<impl Future<Output = Parcel> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
@@ -68,7 +70,7 @@ fn begin(
     let call = Call::new(method.into(), params);
     let begun = match call.method {
         Method::Initialize => Ok(initialize(gateway, &call)),
-        _ => Err(ask(gateway, call, None)),
+        _ => Err(ask(gateway, call, Some(peer.client))),
     };
     let codes = site.codes;
     Some(async move {

@@ -9,11 +9,11 @@ use manifold_protocol::envelope;
 
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
-use super::{Shared, route, streamable};
+use super::{Peer, Shared, route, streamable};
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
-pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(namespace: Option<&str>, _peer: &Peer, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
     let Some(gateway) = site.rooms.find(namespace) else {
         return route::problem(StatusCode::NOT_FOUND, "no such namespace");

@@ -11,7 +11,7 @@ use manifold_protocol::{Fault, Raw};
 
 use super::body::{Body, json};
 use super::route::problem;
-use super::{Shared, websocket};
+use super::{Peer, Shared, websocket};
 use crate::litemcp::Service;
 
 /// Calls may take long, and their clients are told that we wait (section 2.4).
@@ -23,12 +23,13 @@ pub(super) async fn answer(
     body: Bytes,
     namespace: &str,
     tool: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let Some(gateway) = shared.site.rooms.find(Some(namespace)) else {
         return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
     };
-    let service = Service::new(Ok(gateway), tool.map(str::to_owned));
+    let service = Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(peer.client);
     match head.method {
         Method::GET if websocket::is_wanted(head) => websocket::open(head, service, shared),
         Method::GET => match service.describe().await {

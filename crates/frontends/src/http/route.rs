@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
 use super::door::Refused;
-use super::{Shared, json_api, legacy_sse, litemcp, status, streamable};
+use super::{Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -30,7 +30,7 @@ const ENDPOINTS: [&str; 11] = [
 ];
 
 /// Answers a request that is not let in, or that needs nothing but its head.
-pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
+pub(super) fn turned_away(head: &Parts, _peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
     let door = &shared.site.door;
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
@@ -59,10 +59,11 @@ pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body
 pub(super) async fn answer(
     head: &Parts,
     body: Result<Bytes, Unread>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let mut response = match body {
-        Ok(body) => dispatch(head, body, shared).await,
+        Ok(body) => dispatch(head, body, peer, shared).await,
         Err(why) => unread(why, shared),
     };
     finish(head, &mut response, shared);
@@ -74,11 +75,11 @@ fn finish(head: &Parts, response: &mut Response<Body>, shared: &Shared) {
     debug!(method = %head.method, path = head.uri.path(), status = response.status().as_u16(), "request");
 }
 
-async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<Body> {
+async fn dispatch(head: &Parts, body: Bytes, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
     let path = head.uri.path();
     // The way that nearly all take.
     if path == "/mcp" {
-        return streamable::answer(head, body, None, shared).await;
+        return streamable::answer(head, body, None, peer, shared).await;
     }
     // Cut before decoding: an escaped slash is part of a name.
     let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
@@ -87,17 +88,17 @@ async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<B
     match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),
         (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site),
-        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, shared).await,
-        (["mcp"], _) => streamable::answer(head, body, None, shared).await,
-        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), shared).await,
-        (["sse"], &Method::GET) => legacy_sse::open(None, shared),
-        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), shared),
+        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, peer, shared).await,
+        (["mcp"], _) => streamable::answer(head, body, None, peer, shared).await,
+        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), peer, shared).await,
+        (["sse"], &Method::GET) => legacy_sse::open(None, peer, shared),
+        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), peer, shared),
         (["messages"], &Method::POST) => legacy_sse::post(head, body, shared),
         (["litemcp", namespace], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, None, shared).await
+            litemcp::answer(head, body, namespace, None, peer, shared).await
         }
         (["litemcp", namespace, tool], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, Some(tool), shared).await
+            litemcp::answer(head, body, namespace, Some(tool), peer, shared).await
         }
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
         (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _)

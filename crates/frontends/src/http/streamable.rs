@@ -16,7 +16,7 @@ use manifold_protocol::{Fault, Revision};
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession, UNREAD_PATIENCE};
 use super::stream::{EventBody, parse_event_id, priming};
-use super::{Shared, modern, route};
+use super::{Peer, Shared, modern, route};
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
@@ -30,6 +30,7 @@ pub(super) async fn answer(
     head: &Parts,
     body: Bytes,
     namespace: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
@@ -48,7 +49,7 @@ pub(super) async fn answer(
         {
             modern::only_post()
         }
-        HttpMethod::POST => post(head, body, &gateway, namespace, shared).await,
+        HttpMethod::POST => post(head, body, &gateway, namespace, peer, shared).await,
         HttpMethod::GET => get(&head.headers, namespace, shared),
         HttpMethod::DELETE => delete(&head.headers, namespace, shared),
         _ => {
@@ -64,6 +65,7 @@ async fn post(
     body: Bytes,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let accepts = Accepts::of(&head.headers);
@@ -76,8 +78,8 @@ async fn post(
         }
     };
     let known = known_session(&head.headers, namespace, shared);
-    let served = modern::post(&head.headers, incoming, gateway, namespace, known.is_some(), shared).await;
-    let incoming = match served {
+    let visitor = modern::Visitor { headers: &head.headers, gateway, namespace, peer };
+    let incoming = match modern::post(visitor, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
     };

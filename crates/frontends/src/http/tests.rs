@@ -55,7 +55,8 @@ impl House {
     /// Opens a connection.
     fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
-        self.tasks.spawn(connection::serve_on(theirs, Arc::clone(&self.shared)));
+        let peer = Peer::new(std::net::Ipv4Addr::LOCALHOST.into(), &self.shared.site);
+        self.tasks.spawn(connection::serve_on(theirs, peer, Arc::clone(&self.shared)));
         ours
     }
 

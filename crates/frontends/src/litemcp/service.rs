@@ -25,6 +25,11 @@ impl Service {
         Self { gateway, tool, client }
     }
 
+    /// Tells who asks.
+    pub(crate) fn of_client(self, client: ClientId) -> Self {
+        Self { client: Some(client), ..self }
+    }
+
     /// Tells that its client is the only one there will be: servers wait while it does not read (F20).
     pub(crate) fn serve_only(&self, outbox: &Arc<Outbox>) {
         if let Ok(gateway) = &self.gateway {

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use manifold_engine::Share;
+use manifold_engine::{Budget, Share};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
 use super::head::{Head, Length};
 use super::wire::Wire;
-use crate::http::Site;
 use crate::http::body::{SLOWEST_BYTES_PER_MS, Unread};
 use crate::http::connection::REQUEST_PATIENCE;
+use crate::http::{Peer, Site};
 
 /// Room is made for so much of an announced body at once; more only as it comes.
 const AT_ONCE_BYTES: usize = 256 << 10;
@@ -23,17 +23,19 @@ const MAX_TRAILER_BYTES: usize = 8 << 10;
 pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     head: &Head,
+    peer: &Peer,
     site: &Site,
 ) -> Result<Bytes, Unread> {
+    let budget = &peer.budget;
     let mut reader = match head.length {
         Length::Known(0) => return Ok(Bytes::new()),
         Length::Known(length) if length > site.limit_bytes => return Err(Unread::TooLarge),
-        Length::Known(length) if !site.budget.admits(length) => return Err(Unread::Overloaded),
+        Length::Known(length) if !budget.admits(length) => return Err(Unread::Overloaded),
         // Most bodies came with their head, and are used where they are.
         Length::Known(length) if wire.input.len() >= length => {
-            return Ok(site.budget.hold(wire.input.split_to(length).freeze()));
+            return Ok(budget.hold(wire.input.split_to(length).freeze()));
         }
-        Length::Known(_) | Length::Chunked => Reader::new(site),
+        Length::Known(_) | Length::Chunked => Reader::new(site.limit_bytes, budget),
     };
     if head.expects_continue && wire.input.is_empty() {
         wire.write(&[b"HTTP/1.1 100 Continue\r\n\r\n"]).await.map_err(|_| Unread::Broken)?;
@@ -42,21 +44,23 @@ pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
         Length::Known(length) => reader.take(wire, length).await?,
         Length::Chunked => reader.take_chunks(wire).await?,
     }
-    Ok(site.budget.hold(reader.body.freeze()))
+    Ok(budget.hold(reader.body.freeze()))
 }
 
 /// A body as it comes in.
-struct Reader<'s> {
-    site: &'s Site,
+struct Reader<'b> {
+    limit_bytes: usize,
+    budget: &'b Budget,
     /// What is only announced counts for nothing: a client could keep others out with it.
     share: Share,
     began: Instant,
     body: BytesMut,
 }
 
-impl<'s> Reader<'s> {
-    fn new(site: &'s Site) -> Self {
-        Self { site, share: site.budget.share(), began: Instant::now(), body: BytesMut::new() }
+impl<'b> Reader<'b> {
+    fn new(limit_bytes: usize, budget: &'b Budget) -> Self {
+        let share = budget.share();
+        Self { limit_bytes, budget, share, began: Instant::now(), body: BytesMut::new() }
     }
 
     /// Reads so much more of the body.
@@ -97,7 +101,7 @@ impl<'s> Reader<'s> {
             if size == 0 {
                 return self.skip_trailers(wire).await;
             }
-            if size > self.site.limit_bytes.saturating_sub(self.body.len()) {
+            if size > self.limit_bytes.saturating_sub(self.body.len()) {
                 return Err(Unread::TooLarge);
             }
             self.take(wire, size).await?;
@@ -167,7 +171,7 @@ impl<'s> Reader<'s> {
     }
 
     fn admit(&mut self, bytes: usize) -> Result<(), Unread> {
-        if !self.site.budget.admits(bytes) {
+        if !self.budget.admits(bytes) {
             return Err(Unread::Overloaded);
         }
         self.share.grow(bytes);
@@ -175,7 +179,9 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Each byte buys a little more time, so that a body that only trickles is not waited for (T30).
+/// Each byte buys a little more time, so that a body that only trickles is not waited for (T30); what was bought does
+/// not help one that has stopped coming.
 fn deadline(began: Instant, read: usize) -> Instant {
-    began + REQUEST_PATIENCE + Duration::from_millis(read as u64 / SLOWEST_BYTES_PER_MS)
+    let bought = Duration::from_millis(read as u64 / SLOWEST_BYTES_PER_MS);
+    (began + REQUEST_PATIENCE + bought).min(Instant::now() + REQUEST_PATIENCE)
 }

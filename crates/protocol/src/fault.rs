@@ -73,6 +73,18 @@ pub enum Fault {
     Overloaded {
         limit_bytes: usize,
     },
+    /// So much waits for the server that no more is taken on for now.
+    Busy {
+        server: String,
+        reason: String,
+    },
+    /// The client has as much open as it may.
+    OverLimit {
+        what: String,
+        limit: usize,
+        /// Where the limit can be changed, below `limits`.
+        setting: &'static str,
+    },
     /// The server's answer was no valid message.
     Malformed {
         server: String,
@@ -145,6 +157,7 @@ impl Fault {
                 Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
                 _,
             ) => -32603,
+            (Self::Busy { .. } | Self::OverLimit { .. }, _) => -32603,
             (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
             (_, CodeSet::Standard) => -32603,
             (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
@@ -211,6 +224,12 @@ impl Fault {
             Self::Overloaded { limit_bytes } => format!(
                 "Messages of more than {limit_bytes} bytes are under way (limits.heldBytes); try again in a moment"
             ),
+            Self::Busy { server, reason } => format!("Server '{server}' is busy: {reason}; try again"),
+            Self::OverLimit { what, limit, setting } => {
+                format!(
+                    "Too many {what}: {limit} at once are allowed (limits.{setting}); try again in a moment"
+                )
+            }
             Self::Malformed { server, reason } => {
                 format!("Server '{server}' sent an answer that is not a valid message: {reason}")
             }
@@ -272,6 +291,17 @@ impl Fault {
                 text("service", server);
                 text("reason", reason);
             }
+            Self::Busy { server, reason } => {
+                text("serverId", server);
+                text("service", server);
+                text("reason", reason);
+                data.set("retryable", Raw::from_static("true"));
+            }
+            Self::OverLimit { limit, setting, .. } => {
+                text("setting", &format!("limits.{setting}"));
+                data.set("limit", Raw::number(*limit as u64));
+                data.set("retryable", Raw::from_static("true"));
+            }
             Self::UnsupportedVersion { requested } => {
                 data.set("supported", Raw::serialize(&[crate::dialect::modern::REVISION]));
                 data.set("requested", Raw::string(requested));
@@ -316,6 +346,11 @@ impl Fault {
             | Self::Internal(_) => return None,
         }
         Some(data.into_raw())
+    }
+
+    /// Returns whether the same may be asked again in a moment, for transports that say so beside it (429).
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::OverLimit { .. })
     }
 
     /// Returns the whole JSON-RPC error object.

@@ -84,6 +84,19 @@ impl Budget {
             && self.0.whole.as_ref().is_none_or(|whole| whole.admits(bytes))
     }
 
+    /// Returns whether a client may be given so much at once that others made for it: as much as its part allows, and past
+    /// that only while it takes what it has, and half of the whole is free (M6).
+    pub fn grants(&self, bytes: usize, patience: Duration) -> bool {
+        let held = self.0.held.load(Ordering::Relaxed);
+        if held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes {
+            return true;
+        }
+        let has_room = self.0.whole.as_ref().is_none_or(|whole| {
+            whole.0.held.load(Ordering::Relaxed).saturating_add(bytes) <= whole.0.limit_bytes / 2
+        });
+        has_room && !self.is_stuck(patience)
+    }
+
     pub fn is_spent(&self) -> bool {
         let is_full = self.0.held.load(Ordering::Relaxed) >= self.0.limit_bytes;
         is_full || self.0.whole.as_ref().is_some_and(Self::is_spent)

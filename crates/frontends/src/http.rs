@@ -1,5 +1,6 @@
 //! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front door.
 
+mod attempts;
 mod body;
 mod connection;
 mod door;
@@ -24,7 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::Profile;
+use manifold_config::{ClientLimits, Profile};
 use manifold_engine::{Budget, Tasks};
 use manifold_protocol::CodeSet;
 use tokio::net::TcpListener;
@@ -34,6 +35,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::modern::Desk;
+use attempts::Attempts;
 pub use door::{Door, is_loopback};
 use peer::Peer;
 pub use rooms::{Plan, Rooms};
@@ -59,6 +61,7 @@ pub struct Site {
     pub limit_bytes: usize,
     /// What all messages under way may take up.
     pub budget: Budget,
+    pub limits: ClientLimits,
     pub port: u16,
     /// How clients reach us.
     pub url: String,
@@ -69,9 +72,9 @@ pub struct Site {
 const SHARES: usize = 4;
 
 impl Site {
-    /// Opens the share of one client: a session, or a connection that has none.
-    fn share_of_one(&self) -> Budget {
-        self.budget.part(self.budget.limit_bytes() / SHARES)
+    /// Opens the share of one client: a session, or a connection that has none (M6).
+    fn share_of_one(&self, most_bytes: usize) -> Budget {
+        self.budget.part(most_bytes.min(self.budget.limit_bytes() / SHARES))
     }
 }
 
@@ -81,6 +84,7 @@ struct Shared {
     sessions: Sessions,
     desk: Arc<Desk>,
     sockets: Sockets,
+    attempts: Attempts,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -124,8 +128,16 @@ pub async fn serve(
     tasks: &Tasks,
 ) {
     let (close, closing) = watch::channel(false);
-    let (sessions, sockets) = (Sessions::default(), Sockets::new(drain));
-    let shared = Arc::new(Shared { site, sessions, desk: Desk::new(tasks), sockets, closing });
+    let (sessions, sockets) = (Sessions::new(site.limits), Sockets::new(drain));
+    let parked = site.limits.parked;
+    let shared = Arc::new(Shared {
+        site,
+        sessions,
+        desk: Desk::for_many(tasks, parked),
+        sockets,
+        attempts: Attempts::default(),
+        closing,
+    });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);

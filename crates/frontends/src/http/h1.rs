@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use self::alarm::Alarm;
 use self::head::{Head, Malformed};
 use self::wire::Wire;
+pub(super) use self::wire::overdue;
 use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
 use super::rewound::Rewound;

@@ -15,7 +15,7 @@ use manifold_protocol::{Fault, Id, Method, Raw, Revision};
 
 use super::body::{Body, bare, json};
 use super::streamable::{Accepts, PLAIN_PATIENCE, streaming};
-use super::{Peer, Shared};
+use super::{Peer, Shared, route};
 use crate::modern::{Request, Verdict, refusal};
 use crate::session::refusal_fault;
 pub(super) use lane::LaneBody;
@@ -84,17 +84,27 @@ async fn request(
         (Method::Other(_), _) => Some(UNKNOWN_PATIENCE),
         (_, Accepts::JsonFirst | Accepts::EventsFirst) => Some(PLAIN_PATIENCE),
     };
+    let entered = match if method == Method::Listen { peer.listen() } else { peer.begin(1) } {
+        Ok(entered) => entered,
+        Err(fault) => return route::busy(refusal(Some(&id), &fault)),
+    };
     let lane = PostLane::new(patience.is_some(), &peer.budget);
     let principal = principal(headers, namespace);
     let request = Request { id, method, params, principal, client: peer.client };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
-    let guard = Guard(shared.desk.serve(gateway, request, Arc::clone(&lane) as _));
+    let guard = Guard::new(shared.desk.serve(gateway, request, Arc::clone(&lane) as _), entered);
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
             streaming(Body::whole(lane::encode([answer.into_bytes()].into_iter())))
         }
-        First::Answer(verdict, answer) => json(status(verdict), answer),
+        First::Answer(Verdict::Busy, answer) => route::busy(answer),
+        First::Answer(verdict, answer) => {
+            let mut response = json(status(verdict), answer);
+            response.body_mut().owe_to(&peer.budget);
+            response
+        }
+        First::Refused => route::overloaded(peer.budget.limit_bytes(), shared),
         First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
     }
 }
@@ -120,6 +130,7 @@ fn status(verdict: Verdict) -> StatusCode {
         Verdict::Served => StatusCode::OK,
         Verdict::BadRequest => StatusCode::BAD_REQUEST,
         Verdict::UnknownMethod => StatusCode::NOT_FOUND,
+        Verdict::Busy => StatusCode::TOO_MANY_REQUESTS,
     }
 }
 

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
-use manifold_protocol::{Fault, Raw, RawObject, envelope};
+use manifold_protocol::{Fault, Parcel, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
-use super::door::Refused;
+use super::door::{Door, Refused};
 use super::{Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
@@ -30,18 +30,30 @@ const ENDPOINTS: [&str; 11] = [
 ];
 
 /// Answers a request that is not let in, or that needs nothing but its head.
-pub(super) fn turned_away(head: &Parts, _peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
+pub(super) fn turned_away(head: &Parts, peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
     let door = &shared.site.door;
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
         && head.method == Method::POST
         && !head.headers.contains_key(CONTENT_LENGTH);
     let refused = unbounded.then_some(Refused::Unbounded);
-    let mut response = match refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers)) {
-        Some(refused) => {
+    let refused = refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers));
+    let mut response = match refused {
+        Some(mut refused) => {
+            // Only who fails is counted: a right token is never made to wait (L17).
+            let is_wrong = refused == Refused::Token && Door::is_guess(&head.headers);
+            if is_wrong && !shared.attempts.may_fail(peer.address) {
+                refused = Refused::Guessed;
+            }
             let mut response = problem(refused.status(), refused.message());
-            if refused.status() == StatusCode::UNAUTHORIZED {
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            match refused {
+                Refused::Token => {
+                    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                }
+                Refused::Guessed => {
+                    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                }
+                _ => {}
             }
             debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "refused at the door");
             // The body was not read; what is left of it must not be taken for the next request.
@@ -139,6 +151,19 @@ fn unread(why: Unread, shared: &Shared) -> Response<Body> {
         Unread::Broken => problem(StatusCode::BAD_REQUEST, "the body could not be read"),
     };
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Answers a client that has as much open as it may.
+pub(super) fn over_limit(fault: &Fault, shared: &Shared) -> Response<Body> {
+    debug!(fault = fault.message(), "answered with 429");
+    busy(envelope::error(None, &fault.to_error(shared.site.codes)))
+}
+
+/// Answers that the same may be asked again in a moment.
+pub(super) fn busy(answer: impl Into<Parcel>) -> Response<Body> {
+    let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 

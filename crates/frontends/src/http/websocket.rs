@@ -50,8 +50,8 @@ impl Sockets {
 }
 
 /// Returns whether a request asks for a WebSocket.
-pub(super) fn is_wanted(head: &Parts) -> bool {
-    has_word(&head.headers, &UPGRADE, "websocket")
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    has_word(headers, &UPGRADE, "websocket")
 }
 
 /// Turns the connection into a WebSocket and serves on it.

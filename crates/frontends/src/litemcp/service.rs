@@ -56,7 +56,7 @@ impl Service {
                 Err(fault) => refuse(id, &fault.message()),
             },
             Word::Call => match message.data.as_ref().and_then(ToolCall::parse) {
-                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.encode()))),
+                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.0.encode()))),
                 None => refuse(id, "`data` must have `tool`, and `arguments` as a list"),
             },
         }
@@ -90,17 +90,19 @@ impl Service {
         }
     }
 
-    /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11).
-    pub(crate) async fn call(&self, call: ToolCall) -> CallResult {
+    /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11). Also returns whether the same may be
+    /// asked again in a moment.
+    pub(crate) async fn call(&self, call: ToolCall) -> (CallResult, bool) {
+        let failed = |params, why: &str| (CallResult::failure(params, why), false);
         if !call.is_spoken {
-            return CallResult::failure(None, OTHER_VERSION);
+            return failed(None, OTHER_VERSION);
         }
         match self.find(&call).await {
             Ok(Sought::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
                 Ok(Arguments { values, params }) => self.run(&tool.exposed_name, values, params).await,
                 Err(error) => {
                     let params = named(&tool.input_schema, &call.arguments);
-                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                    failed(Some(params), &format!("'{}': {error}", call.tool))
                 }
             },
             Ok(Sought::Dispatcher) => match dispatcher::read(&call) {
@@ -109,10 +111,10 @@ impl Service {
                 }
                 Err(error) => {
                     let params = named(&dispatcher::schema(), &call.arguments);
-                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                    failed(Some(params), &format!("'{}': {error}", call.tool))
                 }
             },
-            Err(fault) => CallResult::failure(None, &fault.message()),
+            Err(fault) => failed(None, &fault.message()),
         }
     }
 
@@ -133,18 +135,21 @@ impl Service {
         }
     }
 
-    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> CallResult {
+    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> (CallResult, bool) {
         let gateway = match self.gateway() {
             Ok(gateway) => gateway,
-            Err(fault) => return CallResult::failure(Some(params), &fault.message()),
+            Err(fault) => return (CallResult::failure(Some(params), &fault.message()), false),
         };
         let mut call = RawObject::default();
         call.set("name", Raw::string(exposed_name));
         call.set("arguments", arguments);
         let reply = ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client).await;
         match reply {
-            Ok(answer) => CallResult::from_mcp(params, &answer.plain()),
-            Err(failure) => CallResult::failure(Some(params), &explain(&failure)),
+            Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
+            Err(failure) => {
+                let is_busy = matches!(&failure, Failure::Fault(fault) if fault.is_busy());
+                (CallResult::failure(Some(params), &explain(&failure)), is_busy)
+            }
         }
     }
 

@@ -164,6 +164,18 @@ impl Share {
         self.bytes
     }
 
+    /// Returns whether so much more may be held with it. One message alone may be as large as it is, as far as the whole
+    /// goes.
+    pub fn admits(&self, bytes: usize) -> bool {
+        let Budget(shared) = &self.budget;
+        let held = shared.held.load(Ordering::Relaxed);
+        let fits = held <= self.bytes || held.saturating_add(bytes) <= shared.limit_bytes;
+        match &shared.whole {
+            Some(whole) => fits && whole.admits(bytes),
+            None => self.budget.admits(bytes),
+        }
+    }
+
     pub fn grow(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.budget.add(bytes);

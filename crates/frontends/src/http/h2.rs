@@ -156,7 +156,7 @@ async fn read(headers: &HeaderMap, mut body: RecvStream, peer: &Peer, site: &Sit
         if read.len() + data.len() > limit_bytes {
             return Err(Unread::TooLarge);
         }
-        if !budget.admits(data.len()) {
+        if !share.admits(data.len()) {
             return Err(Unread::Overloaded);
         }
         share.grow(data.len());

@@ -31,7 +31,7 @@ pub(super) async fn answer(
     };
     let service = Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(peer.client);
     match head.method {
-        Method::GET if websocket::is_wanted(&head.headers) => websocket::open(head, service, shared),
+        Method::GET if websocket::is_wanted(&head.headers) => websocket::open(head, service, peer, shared),
         Method::GET => match service.describe().await {
             Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
             Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),

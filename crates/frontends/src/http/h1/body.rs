@@ -48,19 +48,17 @@ pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// A body as it comes in.
-struct Reader<'b> {
+struct Reader {
     limit_bytes: usize,
-    budget: &'b Budget,
     /// What is only announced counts for nothing: a client could keep others out with it.
     share: Share,
     began: Instant,
     body: BytesMut,
 }
 
-impl<'b> Reader<'b> {
-    fn new(limit_bytes: usize, budget: &'b Budget) -> Self {
-        let share = budget.share();
-        Self { limit_bytes, budget, share, began: Instant::now(), body: BytesMut::new() }
+impl Reader {
+    fn new(limit_bytes: usize, budget: &Budget) -> Self {
+        Self { limit_bytes, share: budget.share(), began: Instant::now(), body: BytesMut::new() }
     }
 
     /// Reads so much more of the body.
@@ -171,7 +169,7 @@ impl<'b> Reader<'b> {
     }
 
     fn admit(&mut self, bytes: usize) -> Result<(), Unread> {
-        if !self.budget.admits(bytes) {
+        if !self.share.admits(bytes) {
             return Err(Unread::Overloaded);
         }
         self.share.grow(bytes);

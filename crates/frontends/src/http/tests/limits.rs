@@ -172,3 +172,67 @@ async fn a_server_that_is_busy_is_429_on_plain_http() {
         assert_eq!(answer.contains(r#""retryable":true"#), !body.contains("version\":["), "{answer}");
     }
 }
+
+impl House {
+    /// Opens a WebSocket and sends so much of a message of 490 bytes.
+    async fn begin_message(&self, bytes: usize) -> DuplexStream {
+        let mut stream = self.connect();
+        let handshake = "GET /litemcp/default HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        stream.write_all(handshake.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
+        stream
+            .write_all(&[0x81, 0x80 | 126, 490_u16.to_be_bytes()[0], 490_u16.to_be_bytes()[1]])
+            .await
+            .unwrap();
+        stream.write_all(&vec![b'x'; 4 + bytes]).await.unwrap();
+        stream
+    }
+}
+
+/// Waits for the frame that closes a WebSocket and returns its code.
+async fn close_code(stream: &mut DuplexStream) -> u16 {
+    assert_eq!(stream.read_u8().await.unwrap(), 0x88);
+    assert!(stream.read_u8().await.unwrap() >= 2);
+    stream.read_u16().await.unwrap()
+}
+
+// M7
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_does_not_come_ends_its_websocket() {
+    let house = house();
+    for bytes in [0, 1, 489] {
+        let mut stream = house.begin_message(bytes).await;
+        let start = Instant::now();
+        assert_eq!(close_code(&mut stream).await, 1008);
+        let waited = start.elapsed();
+        assert!(
+            waited >= Duration::from_secs(25) && waited <= Duration::from_secs(26),
+            "{bytes}: {waited:?}"
+        );
+    }
+}
+
+// M7: unfinished frames count, and whoever comes when there is no more room is told so
+#[tokio::test(start_paused = true)]
+async fn unfinished_frames_count_for_all() {
+    let house = house_with(Door::default(), ClientLimits::default(), 4_000);
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        open.push(house.begin_message(489).await);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(
+        house.shared.site.budget.admits(4_000 - 8 * 489)
+            && !house.shared.site.budget.admits(4_000 - 8 * 489 + 1)
+    );
+    let mut last = house.begin_message(489).await;
+    assert_eq!(close_code(&mut last).await, 1013);
+    drop(open);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(house.shared.site.budget.admits(4_000), "what was held for them is free");
+}

@@ -218,6 +218,42 @@ mod tests {
         assert!(!other.is_overdrawn() && !whole.is_overdrawn() && whole.admits(88_000));
     }
 
+    // M6
+    #[tokio::test(start_paused = true)]
+    async fn past_its_part_a_client_is_given_what_nobody_else_may_need() {
+        let patience = Duration::from_millis(200);
+        let bytes = |count: usize| Bytes::from(vec![b'x'; count]);
+        let whole = Budget::new(100_000);
+        let (one, other) = (whole.part(25_000), whole.part(25_000));
+        assert!(one.grants(90_000, patience), "one message alone may be as large as it is");
+        let mut held = vec![one.hold(bytes(20_000))];
+        assert!(one.grants(5_000, patience) && one.grants(30_000, patience));
+        assert!(!one.grants(30_001, patience), "half of the whole is for others");
+        held.push(one.hold(bytes(20_000)));
+        assert!(one.grants(10_000, patience));
+        tokio::time::advance(Duration::from_millis(201)).await;
+        assert!(!one.grants(1, patience), "it takes nothing of what it has");
+        one.note_taken();
+        assert!(one.grants(10_000, patience) && other.grants(25_000, patience));
+        drop(held);
+        assert!(one.grants(25_000, patience));
+    }
+
+    // M6
+    #[test]
+    fn a_message_that_grows_is_measured_beside_others() {
+        let whole = Budget::new(100_000);
+        let (one, other) = (whole.part(25_000), whole.part(25_000));
+        let mut share = one.share();
+        share.grow(50_000);
+        assert!(share.admits(50_000) && !share.admits(50_001), "alone in its part, and within the whole");
+        let mut beside = one.share();
+        assert!(!beside.admits(1), "two of one client share its part");
+        beside.grow(1);
+        assert!(!share.admits(1));
+        assert!(other.share().admits(25_000));
+    }
+
     // F35
     #[tokio::test]
     async fn a_message_counts_while_anybody_has_a_part_of_it() {

@@ -34,6 +34,8 @@ fn faults() -> Vec<Fault> {
         Fault::Died { server: server(), tool: None, reason: reason() },
         Fault::TooLarge { server: Some(server()), limit_bytes: 10 },
         Fault::TooLarge { server: None, limit_bytes: 10 },
+        Fault::Busy { server: server(), reason: reason() },
+        Fault::OverLimit { what: text("things are open"), limit: 7, setting: "things" },
         Fault::Malformed { server: server(), reason: reason() },
         Fault::Authentication { server: server(), variable: text("Z_AI_API_KEY") },
         Fault::ClientCannot { what: text("sampling") },
@@ -78,6 +80,8 @@ fn every_fault_has_its_code_in_every_set() {
         Died [-32603, -32603, -32603]
         TooLarge [-32603, -32603, -32603]
         TooLarge [-32600, -32600, -32600]
+        Busy [-32603, -32603, -32603]
+        OverLimit [-32603, -32603, -32603]
         Malformed [-32603, -32603, -32603]
         Authentication [-32603, -32603, -32603]
         ClientCannot [-32601, -32601, -32601]
@@ -155,6 +159,10 @@ fn every_fault_says_what_and_whose_it_is() {
             {"serverId":"s","service":"s","limitBytes":10}
         Invalid request: the message is larger than 10 bytes (limits.requestBytes)
             {"limitBytes":10}
+        Server 's' is busy: why; try again
+            {"serverId":"s","service":"s","reason":"why","retryable":true}
+        Too many things are open: 7 at once are allowed (limits.things); try again in a moment
+            {"setting":"limits.things","limit":7,"retryable":true}
         Server 's' sent an answer that is not a valid message: why
             {"serverId":"s","service":"s","reason":"why"}
         Authentication failed: Invalid or missing Z_AI_API_KEY

@@ -5,6 +5,7 @@ mod http;
 mod litemcp;
 mod status;
 mod stdio;
+mod token;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -73,6 +73,8 @@ fn limits_above(file: &Path) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use manifold_config::ClientLimits;
+
     use super::*;
 
     #[test]
@@ -87,7 +89,12 @@ mod tests {
 
     #[test]
     fn a_budget_is_as_configured_or_a_share() {
-        let limits = Limits { request_bytes: 1, message_bytes: 1, held_bytes: Some(7) };
+        let limits = Limits {
+            request_bytes: 1,
+            message_bytes: 1,
+            held_bytes: Some(7),
+            clients: ClientLimits::default(),
+        };
         assert_eq!(budget(&limits).limit_bytes(), 7);
         assert!(budget(&Limits { held_bytes: None, ..limits }).limit_bytes() > 1 << 20);
         let large = Limits { request_bytes: 1 << 50, held_bytes: None, ..limits };

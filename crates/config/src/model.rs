@@ -89,6 +89,28 @@ pub struct Limits {
     pub message_bytes: usize,
     /// What all messages under way may take up; `None`: a share of the machine's memory.
     pub held_bytes: Option<usize>,
+    pub clients: ClientLimits,
+}
+
+/// What clients may have open at once over HTTP. A client is a session; where there is none, a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Sessions of all clients together, where they share one token or none.
+    pub sessions: usize,
+    /// Sessions with the same token and from the same address, where tokens differ.
+    pub sessions_per_address: usize,
+    /// Streams a client only listens on; the answer to a call is none.
+    pub streams: usize,
+    /// Calls in flight of a client.
+    pub calls: usize,
+    /// Calls of a client that wait for it to come back with answers.
+    pub parked: usize,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self { sessions: 20_000, sessions_per_address: 1_000, streams: 64, calls: 1_024, parked: 256 }
+    }
 }
 
 /// One root offered to servers that ask outside any call.

@@ -77,10 +77,24 @@ impl Budget {
         self.0.limit_bytes
     }
 
-    /// Returns whether so much more may be held. Something always may where nothing is.
+    /// Returns whether so much more may be held, here and in the whole. Something always may where nothing is.
     pub fn admits(&self, bytes: usize) -> bool {
         let held = self.0.held.load(Ordering::Relaxed);
-        held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes
+        (held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes)
+            && self.0.whole.as_ref().is_none_or(|whole| whole.admits(bytes))
+    }
+
+    /// Returns whether a client may be given so much at once that others made for it: as much as its part allows, and past
+    /// that only while it takes what it has, and half of the whole is free (M6).
+    pub fn grants(&self, bytes: usize, patience: Duration) -> bool {
+        let held = self.0.held.load(Ordering::Relaxed);
+        if held == 0 || held.saturating_add(bytes) <= self.0.limit_bytes {
+            return true;
+        }
+        let has_room = self.0.whole.as_ref().is_none_or(|whole| {
+            whole.0.held.load(Ordering::Relaxed).saturating_add(bytes) <= whole.0.limit_bytes / 2
+        });
+        has_room && !self.is_stuck(patience)
     }
 
     pub fn is_spent(&self) -> bool {
@@ -150,6 +164,18 @@ impl Share {
         self.bytes
     }
 
+    /// Returns whether so much more may be held with it. One message alone may be as large as it is, as far as the whole
+    /// goes.
+    pub fn admits(&self, bytes: usize) -> bool {
+        let Budget(shared) = &self.budget;
+        let held = shared.held.load(Ordering::Relaxed);
+        let fits = held <= self.bytes || held.saturating_add(bytes) <= shared.limit_bytes;
+        match &shared.whole {
+            Some(whole) => fits && whole.admits(bytes),
+            None => self.budget.admits(bytes),
+        }
+    }
+
     pub fn grow(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.budget.add(bytes);
@@ -190,6 +216,42 @@ mod tests {
         let _alone = one.hold(Bytes::from(vec![b'x'; 12_000]));
         assert!(!one.is_overdrawn(), "one message alone may be as large as it is");
         assert!(!other.is_overdrawn() && !whole.is_overdrawn() && whole.admits(88_000));
+    }
+
+    // M6
+    #[tokio::test(start_paused = true)]
+    async fn past_its_part_a_client_is_given_what_nobody_else_may_need() {
+        let patience = Duration::from_millis(200);
+        let bytes = |count: usize| Bytes::from(vec![b'x'; count]);
+        let whole = Budget::new(100_000);
+        let (one, other) = (whole.part(25_000), whole.part(25_000));
+        assert!(one.grants(90_000, patience), "one message alone may be as large as it is");
+        let mut held = vec![one.hold(bytes(20_000))];
+        assert!(one.grants(5_000, patience) && one.grants(30_000, patience));
+        assert!(!one.grants(30_001, patience), "half of the whole is for others");
+        held.push(one.hold(bytes(20_000)));
+        assert!(one.grants(10_000, patience));
+        tokio::time::advance(Duration::from_millis(201)).await;
+        assert!(!one.grants(1, patience), "it takes nothing of what it has");
+        one.note_taken();
+        assert!(one.grants(10_000, patience) && other.grants(25_000, patience));
+        drop(held);
+        assert!(one.grants(25_000, patience));
+    }
+
+    // M6
+    #[test]
+    fn a_message_that_grows_is_measured_beside_others() {
+        let whole = Budget::new(100_000);
+        let (one, other) = (whole.part(25_000), whole.part(25_000));
+        let mut share = one.share();
+        share.grow(50_000);
+        assert!(share.admits(50_000) && !share.admits(50_001), "alone in its part, and within the whole");
+        let mut beside = one.share();
+        assert!(!beside.admits(1), "two of one client share its part");
+        beside.grow(1);
+        assert!(!share.admits(1));
+        assert!(other.share().admits(25_000));
     }
 
     // F35

@@ -25,14 +25,14 @@ pub trait Client: Send + Sync {
     fn ask(&self, call: Call, exchange: Exchange);
 }
 
-/// Tells clients apart, whichever namespace they came to.
+/// Tells clients apart, whichever namespace they use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
 impl ClientId {
     /// Returns an id that no client of this process has had: clients of different namespaces meet at a server they
     /// share, where equal ids would make one client of two (H3).
-    pub fn next() -> Self {
+    pub fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -93,7 +93,7 @@ impl Level {
 
 impl Clients {
     pub(crate) fn attach(&self, client: Arc<dyn Client>, account: Option<ClientId>) -> ClientId {
-        let id = ClientId::next();
+        let id = ClientId::fresh();
         let entry = Arc::new(Entry { id, client, seen: Default::default() });
         self.lock().insert(entry, account.unwrap_or(id));
         id

@@ -14,6 +14,7 @@ mod fleet;
 mod gateway;
 mod outbox;
 mod policy;
+mod principal;
 mod router;
 mod tasks;
 mod upstream;
@@ -32,6 +33,7 @@ pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
+pub use principal::Principal;
 pub use tasks::Tasks;
 pub use upstream::{
     Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing,

@@ -1,5 +1,6 @@
 //! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front door.
 
+mod attempts;
 mod body;
 mod connection;
 mod door;
@@ -9,6 +10,7 @@ mod json_api;
 mod legacy_sse;
 mod litemcp;
 mod modern;
+mod peer;
 mod rewound;
 mod rooms;
 mod route;
@@ -23,7 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::Profile;
+use manifold_config::{ClientLimits, Profile};
 use manifold_engine::{Budget, Tasks};
 use manifold_protocol::CodeSet;
 use tokio::net::TcpListener;
@@ -33,7 +35,9 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::modern::Desk;
+use attempts::Attempts;
 pub use door::{Door, is_loopback};
+use peer::Peer;
 pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
@@ -57,10 +61,21 @@ pub struct Site {
     pub limit_bytes: usize,
     /// What all messages under way may take up.
     pub budget: Budget,
+    pub limits: ClientLimits,
     pub port: u16,
     /// How clients reach us.
     pub url: String,
     pub started: Instant,
+}
+
+/// One client may hold one part in so many of what all may hold.
+const SHARES: usize = 4;
+
+impl Site {
+    /// Opens the share of one client: a session, or a connection that has none (M6).
+    fn share_of_one(&self, most_bytes: usize) -> Budget {
+        self.budget.part(most_bytes.min(self.budget.limit_bytes() / SHARES))
+    }
 }
 
 /// What the handlers share.
@@ -69,6 +84,7 @@ struct Shared {
     sessions: Sessions,
     desk: Arc<Desk>,
     sockets: Sockets,
+    attempts: Attempts,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -112,8 +128,16 @@ pub async fn serve(
     tasks: &Tasks,
 ) {
     let (close, closing) = watch::channel(false);
-    let (sessions, sockets) = (Sessions::default(), Sockets::new(drain));
-    let shared = Arc::new(Shared { site, sessions, desk: Desk::new(tasks), sockets, closing });
+    let (sessions, sockets) = (Sessions::new(site.limits), Sockets::new(drain));
+    let parked = site.limits.parked;
+    let shared = Arc::new(Shared {
+        site,
+        sessions,
+        desk: Desk::for_many(tasks, parked),
+        sockets,
+        attempts: Attempts::default(),
+        closing,
+    });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);
@@ -129,7 +153,7 @@ pub async fn serve(
             place = Arc::clone(&places).acquire_owned() => place,
         };
         let Ok(place) = place else { break };
-        let (stream, peer) = tokio::select! {
+        let (stream, address) = tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
@@ -141,10 +165,11 @@ pub async fn serve(
         };
         // An answer is one write; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        debug!(%peer, "connection");
+        debug!(peer = %address, "connection");
         let (shared, tls) = (Arc::clone(&shared), tls.clone());
         connections.spawn(async move {
-            connection::serve(stream, tls, shared).await;
+            let peer = Peer::new(address.ip(), &shared.site);
+            connection::serve(stream, tls, peer, shared).await;
             drop(place);
         });
     }

@@ -49,6 +49,8 @@ pub(crate) enum Verdict {
     /// The request itself is at fault.
     BadRequest,
     UnknownMethod,
+    /// The same may be asked again in a moment.
+    Busy,
 }
 
 /// The way back to whoever sent one request. None of these may block.
@@ -115,10 +117,16 @@ impl Ticket {
 }
 
 impl Desk {
+    /// Opens a desk for one client.
     pub(crate) fn new(tasks: &Tasks) -> Arc<Self> {
+        Self::for_many(tasks, usize::MAX)
+    }
+
+    /// Opens a desk for clients of which each may leave only so many calls waiting.
+    pub(crate) fn for_many(tasks: &Tasks, parked_per_client: usize) -> Arc<Self> {
         let desk = Arc::new(Self {
             tasks: tasks.clone(),
-            parked: Parked::new(),
+            parked: Parked::new(parked_per_client),
             open: Mutex::default(),
             next_number: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -357,6 +365,7 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
         Err(Failure::Fault(fault)) => {
             // Parameters are the handler's to judge: what was wrong with the request itself was said before.
             let verdict = match fault.code(CodeSet::Modern) {
+                _ if fault.is_busy() => Verdict::Busy,
                 -32600 => Verdict::BadRequest,
                 code => verdict_of(code),
             };

@@ -2,10 +2,13 @@
 
 mod state;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use manifold_engine::ClientId;
 use manifold_protocol::Fault;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -23,6 +26,7 @@ const MAX_PARKED: usize = 4096;
 
 pub(crate) struct Parked {
     pub(crate) seal: Seal,
+    most_per_client: usize,
     places: Mutex<Places>,
     filled: Notify,
 }
@@ -31,36 +35,41 @@ pub(crate) struct Parked {
 struct Places {
     runs: HashMap<PlaceId, (u64, Arc<Run>)>,
     count: u64,
+    /// How many of them are whose.
+    by_client: HashMap<ClientId, usize>,
 }
 
 impl Parked {
-    pub(crate) fn new() -> Self {
-        Self { seal: Seal::new(), places: Mutex::default(), filled: Notify::new() }
+    pub(crate) fn new(most_per_client: usize) -> Self {
+        Self { seal: Seal::new(), most_per_client, places: Mutex::default(), filled: Notify::new() }
     }
 
-    /// Gives a call a place to wait at. `None` where the system has no randomness to name it by.
-    pub(crate) fn add(&self, run: &Arc<Run>) -> Option<PlaceId> {
-        let place = state::random()?;
+    /// Gives a call a place to wait at, if its client has not too many already (M8).
+    pub(crate) fn add(&self, run: &Arc<Run>) -> Result<PlaceId, Fault> {
+        let no_randomness = || Fault::Internal("the system has no randomness to give".to_owned());
+        let place = state::random().ok_or_else(no_randomness)?;
         let mut places = self.lock();
+        if places.by_client.get(&run.client()).is_some_and(|count| *count >= self.most_per_client) {
+            let what = "calls of this client wait for its answers".to_owned();
+            return Err(Fault::OverLimit { what, limit: self.most_per_client, setting: "parkedPerClient" });
+        }
         let evicted = if places.runs.len() >= MAX_PARKED { places.take_oldest() } else { None };
-        places.count += 1;
-        let count = places.count;
-        places.runs.insert(place, (count, Arc::clone(run)));
+        places.insert(place, run);
         drop(places);
         self.filled.notify_one();
         if let Some(evicted) = evicted {
             info!("{MAX_PARKED} calls wait for their client; the oldest is given up");
             evicted.give_up("too many calls wait for their client");
         }
-        Some(place)
+        Ok(place)
     }
 
     /// Sees to it that a call still has its place: it may have been given up for a moment's want of room.
     pub(crate) fn keep(&self, place: PlaceId, run: &Arc<Run>) {
         let mut places = self.lock();
-        places.count += 1;
-        let count = places.count;
-        places.runs.entry(place).or_insert_with(|| (count, Arc::clone(run)));
+        if !places.runs.contains_key(&place) {
+            places.insert(place, run);
+        }
     }
 
     /// Finds the call a client comes back for.
@@ -71,7 +80,7 @@ impl Parked {
 
     pub(crate) fn remove(&self, place: &PlaceId) {
         // Dropped after the lock: a run takes others along.
-        let _removed = self.lock().runs.remove(place);
+        let _removed = self.lock().remove(place);
     }
 
     /// Gives up calls that nobody came back to, for as long as it is polled.
@@ -90,8 +99,8 @@ impl Parked {
     }
 
     pub(crate) fn give_up_all(&self) {
-        let runs = std::mem::take(&mut self.lock().runs);
-        for (_, run) in runs.into_values() {
+        let places = std::mem::take(&mut *self.lock());
+        for (_, run) in places.runs.into_values() {
             run.give_up("the gateway is shutting down");
         }
     }
@@ -102,9 +111,29 @@ impl Parked {
 }
 
 impl Places {
+    fn insert(&mut self, place: PlaceId, run: &Arc<Run>) {
+        self.count += 1;
+        self.runs.insert(place, (self.count, Arc::clone(run)));
+        *self.by_client.entry(run.client()).or_default() += 1;
+    }
+
+    fn remove(&mut self, place: &PlaceId) -> Option<Arc<Run>> {
+        let (_, run) = self.runs.remove(place)?;
+        if let Entry::Occupied(mut count) = self.by_client.entry(run.client()) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        Some(run)
+    }
+
+    /// Takes out the oldest of those who have most: whoever has few is not made to pay for others.
     fn take_oldest(&mut self) -> Option<Arc<Run>> {
         let alone = self.runs.iter().filter(|(_, (_, run))| run.is_forsaken(Duration::ZERO));
-        let oldest = alone.min_by_key(|(_, (count, _))| *count).map(|(place, _)| *place)?;
-        self.runs.remove(&oldest).map(|(_, run)| run)
+        let oldest =
+            alone.max_by_key(|(_, (count, run))| (self.by_client.get(&run.client()), Reverse(*count)));
+        let place = *oldest?.0;
+        self.remove(&place)
     }
 }

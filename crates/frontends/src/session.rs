@@ -44,6 +44,8 @@ pub struct Session {
     outlet: Arc<dyn Outlet>,
     state: Mutex<State>,
     client: OnceLock<ClientId>,
+    /// What is said to a call beyond so many in flight.
+    limit: Option<(usize, Fault)>,
     /// Told when the last call in flight is done.
     idle: Notify,
 }
@@ -97,6 +99,14 @@ impl Lane {
         }
     }
 
+    /// Answers that the same may be asked again in a moment.
+    fn turn_away(&self, message: Parcel) {
+        match &self.batch {
+            Some(batch) => batch.add(message),
+            None => self.outlet.turn_away(message),
+        }
+    }
+
     /// Tells that no answer will come.
     fn skip(&self) {
         match &self.batch {
@@ -116,12 +126,22 @@ enum Phase {
 
 impl Session {
     pub fn new(doorway: Doorway, outlet: Arc<dyn Outlet>) -> Arc<Self> {
+        Self::limited(doorway, outlet, None)
+    }
+
+    /// Opens a session that may have only so many calls in flight, and says what those beyond it are told.
+    pub(crate) fn limited(
+        doorway: Doorway,
+        outlet: Arc<dyn Outlet>,
+        limit: Option<(usize, Fault)>,
+    ) -> Arc<Self> {
         let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
             doorway,
             outlet,
             state: Mutex::default(),
             client: OnceLock::new(),
+            limit,
             idle: Notify::new(),
         });
         if let Ok(gateway) = &session.doorway.gateway {
@@ -149,6 +169,18 @@ impl Session {
 
     pub(crate) fn is_in_flight(&self, id: &Id) -> bool {
         self.lock().flights.contains_key(id)
+    }
+
+    /// Returns whether somebody waits for anything here: the client for an answer, or a server for one of its.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.lock();
+        !state.flights.is_empty() || !state.questions.is_empty()
+    }
+
+    /// Returns what a further call would be told, if there is no room for it.
+    pub(crate) fn is_full(&self) -> Option<Fault> {
+        let (most, fault) = self.limit.as_ref()?;
+        (self.lock().flights.len() >= *most).then(|| fault.clone())
     }
 
     /// Returns the revision agreed on, once it is.
@@ -352,6 +384,12 @@ impl Session {
         let (exchange, flight) = Exchange::open(sink);
         {
             let mut state = self.lock();
+            if let Some((_, fault)) = self.limit.as_ref().filter(|(most, _)| state.flights.len() >= *most) {
+                drop(state);
+                flight.cancel(None);
+                let error = fault.to_error(self.doorway.codes);
+                return lane.turn_away(envelope::error(Some(&id), &error).into());
+            }
             match state.flights.entry(id) {
                 Entry::Vacant(place) => {
                     place.insert(InFlight { flight, lane: lane.clone() });

@@ -78,6 +78,13 @@ pub enum Fault {
     Overloaded {
         limit_bytes: usize,
     },
+    /// The client has as much open as it may.
+    OverLimit {
+        what: String,
+        limit: usize,
+        /// Where the limit can be changed, below `limits`.
+        setting: &'static str,
+    },
     /// The server's answer was no valid message.
     Malformed {
         server: String,
@@ -155,8 +162,8 @@ impl Fault {
                 _,
             ) => -32603,
             (Self::SignInNeeded { .. }, _) => -32603,
+            (Self::Busy { .. } | Self::OverLimit { .. }, _) => -32603,
             (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
-            (Self::Busy { .. }, _) => -32603,
             (_, CodeSet::Standard) => -32603,
             (Self::TimedOut { tool: None, .. }, _) | (Self::TimedOut { .. }, CodeSet::Modern) => -32603,
             (Self::TimedOut { .. }, _) => -32002,
@@ -223,6 +230,11 @@ impl Fault {
             Self::Overloaded { limit_bytes } => format!(
                 "Messages of more than {limit_bytes} bytes are under way (limits.heldBytes); try again in a moment"
             ),
+            Self::OverLimit { what, limit, setting } => {
+                format!(
+                    "Too many {what}: {limit} at once are allowed (limits.{setting}); try again in a moment"
+                )
+            }
             Self::Malformed { server, reason } => {
                 format!("Server '{server}' sent an answer that is not a valid message: {reason}")
             }
@@ -293,6 +305,11 @@ impl Fault {
                 text("reason", reason);
                 data.set("retryable", Raw::boolean(true));
             }
+            Self::OverLimit { limit, setting, .. } => {
+                text("setting", &format!("limits.{setting}"));
+                data.set("limit", Raw::number(*limit as u64));
+                data.set("retryable", Raw::boolean(true));
+            }
             Self::UnsupportedVersion { requested } => {
                 data.set("supported", Raw::serialize(&[crate::dialect::modern::REVISION]));
                 data.set("requested", Raw::string(requested));
@@ -351,6 +368,11 @@ impl Fault {
             *reason = change(reason);
         }
         self
+    }
+
+    /// Returns whether the same may be asked again in a moment, for transports that say so beside it (429).
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::OverLimit { .. })
     }
 
     /// Returns the whole JSON-RPC error object.

@@ -1,5 +1,6 @@
 //! A home of its own for each test, and the binaries it runs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -42,6 +43,13 @@ impl Sandbox {
         fs::create_dir_all(path.parent().unwrap_or(self.home())).expect("the folder can be made");
         fs::write(&path, text).expect("the file can be written");
         path
+    }
+
+    /// Writes a file that nobody else can read, and returns its path as text.
+    pub fn write_private(&self, relative: &str, text: &str) -> String {
+        let path = self.write(relative, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("the mode can be set");
+        path.to_string_lossy().into_owned()
     }
 
     /// Writes the config to where the `manifold` profile looks for it and returns its path.

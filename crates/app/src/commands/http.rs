@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::fail;
+use super::{fail, token};
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
@@ -33,6 +33,15 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         let why = format!("{host} can be reached from other machines, so a token is needed");
         let how = "give one with --token-file, MANIFOLD_TOKEN or server.token, or serve on 127.0.0.1";
         return fail(&format!("{why}; {how}"), USAGE);
+    }
+    if let Some(token) = &settings.token {
+        for weakness in token::weaknesses(token, flags.token_file.as_deref()) {
+            if !is_loopback(&settings.host) {
+                let why = format!("{} can be reached from other machines, and {weakness}", settings.host);
+                return fail(&why, USAGE);
+            }
+            warn!("{weakness}");
+        }
     }
     let tls = match settings.tls.as_ref().map(|tls| tls_acceptor(&tls.cert, &tls.key)).transpose() {
         Ok(tls) => tls,
@@ -142,7 +151,7 @@ async fn serve(
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let (limit_bytes, drain) = (config.settings.limits.request_bytes, config.settings.drain_timeout);
-    let budget = budget(&config.settings.limits);
+    let (budget, limits) = (budget(&config.settings.limits), config.settings.limits.clients);
     let profile = config.profile;
     let selected = select_namespace(&config, flags.namespace.as_deref());
     if let (Selection::Unknown { requested, exists, .. }, Some(_)) = (&selected, &flags.namespace) {
@@ -171,12 +180,14 @@ async fn serve(
         profile,
         door: Door {
             public: !is_loopback(host),
+            secure: tls.is_some(),
             allowed_hosts: settings.allowed_hosts,
             token: settings.token,
             cors: settings.cors,
         },
         limit_bytes,
         budget,
+        limits,
         port: address.port(),
         url: format!("{scheme}://{shown}:{}", address.port()),
         started: Instant::now(),

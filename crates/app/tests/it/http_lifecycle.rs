@@ -48,10 +48,9 @@ fn a_port_in_use_is_one_line_and_nothing_is_started() {
 #[test]
 fn an_address_that_cannot_be_had_is_one_line_too() {
     let sandbox = Sandbox::new();
-    sandbox.write("token", "t");
-    let token = sandbox.path("token");
+    let token = sandbox.write_private("token", "long enough to be one");
     for host in ["192.0.2.1", "no-such-host.invalid"] {
-        let more = ["--host", host, "--token-file", token.to_str().unwrap(), "--eager"];
+        let more = ["--host", host, "--token-file", &token, "--eager"];
         let ran = run(http_command(&sandbox, &one(&sandbox), &more));
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);

@@ -120,6 +120,19 @@ fn listener(gateway: &Gateway) -> Idle {
     Idle { _stream: Some(opened(connection)), session: None }
 }
 
+fn socket(gateway: &Gateway) -> Idle {
+    let mut connection = Conn::open(gateway.port);
+    let headers = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    connection.send("GET", "/litemcp/default", &headers, "");
+    assert_eq!(connection.response().status, 101);
+    Idle { _stream: Some(connection), session: None }
+}
+
 fn opened(mut connection: Conn) -> Conn {
     let response = connection.response();
     assert_eq!((response.status, response.header("content-type")), (200, Some("text/event-stream")));
@@ -128,11 +141,10 @@ fn opened(mut connection: Conn) -> Conn {
 
 /// F37 for one way to be idle: what each costs, and that coming and going adds nothing.
 #[expect(clippy::print_stdout, reason = "the figure is what the test is for")]
-fn check_idle(what: &str, open: fn(&Gateway) -> Idle, most_kib: f64) {
+fn check_idle(what: &str, count: usize, open: fn(&Gateway) -> Idle, most_kib: f64) {
     const ROUNDS: usize = 20;
     let _alone = alone();
     allow_many_files();
-    let count = figure(1_000, 10_000);
     let sandbox = Sandbox::new();
     let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": fake(json!({}))}}), &[]);
     // What is made once is made before.
@@ -163,19 +175,25 @@ fn check_idle(what: &str, open: fn(&Gateway) -> Idle, most_kib: f64) {
 // F37
 #[test]
 fn idle_sessions_cost_little() {
-    check_idle("sessions", session, 20.0);
+    check_idle("sessions", figure(1_000, 10_000), session, 20.0);
 }
 
 // F37
 #[test]
 fn idle_streams_cost_little() {
-    check_idle("sessions with a stream", session_with_stream, 20.0);
+    check_idle("sessions with a stream", figure(1_000, 10_000), session_with_stream, 20.0);
 }
 
 // F37
 #[test]
 fn idle_listeners_cost_little() {
-    check_idle("listen streams", listener, 20.0);
+    check_idle("listen streams", figure(1_000, 10_000), listener, 20.0);
+}
+
+// M7: as many as there may be at once
+#[test]
+fn idle_websockets_cost_little() {
+    check_idle("WebSockets", figure(1_000, 4_000), socket, 16.0);
 }
 
 /// Calls a tool of a session and returns how long it took.

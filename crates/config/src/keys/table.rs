@@ -102,7 +102,12 @@ pub(crate) static TOP: Section = Section {
         ),
         key("serverVersion", Text, "by profile", "The version told to clients."),
         key("maxNameLength", count(16, 256, (12, 4096)), "64", "The longest tool name clients accept."),
-        key("limits", section(&LIMITS), "see there", "Sizes of messages."),
+        key(
+            "limits",
+            section(&LIMITS),
+            "see there",
+            "Sizes of messages, and how much clients may have open.",
+        ),
         key(
             "drainTimeout",
             millis_or_none(60_000),
@@ -291,7 +296,7 @@ pub(crate) static MANAGER_TOOLS: Section = Section {
 
 pub(crate) static LIMITS: Section = Section {
     name: "limits",
-    about: "Sizes of messages.",
+    about: "Sizes of messages, and what clients may have open at once over HTTP. A client is a session, or a connection without one.",
     keys: &[
         key("requestBytes", Size, "16MB", "The largest message from a client."),
         key("messageBytes", Size, "64MB", "The largest message from a server."),
@@ -299,7 +304,32 @@ pub(crate) static LIMITS: Section = Section {
             "heldBytes",
             Size,
             "a quarter of the memory",
-            "What all messages under way may take up; past it new requests wait or are refused.",
+            "What all messages under way may take up, one client a quarter of it; past it new requests wait or are refused.",
+        ),
+        key(
+            "sessions",
+            count(1, 1_000_000, SOME_COUNT),
+            "20000",
+            "Sessions of all clients that share one token or none; past it one unused for a minute makes room, or 429.",
+        ),
+        key(
+            "sessionsPerAddress",
+            count(1, 1_000_000, SOME_COUNT),
+            "1000",
+            "The same for each token and address, where clients have tokens of their own.",
+        ),
+        key(
+            "streamsPerClient",
+            count(1, 10_000, SOME_COUNT),
+            "64",
+            "Streams a client only listens on; the answer to a call is none.",
+        ),
+        key("callsPerClient", count(1, 100_000, SOME_COUNT), "1024", "Calls of a client in flight."),
+        key(
+            "parkedPerClient",
+            count(1, 4096, SOME_COUNT),
+            "256",
+            "Calls of a client that wait for it to come back with answers.",
         ),
     ],
 };

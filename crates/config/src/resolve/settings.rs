@@ -8,7 +8,9 @@ use crate::environment::Environment;
 use crate::fields::Fields;
 use crate::file::Value;
 use crate::keys::table::{CLI, CORS, HTTP, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TLS};
-use crate::model::{Cors, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Settings, Tls};
+use crate::model::{
+    ClientLimits, Cors, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Settings, Tls,
+};
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
 use crate::secret::Secret;
@@ -61,6 +63,7 @@ pub(super) fn resolve(
             request_bytes: limit("requestBytes", 16 * MIB),
             message_bytes: limit("messageBytes", 64 * MIB),
             held_bytes: limits.and_then(|limits| limits.bytes("heldBytes")).map(as_usize),
+            clients: client_limits(limits),
         },
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
         watch_config: top.flag("watchConfig").unwrap_or(true),
@@ -69,6 +72,18 @@ pub(super) fn resolve(
         logging: logging(top, profile, environment),
         stdio_timeout: stdio.and_then(|stdio| stdio.duration("timeout")),
     })
+}
+
+fn client_limits(limits: Option<Fields<'_>>) -> ClientLimits {
+    let default = ClientLimits::default();
+    let count = |name: &str, default| limits.and_then(|limits| limits.number(name)).map_or(default, as_usize);
+    ClientLimits {
+        sessions: count("sessions", default.sessions),
+        sessions_per_address: count("sessionsPerAddress", default.sessions_per_address),
+        streams: count("streamsPerClient", default.streams),
+        calls: count("callsPerClient", default.calls),
+        parked: count("parkedPerClient", default.parked),
+    }
 }
 
 fn separator(top: Fields<'_>, problems: &mut Problems) -> Option<String> {

@@ -166,7 +166,7 @@ fn a_client_has_so_many_subscriptions_and_no_more() {
 #[test]
 fn those_who_listen_for_one_client_share_what_it_may_have() {
     let clients = Clients::default();
-    let owner = ClientId::next();
+    let owner = ClientId::fresh();
     let listen = || clients.attach(Arc::new(Listener::default()), Some(owner));
     let (first, second) = (listen(), listen());
     for number in 0..MAX_SUBSCRIPTIONS {

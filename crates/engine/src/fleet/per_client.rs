@@ -99,7 +99,7 @@ impl PerClient {
             return Err(Fault::NotRunning { server: self.server.key.id.clone(), reason });
         }
         // Somebody unknown is nobody else, and gone when the call is over.
-        let id = client.unwrap_or_else(ClientId::next);
+        let id = client.unwrap_or_else(ClientId::fresh);
         if !state.instances.contains_key(&id) {
             self.make_room(&mut state, &fleet)?;
             let instance = self.instance(&state, &fleet, call, id);

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
 use super::h1::{self, End};
-use super::{Shared, h2};
+use super::{Peer, Shared, h2};
 
 /// A head must have come whole within this time of its first byte, the first one within this time of connecting, and a
 /// body must keep coming (T30).
@@ -22,12 +22,12 @@ pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves one connection to its end.
-pub(super) async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
+pub(super) async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, peer: Arc<Peer>, shared: Arc<Shared>) {
     match tls {
-        None => serve_on(stream, shared).await,
+        None => serve_on(stream, peer, shared).await,
         Some(acceptor) => match timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
             // Boxed, so that those without TLS do not carry its room along.
-            Ok(Ok(stream)) => Box::pin(serve_on(stream, shared)).await,
+            Ok(Ok(stream)) => Box::pin(serve_on(stream, peer, shared)).await,
             Ok(Err(error)) => debug!("TLS handshake failed: {error}"),
             Err(_) => debug!("TLS handshake took too long"),
         },
@@ -36,13 +36,15 @@ pub(super) async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, shared: A
 
 pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
+    peer: Arc<Peer>,
     shared: Arc<Shared>,
 ) {
-    match h1::serve(stream, &shared).await {
-        End::Preface(stream) => Box::pin(h2::serve(stream, shared)).await,
+    match h1::serve(stream, &peer, &shared).await {
+        End::Preface(stream) => Box::pin(h2::serve(stream, Arc::clone(&peer), Arc::clone(&shared))).await,
         End::Upgraded(stream, upgrade) => upgrade(Box::new(stream)).await,
         End::TooSlow => debug!("connection closed: the peer was too slow"),
         End::Broken(error) => debug!("connection ended: {error}"),
         End::Done => {}
     }
+    shared.site.rooms.plan().client_left(peer.client);
 }

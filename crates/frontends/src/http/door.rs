@@ -7,9 +7,12 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
 use manifold_config::{Cors, Secret};
+use manifold_engine::Principal;
+use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
 
 use super::body::Body;
+use super::websocket;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The samples of LiteMCP spell it so.
@@ -24,6 +27,8 @@ pub struct Door {
     pub cors: Option<Cors>,
     /// Bound to an address other machines can reach; a token is set then.
     pub public: bool,
+    /// Served over TLS.
+    pub secure: bool,
 }
 
 /// Why a request does not come in.
@@ -33,6 +38,8 @@ pub(super) enum Refused {
     Origin,
     CrossSite,
     Token,
+    /// Its address has brought too many wrong tokens.
+    Guessed,
     ContentType,
     Smuggled,
     Unbounded,
@@ -43,6 +50,7 @@ impl Refused {
         match self {
             Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
+            Self::Guessed => StatusCode::TOO_MANY_REQUESTS,
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Smuggled | Self::Unbounded => StatusCode::BAD_REQUEST,
         }
@@ -54,6 +62,7 @@ impl Refused {
             Self::Origin => "this Origin is not allowed; name it in server.cors.origins",
             Self::CrossSite => "cross-site requests are not allowed",
             Self::Token => "a valid token is needed: Authorization: Bearer <token>",
+            Self::Guessed => "too many wrong tokens came from this address; try again in a second",
             Self::ContentType => "Content-Type must be application/json",
             Self::Smuggled => "one Host, one Origin, and either Content-Length or Transfer-Encoding",
             Self::Unbounded => "a body over HTTP/1.0 needs a Content-Length",
@@ -75,13 +84,21 @@ impl Door {
             return Some(Refused::Host);
         }
         let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
-        if !self.knows_host(host.unwrap_or("")) {
+        let host = host.unwrap_or("");
+        if !self.knows_host(host) {
             return Some(Refused::Host);
         }
-        if headers.get(ORIGIN).is_some()
-            && !text(headers, &ORIGIN).is_some_and(|origin| self.knows_origin(origin))
-        {
-            return Some(Refused::Origin);
+        if headers.get(ORIGIN).is_some() {
+            let origin = text(headers, &ORIGIN).filter(|origin| self.knows_origin(origin));
+            let Some(origin) = origin else { return Some(Refused::Origin) };
+            // What no preflight stands before, any page of this machine could open, and read (decision 24, L14).
+            let is_open = is_readable_without_preflight(method, uri, headers);
+            if is_open
+                && !self.is_own(origin, host)
+                && !self.cors.as_ref().is_some_and(|cors| self.may_read(cors, origin))
+            {
+                return Some(Refused::Origin);
+            }
         }
         let from_elsewhere = headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site");
         if from_elsewhere && headers.get(ORIGIN).is_none() {
@@ -121,6 +138,37 @@ impl Door {
         let any = cors.origins.iter().any(|allowed| allowed == "*");
         (any && self.token.is_some() && origin != "null")
             || cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    }
+
+    /// Returns whether an origin is the one that a request is addressed to.
+    fn is_own(&self, origin: &str, host: &str) -> bool {
+        let scheme = if self.secure { "https" } else { "http" };
+        let usual = if self.secure { "443" } else { "80" };
+        let place = |authority| {
+            let host = host_of(authority)?;
+            let port = authority.rsplit_once(':').map(|(_, port)| port).filter(|_| !authority.ends_with(']'));
+            Some((
+                host.to_ascii_lowercase(),
+                port.filter(|port| !port.is_empty()).unwrap_or(usual).to_owned(),
+            ))
+        };
+        let named = origin.split_once("://").filter(|(named, _)| named.eq_ignore_ascii_case(scheme));
+        named.is_some_and(|(_, authority)| place(authority).is_some_and(|ours| Some(ours) == place(host)))
+    }
+
+    /// Returns who asks, where the door has let it in.
+    pub(super) fn principal(&self) -> Principal {
+        if self.token.is_some() { Principal::Token } else { Principal::Anonymous }
+    }
+
+    /// Returns whether those who come in may be different principals. One token, or none, makes all of them one.
+    pub(super) fn has_several_principals(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a request brings a credential, right or wrong.
+    pub(super) fn is_guess(headers: &HeaderMap) -> bool {
+        headers.contains_key(AUTHORIZATION) || headers.contains_key(AUTHENTICATION)
     }
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
@@ -175,6 +223,13 @@ impl Door {
             cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin));
         named || (any && self.knows_origin(origin))
     }
+}
+
+/// Returns whether a page could read the answer though no preflight asked us first: a WebSocket, or the old transport's
+/// stream.
+fn is_readable_without_preflight(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    let first = || uri.path().trim_matches('/').split('/').next().unwrap_or("");
+    websocket::is_wanted(headers) || (*method == Method::GET && percent_decode_str(first()).eq("sse".bytes()))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

@@ -18,10 +18,11 @@ use tokio::time::Instant;
 use self::alarm::Alarm;
 use self::head::Head;
 use self::wire::Wire;
+pub(super) use self::wire::overdue;
 use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
 use super::rewound::Rewound;
-use super::{Shared, route};
+use super::{Peer, Shared, route};
 
 /// How long the head of the last request is kept for the next.
 const HEAD_KEPT: Duration = Duration::from_secs(1);
@@ -45,7 +46,11 @@ impl<S> From<io::Error> for End<S> {
 }
 
 /// Answers the requests of a connection, one after another.
-pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: &Arc<Shared>) -> End<S> {
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    peer: &Arc<Peer>,
+    shared: &Arc<Shared>,
+) -> End<S> {
     let mut wire = Wire::new(stream);
     let mut alarm = Alarm::new(Instant::now() + REQUEST_PATIENCE);
     let mut last = None;
@@ -64,7 +69,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
             None => next_head(&mut wire, &mut alarm, &mut last).await,
         };
         match head {
-            Ok(Next::Request(mut head)) => match answer(&mut wire, &mut head, shared).await {
+            Ok(Next::Request(mut head)) => match answer(&mut wire, &mut head, peer, shared).await {
                 Ok(After::Next) => {
                     last = Some(head).filter(|head| head.is_worth_keeping());
                     alarm.set(Instant::now() + if last.is_some() { HEAD_KEPT } else { KEEP_ALIVE });
@@ -81,7 +86,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
                 return End::Preface(wire.rewound());
             }
             Ok(Next::Malformed(what)) => {
-                let _ = respond::write(&mut wire, refuse(what), respond::Manner::LAST, shared).await;
+                let _ = respond::write(&mut wire, refuse(what), respond::Manner::LAST, &peer.budget).await;
                 wire.linger().await;
                 return End::Done;
             }
@@ -158,18 +163,19 @@ enum After {
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     head: &mut Head,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> io::Result<After> {
     let mut manner = head.manner();
     wire.owes_body = head.request.length != Length::Known(0);
-    let refusal = if head.is_let_in { None } else { route::turned_away(&head.request.parts, shared) };
+    let refusal = if head.is_let_in { None } else { route::turned_away(&head.request.parts, peer, shared) };
     let mut response = match refusal {
         Some(response) => response,
         None => {
             head.is_let_in = true;
-            let body = body::read(wire, &head.request, &shared.site).await;
+            let body = body::read(wire, &head.request, peer, &shared.site).await;
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let mut answering = Box::pin(route::answer(&head.request.parts, body, shared));
+            let mut answering = Box::pin(route::answer(&head.request.parts, body, peer, shared));
             tokio::select! {
                 biased;
                 response = &mut answering => response,
@@ -187,7 +193,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
         manner.is_last = true;
     }
     let upgrade = response.body_mut().take_upgrade();
-    let manner = respond::write(wire, response, manner, shared).await?;
+    let manner = respond::write(wire, response, manner, &peer.budget).await?;
     if let Some(upgrade) = upgrade {
         return Ok(After::Upgrade(upgrade));
     }

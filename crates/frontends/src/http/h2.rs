@@ -1,223 +1,166 @@
-//! HTTP/2, for those who ask for it: hyper speaks it, we watch its deadlines.
+//! HTTP/2, for those who ask for it: the h2 crate speaks it; its streams, their deadlines and what may be held for them
+//! are ours.
+
+mod respond;
+#[cfg(test)]
+mod tests;
+mod watch;
 
 use std::future::poll_fn;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::{Builder, SendResponse};
+use hyper::header::CONTENT_LENGTH;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response};
 use manifold_http1::MAX_HEAD_BYTES;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, sleep_until};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
-use super::body::{self, Body};
-use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE, WRITE_PATIENCE};
-use super::{Shared, route};
+use super::body::{Body, Read, SLOWEST_BYTES_PER_MS, Unread};
+use super::connection::REQUEST_PATIENCE;
+use super::{Peer, Shared, Site, route};
+use watch::{Busy, Watch, Watched};
+
+/// What a peer may send before we have read it, on one stream and on all of a connection.
+const WINDOW_BYTES: u32 = 1 << 20;
+/// What is given to a connection to be written at once.
+const SEND_BUFFER_BYTES: usize = 400 << 10;
+const MAX_STREAMS: u32 = 100;
+/// Requests that were taken back before we saw them; past it the peer only wants us to work (T33).
+const MAX_RESET_STREAMS: usize = 20;
 
 /// Serves a connection.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
+    peer: Arc<Peer>,
     shared: Arc<Shared>,
 ) {
     let watch = Arc::new(Watch::new());
-    let mut closing = shared.closing.clone();
-    let io = TokioIo::new(Watched { stream, watch: Arc::clone(&watch) });
-    let requests = Arc::clone(&watch);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let busy = Busy::new(&requests);
-        let shared = Arc::clone(&shared);
-        async move {
-            // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let response: Response<Body> = Box::pin(answer(request, &shared)).await;
-            // The connection counts as busy until the last byte of the answer has been taken.
-            Ok::<_, std::convert::Infallible>(response.map(|body| body.held(busy, &shared.site.budget)))
-        }
-    });
-    let connection = http2::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(100)
-        .max_header_list_size(MAX_HEAD_BYTES as u32)
-        .max_pending_accept_reset_streams(20)
-        .serve_connection(io, service);
-    tokio::pin!(connection);
     let expired = watch.expired();
     tokio::pin!(expired);
-    let mut ending = false;
+    let handshake = Builder::new()
+        .initial_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_send_buffer_size(SEND_BUFFER_BYTES)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
+        .max_pending_accept_reset_streams(MAX_RESET_STREAMS)
+        .handshake::<_, Bytes>(Watched { stream, watch: Arc::clone(&watch) });
+    let connection = tokio::select! {
+        biased;
+        connection = handshake => connection,
+        () = expired.as_mut() => return debug!("connection closed: the peer was too slow"),
+    };
+    let mut connection = match connection {
+        Ok(connection) => connection,
+        Err(error) => return debug!("connection ended: {error}"),
+    };
+    let mut closing = shared.closing.clone();
+    let mut is_ending = false;
+    // Dropped with the connection: whatever its requests wait for is let go.
+    let mut streams = JoinSet::new();
     loop {
         tokio::select! {
             // In this order: what the connection did in this turn moves the deadline looked at next.
             biased;
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    debug!("connection ended: {error}");
+            accepted = connection.accept() => match accepted {
+                Some(Ok((request, respond))) => {
+                    let visit = Visit { busy: Busy::new(&watch), peer: Arc::clone(&peer), shared: Arc::clone(&shared) };
+                    streams.spawn(visit.serve(request, respond));
                 }
-                return;
-            }
+                Some(Err(error)) => return debug!("connection ended: {error}"),
+                None => return,
+            },
+            Some(_) = streams.join_next() => {}
             () = expired.as_mut() => return debug!("connection closed: the peer was too slow"),
-            _ = closing.wait_for(|closing| *closing), if !ending => {
-                ending = true;
-                connection.as_mut().graceful_shutdown();
+            _ = closing.wait_for(|closing| *closing), if !is_ending => {
+                is_ending = true;
+                connection.graceful_shutdown();
             }
         }
     }
 }
 
-async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
-    let (head, body) = request.into_parts();
-    if let Some(response) = route::turned_away(&head, shared) {
+/// One request and its answer.
+struct Visit {
+    /// The connection counts as busy until the last byte of the answer has been taken.
+    busy: Busy,
+    peer: Arc<Peer>,
+    shared: Arc<Shared>,
+}
+
+impl Visit {
+    async fn serve(self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+        let Self { busy, peer, shared } = self;
+        let is_head = request.method() == Method::HEAD;
+        let response = {
+            let (head, body) = request.into_parts();
+            // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
+            let mut answering = Box::pin(answer(head, body, &peer, &shared));
+            tokio::select! {
+                biased;
+                response = &mut answering => response,
+                // Dropping the future takes the call back.
+                _ = poll_fn(|context| respond.poll_reset(context)) => return,
+            }
+        };
+        let response = respond::admit(response, &peer, &shared);
+        drop(shared);
+        if let Err(why) = respond::write(respond, response, is_head, &peer.budget).await {
+            debug!(?why, "an answer was not written to its end");
+        }
+        drop(busy);
+    }
+}
+
+async fn answer(head: Parts, body: RecvStream, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
+    if let Some(response) = route::turned_away(&head, peer, shared) {
         return response;
     }
-    let body = body::read(&head.headers, body, &shared.site).await;
-    route::answer(&head, body, shared).await
+    let body = read(&head.headers, body, peer, &shared.site).await;
+    route::answer(&head, body, peer, shared).await
 }
 
-/// What the deadlines of a connection depend on. Times are milliseconds since it was made.
-struct Watch {
-    made: Instant,
-    /// Requests whose answer is not written to its end.
-    busy: AtomicUsize,
-    /// When the last answer was done; before the first, `NEVER`.
-    rested_since: AtomicU64,
-    /// When a write first found the peer's buffers full, and none has gone through since.
-    blocked_since: AtomicU64,
-}
-
-const NEVER: u64 = u64::MAX;
-
-impl Watch {
-    fn new() -> Self {
-        Self {
-            made: Instant::now(),
-            busy: AtomicUsize::new(0),
-            rested_since: AtomicU64::new(NEVER),
-            blocked_since: AtomicU64::new(NEVER),
+/// Reads a request body, giving up as soon as it is too large or too slow, or too much is under way with it.
+async fn read(headers: &HeaderMap, mut body: RecvStream, peer: &Peer, site: &Site) -> Result<Bytes, Unread> {
+    let (limit_bytes, budget) = (site.limit_bytes, &peer.budget);
+    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|declared| declared > limit_bytes) {
+        return Err(Unread::TooLarge);
+    }
+    if !budget.admits(declared.unwrap_or(0)) {
+        return Err(Unread::Overloaded);
+    }
+    let mut read = Read::default();
+    // What is only announced counts for nothing: a client could keep others out with it.
+    let mut share = budget.share();
+    let began = Instant::now();
+    loop {
+        // Each byte buys a little more time, so that a body that only trickles is not waited for (T30); what was bought
+        // does not help one that has stopped coming.
+        let bought = Duration::from_millis(read.len() as u64 / SLOWEST_BYTES_PER_MS);
+        let deadline = (began + REQUEST_PATIENCE + bought).min(Instant::now() + REQUEST_PATIENCE);
+        let data = match timeout_at(deadline, body.data()).await {
+            Err(_) => return Err(Unread::Stalled),
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Ok(Some(Ok(data))) => data,
+            Ok(None) => return Ok(budget.hold(read.finish())),
+        };
+        // It has been taken, so more may come.
+        let _ = body.flow_control().release_capacity(data.len());
+        if read.len() + data.len() > limit_bytes {
+            return Err(Unread::TooLarge);
         }
-    }
-
-    fn now(&self) -> u64 {
-        self.made.elapsed().as_millis() as u64
-    }
-
-    /// Resolves when a deadline has passed. Polled with the connection, so that one timer serves all deadlines and
-    /// is set anew only when the next one is sooner.
-    async fn expired(&self) {
-        let sleep = sleep_until(self.made + REQUEST_PATIENCE);
-        tokio::pin!(sleep);
-        poll_fn(|context| {
-            loop {
-                let deadline = self.deadline();
-                if let Some(deadline) = deadline.filter(|deadline| *deadline < sleep.deadline()) {
-                    sleep.as_mut().reset(deadline);
-                }
-                ready!(sleep.as_mut().poll(context));
-                match deadline {
-                    Some(deadline) if deadline <= Instant::now() => return Poll::Ready(()),
-                    Some(deadline) => sleep.as_mut().reset(deadline),
-                    None => sleep.as_mut().reset(Instant::now() + KEEP_ALIVE),
-                }
-            }
-        })
-        .await;
-    }
-
-    /// Returns when the peer will have been too slow, as things stand. A call may take as long as it takes.
-    fn deadline(&self) -> Option<Instant> {
-        let at = |since: u64, patience: Duration| self.made + Duration::from_millis(since) + patience;
-        let read = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|time| *time != NEVER);
-        if let Some(since) = read(&self.blocked_since) {
-            return Some(at(since, WRITE_PATIENCE));
+        if !share.admits(data.len()) {
+            return Err(Unread::Overloaded);
         }
-        if self.busy.load(Ordering::Relaxed) > 0 {
-            return None;
-        }
-        match read(&self.rested_since) {
-            Some(since) => Some(at(since, KEEP_ALIVE)),
-            // The first request is owed from the start.
-            None => Some(at(0, REQUEST_PATIENCE)),
-        }
-    }
-
-    fn wrote(&self, blocked: bool) {
-        let since = self.blocked_since.load(Ordering::Relaxed);
-        match (blocked, since) {
-            (true, NEVER) => self.blocked_since.store(self.now(), Ordering::Relaxed),
-            (false, since) if since != NEVER => self.blocked_since.store(NEVER, Ordering::Relaxed),
-            _ => {}
-        }
-    }
-}
-
-/// Counts a request as being answered for as long as it is held.
-pub(super) struct Busy(Arc<Watch>);
-
-impl Busy {
-    fn new(watch: &Arc<Watch>) -> Self {
-        watch.busy.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(watch))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.rested_since.store(self.0.now(), Ordering::Relaxed);
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A stream that tells its watch what happens on it.
-struct Watched<S> {
-    stream: S,
-    watch: Arc<Watch>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch.wrote(polled.is_pending());
-        polled
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch.wrote(polled.is_pending());
-        polled
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        share.grow(data.len());
+        read.push(data, declared);
     }
 }

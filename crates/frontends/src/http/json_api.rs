@@ -11,12 +11,12 @@ use manifold_protocol::{Call, Failure, Id, Method, Parcel, Raw, RawObject, Revis
 use tracing::debug;
 
 use super::body::{Body, bare, json};
-use super::{Shared, Site};
+use super::{Peer, Shared, Site, route};
 use crate::asked::ask;
 use crate::session::refusal_fault;
 
 /// S2-6.
-pub(super) async fn call(body: Bytes, namespace: &str, shared: &Shared) -> Response<Body> {
+pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared: &Shared) -> Response<Body> {
     let site = &shared.site;
     let incoming = envelope::parse(body);
     let Some(gateway) = &site.rooms.find(Some(namespace)) else {
@@ -24,27 +24,43 @@ pub(super) async fn call(body: Bytes, namespace: &str, shared: &Shared) -> Respo
     };
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
-        Ok(Incoming::One(message)) => match begin(site, gateway, message) {
-            Some(answer) => json(StatusCode::OK, answer.await),
-            None => bare(StatusCode::ACCEPTED),
-        },
-        Ok(Incoming::Batch(messages)) => answer_batch(site, gateway, messages).await,
+        Ok(Incoming::One(message)) => {
+            let _entered = match peer.begin(usize::from(matches!(message, Message::Request { .. }))) {
+                Ok(entered) => entered,
+                Err(fault) => return route::over_limit(&fault, shared),
+            };
+            match begin(site, gateway, peer, message) {
+                Some(answer) => match answer.await {
+                    Answered::Served(answer) => json(StatusCode::OK, answer),
+                    Answered::Busy(answer) => route::busy(answer),
+                },
+                None => bare(StatusCode::ACCEPTED),
+            }
+        }
+        Ok(Incoming::Batch(messages)) => answer_batch(gateway, peer, messages, shared).await,
     }
 }
 
 async fn answer_batch(
-    site: &Site,
     gateway: &Arc<Gateway>,
+    peer: &Arc<Peer>,
     messages: Vec<Result<Message, Refusal>>,
+    shared: &Shared,
 ) -> Response<Body> {
+    let site = &shared.site;
+    let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
+    let _entered = match peer.begin(requests.count()) {
+        Ok(entered) => entered,
+        Err(fault) => return route::over_limit(&fault, shared),
+    };
     // All are on their way before the first is waited for.
     let begun: Vec<_> =
-        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, message))).collect();
+        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, peer, message))).collect();
     let mut array = BytesMut::new();
     for one in begun {
         let answer = match one {
             Ok(None) => continue,
-            Ok(Some(answer)) => answer.await,
+            Ok(Some(answer)) => answer.await.into_message(),
             Err(refusal) => refuse(site, &refusal).into(),
         };
         array.put_u8(if array.is_empty() { b'[' } else { b',' });
@@ -57,18 +73,34 @@ async fn answer_batch(
     json(StatusCode::OK, array.freeze())
 }
 
+/// What a request is answered with.
+enum Answered {
+    Served(Parcel),
+    /// It says to ask again in a moment.
+    Busy(Parcel),
+}
+
+impl Answered {
+    fn into_message(self) -> Parcel {
+        match self {
+            Self::Served(message) | Self::Busy(message) => message,
+        }
+    }
+}
+
 /// Sends a request on its way at once; the future is its answer. Other messages have none.
 fn begin(
     site: &Site,
     gateway: &Arc<Gateway>,
+    peer: &Peer,
     message: Message,
-) -> Option<impl Future<Output = Parcel> + use<>> {
+) -> Option<impl Future<Output = Answered> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
     let call = Call::new(method.into(), params);
     let begun = match call.method {
         Method::Initialize => Ok(initialize(gateway, &call)),
-        _ => Err(ask(gateway, call, None)),
+        _ => Err(ask(gateway, call, Some(peer.client))),
     };
     let codes = site.codes;
     Some(async move {
@@ -77,9 +109,14 @@ fn begin(
             Err(answer) => answer.await,
         };
         match reply {
-            Ok(answer) => legacy::answer(&id, &answer),
-            Err(Failure::Peer(error)) => envelope::error(Some(&id), &legacy::error(&error)).into(),
-            Err(Failure::Fault(fault)) => envelope::error(Some(&id), &fault.to_error(codes)).into(),
+            Ok(answer) => Answered::Served(legacy::answer(&id, &answer)),
+            Err(Failure::Peer(error)) => {
+                Answered::Served(envelope::error(Some(&id), &legacy::error(&error)).into())
+            }
+            Err(Failure::Fault(fault)) => {
+                let message = envelope::error(Some(&id), &fault.to_error(codes)).into();
+                if fault.is_busy() { Answered::Busy(message) } else { Answered::Served(message) }
+            }
         }
     })
 }

@@ -9,19 +9,21 @@ use manifold_protocol::envelope;
 
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
-use super::{Shared, route, streamable};
+use super::{Peer, Shared, route, streamable};
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
-pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(namespace: Option<&str>, peer: &Peer, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
     let Some(gateway) = site.rooms.find(namespace) else {
         return route::problem(StatusCode::NOT_FOUND, "no such namespace");
     };
-    let session =
-        HttpSession::new(site, &gateway, Entrance::OldSse).filter(|session| shared.sessions.add(session));
-    let Some(session) = session else {
-        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+    let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, peer.address) else {
+        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
+    };
+    let listening = match peer.listen().and_then(|entered| shared.sessions.add(&session).map(|()| entered)) {
+        Ok(entered) => entered,
+        Err(fault) => return route::over_limit(&fault, shared),
     };
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
     let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
@@ -32,6 +34,7 @@ pub(super) fn open(namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Bo
     });
     let (shared, id) = (Arc::downgrade(shared), session.id.clone());
     let mut response = streamable::events(body.on_end(move || {
+        drop(listening);
         if let Some(shared) = shared.upgrade() {
             shared.sessions.remove(&id);
         }
@@ -51,6 +54,10 @@ pub(super) fn post(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<
     };
     match envelope::parse(body) {
         Ok(incoming) => {
+            // What a call is told it hears on the stream; that there is no room it hears at once.
+            if let Some(fault) = session.session.is_full().filter(|_| streamable::expects_answer(&incoming)) {
+                return route::over_limit(&fault, shared);
+            }
             session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
             bare(StatusCode::ACCEPTED)
         }

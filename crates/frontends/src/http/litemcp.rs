@@ -10,8 +10,8 @@ use manifold_protocol::dialect::litemcp::ToolCall;
 use manifold_protocol::{Fault, Raw};
 
 use super::body::{Body, json};
-use super::route::problem;
-use super::{Shared, websocket};
+use super::route::{self, problem};
+use super::{Peer, Shared, websocket};
 use crate::litemcp::Service;
 
 /// Calls may take long, and their clients are told that we wait (section 2.4).
@@ -23,20 +23,24 @@ pub(super) async fn answer(
     body: Bytes,
     namespace: &str,
     tool: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let Some(gateway) = shared.site.rooms.find(Some(namespace)) else {
         return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
     };
-    let service = Service::new(Ok(gateway), tool.map(str::to_owned));
+    let service = Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(peer.client);
     match head.method {
-        Method::GET if websocket::is_wanted(head) => websocket::open(head, service, shared),
+        Method::GET if websocket::is_wanted(&head.headers) => websocket::open(head, service, peer, shared),
         Method::GET => match service.describe().await {
             Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
             Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),
             Err(fault) => problem(StatusCode::BAD_GATEWAY, &fault.message()),
         },
-        _ => call(head.version, body, &service).await,
+        _ => match peer.begin(1) {
+            Ok(_entered) => call(head.version, body, &service).await,
+            Err(fault) => route::over_limit(&fault, shared),
+        },
     }
 }
 
@@ -52,7 +56,9 @@ async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body
     if let Some(fault) = service.missing().await.filter(is_unknown) {
         return problem(StatusCode::NOT_FOUND, &fault.message());
     }
-    let mut response = json(StatusCode::OK, service.call(call).await.encode().bytes());
+    let (result, is_busy) = service.call(call).await;
+    let result = result.encode().bytes();
+    let mut response = if is_busy { route::busy(result) } else { json(StatusCode::OK, result) };
     // HTTP/2 has no such headers.
     if version <= Version::HTTP_11 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("Keep-Alive"));

@@ -13,9 +13,9 @@ use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal};
 use manifold_protocol::{Fault, Id, Method, Raw, Revision};
 
-use super::Shared;
 use super::body::{Body, bare, json};
 use super::streamable::{Accepts, PLAIN_PATIENCE, streaming};
+use super::{Peer, Shared, route};
 use crate::modern::{Request, Verdict, refusal};
 use crate::session::refusal_fault;
 pub(super) use lane::LaneBody;
@@ -30,23 +30,30 @@ pub(super) fn is_named(headers: &HeaderMap) -> bool {
     version.is_some_and(|version| version.to_str().ok().and_then(Revision::parse).is_none())
 }
 
+/// Who sent a request, and where it came in.
+#[derive(Clone, Copy)]
+pub(super) struct Visitor<'r> {
+    pub(super) headers: &'r HeaderMap,
+    pub(super) gateway: &'r Arc<Gateway>,
+    pub(super) namespace: Option<&'r str>,
+    pub(super) peer: &'r Arc<Peer>,
+}
+
 /// Answers what is of this era; gives back what belongs to a session.
 pub(super) async fn post(
-    headers: &HeaderMap,
+    visitor: Visitor<'_>,
     incoming: Incoming,
-    gateway: &Arc<Gateway>,
-    namespace: Option<&str>,
     has_session: bool,
     shared: &Arc<Shared>,
 ) -> Result<Response<Body>, Incoming> {
-    let is_named = is_named(headers) && !has_session;
+    let is_named = is_named(visitor.headers) && !has_session;
     match incoming {
         // What the body says counts; a header may be anybody's.
         Incoming::One(Message::Request { id, method, params })
             if modern::version_of(params.as_ref()).is_some()
                 || (is_named && method.as_str() != "initialize") =>
         {
-            Ok(request(headers, id, method.into(), params, gateway, namespace, shared).await)
+            Ok(request(visitor, id, method.into(), params, shared).await)
         }
         Incoming::One(Message::Notification { .. }) if is_named => Ok(bare(StatusCode::ACCEPTED)),
         Incoming::One(Message::Response { .. }) if is_named => {
@@ -60,14 +67,13 @@ pub(super) async fn post(
 }
 
 async fn request(
-    headers: &HeaderMap,
+    visitor: Visitor<'_>,
     id: Id,
     method: Method,
     params: Option<Raw>,
-    gateway: &Arc<Gateway>,
-    namespace: Option<&str>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
+    let Visitor { headers, gateway, namespace, peer } = visitor;
     if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway) {
         return bad_request(Some(&id), &fault);
     }
@@ -78,19 +84,27 @@ async fn request(
         (Method::Other(_), _) => Some(UNKNOWN_PATIENCE),
         (_, Accepts::JsonFirst | Accepts::EventsFirst) => Some(PLAIN_PATIENCE),
     };
-    let lane = PostLane::new(patience.is_some(), &shared.site.budget);
+    let entered = match if method == Method::Listen { peer.listen() } else { peer.begin(1) } {
+        Ok(entered) => entered,
+        Err(fault) => return route::busy(refusal(Some(&id), &fault)),
+    };
+    let lane = PostLane::new(patience.is_some(), &peer.budget);
     let principal = principal(headers, namespace);
-    let client = gateway.passer_by();
-    let request = Request { id, method, params, principal, client };
+    let request = Request { id, method, params, principal, client: peer.client };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
-    let ticket = shared.desk.serve(gateway, request, Arc::clone(&lane) as _);
-    let guard = Guard { ticket, gateway: Arc::clone(gateway), client };
+    let guard = Guard::new(shared.desk.serve(gateway, request, Arc::clone(&lane) as _), entered);
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
             streaming(Body::whole(lane::encode([answer.into_bytes()].into_iter())))
         }
-        First::Answer(verdict, answer) => json(status(verdict), answer),
+        First::Answer(Verdict::Busy, answer) => route::busy(answer),
+        First::Answer(verdict, answer) => {
+            let mut response = json(status(verdict), answer);
+            response.body_mut().owe_to(&peer.budget);
+            response
+        }
+        First::Refused => route::overloaded(peer.budget.limit_bytes(), shared),
         First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
     }
 }
@@ -116,6 +130,7 @@ fn status(verdict: Verdict) -> StatusCode {
         Verdict::Served => StatusCode::OK,
         Verdict::BadRequest => StatusCode::BAD_REQUEST,
         Verdict::UnknownMethod => StatusCode::NOT_FOUND,
+        Verdict::Busy => StatusCode::TOO_MANY_REQUESTS,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use manifold_config::Config;
-use manifold_engine::Gateway;
+use manifold_engine::{ClientId, Gateway};
 use tokio::sync::Notify;
 
 /// The namespaces as they are now. Requests look without a lock; a new plan counts for those that come after it.
@@ -53,6 +53,13 @@ impl Rooms {
 }
 
 impl Plan {
+    /// Tells that a client without a session is gone; all namespaces have the same servers.
+    pub(super) fn client_left(&self, client: ClientId) {
+        if let Some(gateway) = self.namespaces.values().chain(&self.default).next() {
+            gateway.passed_by(client);
+        }
+    }
+
     pub(super) fn serves(&self, gateway: &Arc<Gateway>) -> bool {
         self.namespaces.values().chain(&self.default).any(|one| Arc::ptr_eq(one, gateway))
     }

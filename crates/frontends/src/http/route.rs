@@ -7,13 +7,13 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
-use manifold_protocol::{Fault, Raw, RawObject, envelope};
+use manifold_protocol::{Fault, Parcel, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
 use super::body::{Body, Unread, bare, json};
-use super::door::Refused;
-use super::{Shared, json_api, legacy_sse, litemcp, status, streamable};
+use super::door::{Door, Refused};
+use super::{Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -30,18 +30,30 @@ const ENDPOINTS: [&str; 11] = [
 ];
 
 /// Answers a request that is not let in, or that needs nothing but its head.
-pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body>> {
+pub(super) fn turned_away(head: &Parts, peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
     let door = &shared.site.door;
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
         && head.method == Method::POST
         && !head.headers.contains_key(CONTENT_LENGTH);
     let refused = unbounded.then_some(Refused::Unbounded);
-    let mut response = match refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers)) {
-        Some(refused) => {
+    let refused = refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers));
+    let mut response = match refused {
+        Some(mut refused) => {
+            // Only who fails is counted: a right token is never made to wait (L17).
+            let is_wrong = refused == Refused::Token && Door::is_guess(&head.headers);
+            if is_wrong && !shared.attempts.may_fail(peer.address) {
+                refused = Refused::Guessed;
+            }
             let mut response = problem(refused.status(), refused.message());
-            if refused.status() == StatusCode::UNAUTHORIZED {
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            match refused {
+                Refused::Token => {
+                    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                }
+                Refused::Guessed => {
+                    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                }
+                _ => {}
             }
             debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "refused at the door");
             // The body was not read; what is left of it must not be taken for the next request.
@@ -59,10 +71,11 @@ pub(super) fn turned_away(head: &Parts, shared: &Shared) -> Option<Response<Body
 pub(super) async fn answer(
     head: &Parts,
     body: Result<Bytes, Unread>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let mut response = match body {
-        Ok(body) => dispatch(head, body, shared).await,
+        Ok(body) => dispatch(head, body, peer, shared).await,
         Err(why) => unread(why, shared),
     };
     finish(head, &mut response, shared);
@@ -74,11 +87,11 @@ fn finish(head: &Parts, response: &mut Response<Body>, shared: &Shared) {
     debug!(method = %head.method, path = head.uri.path(), status = response.status().as_u16(), "request");
 }
 
-async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<Body> {
+async fn dispatch(head: &Parts, body: Bytes, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
     let path = head.uri.path();
     // The way that nearly all take.
     if path == "/mcp" {
-        return streamable::answer(head, body, None, shared).await;
+        return streamable::answer(head, body, None, peer, shared).await;
     }
     // Cut before decoding: an escaped slash is part of a name.
     let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
@@ -87,17 +100,17 @@ async fn dispatch(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<B
     match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),
         (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site),
-        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, shared).await,
-        (["mcp"], _) => streamable::answer(head, body, None, shared).await,
-        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), shared).await,
-        (["sse"], &Method::GET) => legacy_sse::open(None, shared),
-        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), shared),
+        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, peer, shared).await,
+        (["mcp"], _) => streamable::answer(head, body, None, peer, shared).await,
+        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), peer, shared).await,
+        (["sse"], &Method::GET) => legacy_sse::open(None, peer, shared),
+        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), peer, shared),
         (["messages"], &Method::POST) => legacy_sse::post(head, body, shared),
         (["litemcp", namespace], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, None, shared).await
+            litemcp::answer(head, body, namespace, None, peer, shared).await
         }
         (["litemcp", namespace, tool], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, Some(tool), shared).await
+            litemcp::answer(head, body, namespace, Some(tool), peer, shared).await
         }
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
         (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _)
@@ -138,6 +151,19 @@ fn unread(why: Unread, shared: &Shared) -> Response<Body> {
         Unread::Broken => problem(StatusCode::BAD_REQUEST, "the body could not be read"),
     };
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Answers a client that has as much open as it may.
+pub(super) fn over_limit(fault: &Fault, shared: &Shared) -> Response<Body> {
+    debug!(fault = fault.message(), "answered with 429");
+    busy(envelope::error(None, &fault.to_error(shared.site.codes)))
+}
+
+/// Answers that the same may be asked again in a moment.
+pub(super) fn busy(answer: impl Into<Parcel>) -> Response<Body> {
+    let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 

@@ -1,33 +1,43 @@
 //! The sessions of clients that come by HTTP.
 
-use std::collections::{BTreeMap, HashMap};
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
+use manifold_config::ClientLimits;
 use manifold_engine::{Budget, Front, Gateway};
+use manifold_protocol::Fault;
 use tokio::time::{Instant, interval};
 use tracing::info;
 
 use super::Site;
+use super::peer::{Entered, Tally, too_many_calls, too_many_streams};
 use super::stream::Stream;
 use crate::session::{Doorway, Outlet, Session};
+use open::{Open, Owner};
 
 /// A session nobody has used for this long, and nobody listens to, is over. Coding agents rest for long.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
 /// How long the rest of an answered stream is kept for a client that comes back.
 const KEEP_FINISHED: Duration = Duration::from_secs(300);
-const MAX_SESSIONS: usize = 50_000;
+/// A session used within this time is never ended for another (M8).
+const IN_USE: Duration = Duration::from_secs(60);
 const MAX_STREAMS: usize = 256;
 /// How long a client that has left too much unread may take nothing at all.
 pub(super) const UNREAD_PATIENCE: Duration = Duration::from_millis(200);
 /// What a client may leave unread.
 const OWED_BYTES: usize = 20 << 20;
 
-#[derive(Default)]
 pub(super) struct Sessions {
-    open: Mutex<HashMap<String, Arc<HttpSession>>>,
+    limits: ClientLimits,
+    open: Mutex<Open>,
 }
 
 /// Where a session was opened.
@@ -46,6 +56,12 @@ pub(super) struct HttpSession {
     pub(super) header: HeaderValue,
     /// Where it was opened: it is no good elsewhere (T5).
     entrance: Entrance,
+    /// Who opened it, and from where.
+    owner: Owner,
+    address: IpAddr,
+    limits: ClientLimits,
+    /// Those who listen to its streams by GET.
+    readers: Arc<Tally>,
     pub(super) session: Arc<Session>,
     pub(super) gateway: Arc<Gateway>,
     /// What belongs to no request of the client's; read by GET.
@@ -61,21 +77,31 @@ pub(super) struct HttpSession {
 
 impl HttpSession {
     /// Prepares a session; nobody else knows it until it is added.
-    pub(super) fn new(site: &Site, gateway: &Arc<Gateway>, entrance: Entrance) -> Option<Arc<Self>> {
+    pub(super) fn new(
+        site: &Site,
+        gateway: &Arc<Gateway>,
+        entrance: Entrance,
+        address: IpAddr,
+    ) -> Option<Arc<Self>> {
         let doorway = Doorway {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
             front: Front::Http,
         };
-        let budget = site.budget.part(OWED_BYTES);
+        let budget = site.share_of_one(OWED_BYTES);
         let general = Stream::new(0, &budget);
-        let session = Session::new(doorway, Arc::clone(&general) as Arc<dyn Outlet>);
+        let limit = Some((site.limits.calls, too_many_calls(&site.limits)));
+        let session = Session::limited(doorway, Arc::clone(&general) as Arc<dyn Outlet>, limit);
         let id = random_id()?;
         Some(Arc::new(Self {
             header: HeaderValue::from_str(&id).ok()?,
             id,
             entrance,
+            owner: Owner::of(site.door.principal(), address, site.door.has_several_principals()),
+            address,
+            limits: site.limits,
+            readers: Arc::default(),
             session,
             gateway: Arc::clone(gateway),
             general,
@@ -114,17 +140,37 @@ impl HttpSession {
         if number == 0 { Some(Arc::clone(&self.general)) } else { self.lock().get(&number).cloned() }
     }
 
-    fn touch(&self) {
-        self.used.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    /// Counts somebody who listens by GET, for as long as what is returned is held (M8).
+    pub(super) fn listen(&self) -> Result<Entered, Fault> {
+        self.readers.enter(1, self.limits.streams).ok_or_else(|| too_many_streams(&self.limits))
+    }
+
+    pub(super) fn touch(&self) {
+        // Zero means never.
+        self.used.store((self.made.elapsed().as_millis() as u64).max(1), Ordering::Relaxed);
+    }
+
+    /// Returns whether its client came back after it had opened it.
+    fn was_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > 0
+    }
+
+    fn used_at(&self) -> Instant {
+        self.made + Duration::from_millis(self.used.load(Ordering::Relaxed))
     }
 
     fn unused_for(&self) -> Duration {
-        let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
-        self.made.elapsed().saturating_sub(used)
+        self.used_at().elapsed()
     }
 
-    fn is_idle(&self) -> bool {
-        self.unused_for() > IDLE && !self.general.is_attached()
+    /// Returns whether it has lain unused for so long, with nobody listening to it or waiting for anything.
+    fn rests_since(&self, patience: Duration) -> bool {
+        let is_open =
+            |stream: &Arc<Stream>| stream.finished_for().is_none_or(|past| past < patience.min(IN_USE));
+        self.unused_for() > patience
+            && !self.general.is_attached()
+            && !self.session.is_busy()
+            && !self.lock().values().any(is_open)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
@@ -133,23 +179,23 @@ impl HttpSession {
 }
 
 impl Sessions {
-    /// Takes a session in, if there is room (T29).
-    pub(super) fn add(&self, session: &Arc<HttpSession>) -> bool {
-        let mut open = self.lock();
-        if open.len() >= MAX_SESSIONS {
-            // The one that nobody has used for longest makes room; one that somebody listens to does not.
-            let unheard = open.values().filter(|one| !one.general.is_attached());
-            let oldest = unheard.max_by_key(|one| one.unused_for()).map(|one| one.id.clone());
-            let Some(oldest) = oldest.and_then(|id| open.remove(&id)) else { return false };
-            oldest.session.close();
+    pub(super) fn new(limits: ClientLimits) -> Self {
+        Self { limits, open: Mutex::default() }
+    }
+
+    /// Takes a session in. Where its owner has as many as it may, one that lies unused makes room, or there is none (M8).
+    pub(super) fn add(&self, session: &Arc<HttpSession>) -> Result<(), Fault> {
+        let ended = self.lock().add(session, &self.limits)?;
+        if let Some(ended) = ended {
+            ended.session.close();
+            ended.general.finish();
         }
-        open.insert(session.id.clone(), Arc::clone(session));
-        true
+        Ok(())
     }
 
     /// Returns the session with this id, if it was opened there.
     pub(super) fn get(&self, id: &str, entrance: &Entrance) -> Option<Arc<HttpSession>> {
-        let session = self.lock().get(id).filter(|session| session.entrance == *entrance).cloned()?;
+        let session = self.lock().by_id.get(id).filter(|session| session.entrance == *entrance).cloned()?;
         session.touch();
         Some(session)
     }
@@ -167,15 +213,11 @@ impl Sessions {
         let mut ticks = interval(Duration::from_secs(60));
         loop {
             ticks.tick().await;
-            for session in self.lock().values() {
+            for session in self.all() {
                 session.prune();
             }
-            let idle: Vec<String> = self
-                .lock()
-                .values()
-                .filter(|session| session.is_idle())
-                .map(|session| session.id.clone())
-                .collect();
+            let idle = self.all().into_iter().filter(|session| session.rests_since(IDLE));
+            let idle: Vec<String> = idle.map(|session| session.id.clone()).collect();
             for id in &idle {
                 self.remove(id);
             }
@@ -186,17 +228,17 @@ impl Sessions {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<HttpSession>> {
-        self.lock().values().cloned().collect()
+        self.lock().by_id.values().cloned().collect()
     }
 
     pub(super) fn close_all(&self) {
         let open = std::mem::take(&mut *self.lock());
-        for session in open.into_values() {
+        for session in open.by_id.into_values() {
             session.session.close();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
+    fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

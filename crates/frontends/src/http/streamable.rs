@@ -16,7 +16,7 @@ use manifold_protocol::{Fault, Revision};
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession, UNREAD_PATIENCE};
 use super::stream::{EventBody, parse_event_id, priming};
-use super::{Shared, modern, route};
+use super::{Peer, Shared, modern, route};
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
@@ -30,6 +30,7 @@ pub(super) async fn answer(
     head: &Parts,
     body: Bytes,
     namespace: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
@@ -48,7 +49,7 @@ pub(super) async fn answer(
         {
             modern::only_post()
         }
-        HttpMethod::POST => post(head, body, &gateway, namespace, shared).await,
+        HttpMethod::POST => post(head, body, &gateway, namespace, peer, shared).await,
         HttpMethod::GET => get(&head.headers, namespace, shared),
         HttpMethod::DELETE => delete(&head.headers, namespace, shared),
         _ => {
@@ -64,6 +65,7 @@ async fn post(
     body: Bytes,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
+    peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let accepts = Accepts::of(&head.headers);
@@ -76,8 +78,8 @@ async fn post(
         }
     };
     let known = known_session(&head.headers, namespace, shared);
-    let served = modern::post(&head.headers, incoming, gateway, namespace, known.is_some(), shared).await;
-    let incoming = match served {
+    let visitor = modern::Visitor { headers: &head.headers, gateway, namespace, peer };
+    let incoming = match modern::post(visitor, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
     };
@@ -92,7 +94,9 @@ async fn post(
                 );
             }
         },
-        None if is_initialize(&incoming) => return initialize(incoming, gateway, namespace, shared).await,
+        None if is_initialize(&incoming) => {
+            return initialize(incoming, gateway, namespace, peer, shared).await;
+        }
         None => {
             return no_session(
                 StatusCode::BAD_REQUEST,
@@ -125,6 +129,7 @@ async fn post(
     let response = match lane.first(patience).await {
         First::Answer(answer) => json(StatusCode::OK, answer),
         First::Nothing => bare(StatusCode::ACCEPTED),
+        First::TurnedAway(answer) => route::busy(answer),
         First::Refused => route::overloaded(session.budget.limit_bytes(), shared),
         First::Stream(stream) => {
             // Older clients would try to read the priming event as a message.
@@ -133,6 +138,10 @@ async fn post(
             events(stream.attach(0, preamble, std::future::pending()))
         }
     };
+    // A call may have taken long; what follows within a minute finds the session still there.
+    if accepts == Accepts::JsonOnly {
+        session.touch();
+    }
     with_session(response, &session)
 }
 
@@ -141,9 +150,10 @@ async fn initialize(
     incoming: Incoming,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
+    peer: &Peer,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace)) else {
+    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), peer.address) else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     let lane = PostLane::new(Arc::clone(&session), false);
@@ -154,9 +164,9 @@ async fn initialize(
         session.session.close();
         return response;
     }
-    if !shared.sessions.add(&session) {
+    if let Err(fault) = shared.sessions.add(&session) {
         session.session.close();
-        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+        return route::over_limit(&fault, shared);
     }
     with_session(response, &session)
 }
@@ -177,6 +187,10 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
     };
     let beat = Bytes::from_static(b":\n\n");
     let closing = shared.closed();
+    let reader = match session.listen() {
+        Ok(reader) => reader,
+        Err(fault) => return route::over_limit(&fault, shared),
+    };
     let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
     let body = match last_seen {
         None => session.general.attach(session.general.last_taken(), beat, closing),
@@ -186,7 +200,7 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
             None => return bare(StatusCode::METHOD_NOT_ALLOWED),
         },
     };
-    with_session(events(body), &session)
+    with_session(events(body.on_end(move || drop(reader))), &session)
 }
 
 fn delete(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
@@ -236,7 +250,7 @@ fn is_initialize(incoming: &Incoming) -> bool {
     matches!(incoming, Incoming::One(Message::Request { method, .. }) if method.as_str() == "initialize")
 }
 
-fn expects_answer(incoming: &Incoming) -> bool {
+pub(super) fn expects_answer(incoming: &Incoming) -> bool {
     let expects = |message: &Message| matches!(message, Message::Request { .. });
     match incoming {
         Incoming::One(message) => expects(message),

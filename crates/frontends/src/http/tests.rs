@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 mod early;
+mod limits;
 mod modern;
 
 use expect_test::{Expect, expect};
@@ -11,17 +12,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use super::*;
 use crate::fake::{self, Fake};
 
-struct House {
-    shared: Arc<Shared>,
-    fake: Arc<Fake>,
+pub(super) struct House {
+    pub(super) shared: Arc<Shared>,
+    pub(super) fake: Arc<Fake>,
     tasks: Tasks,
 }
 
 fn house() -> House {
-    house_with(Door::default())
+    house_with(Door::default(), ClientLimits::default(), 1 << 20)
 }
 
-fn house_with(door: Door) -> House {
+/// Opens a house whose clients may have only so much open.
+pub(super) fn house_limited(limits: ClientLimits) -> House {
+    house_with(Door::default(), limits, 1 << 20)
+}
+
+pub(super) fn house_with(door: Door, limits: ClientLimits, held_bytes: usize) -> House {
     let world = fake::world(Profile::McpsProxy);
     let site = Site {
         rooms: Arc::new(Rooms::new(Plan {
@@ -33,7 +39,8 @@ fn house_with(door: Door) -> House {
         profile: Profile::McpsProxy,
         door,
         limit_bytes: 500,
-        budget: Budget::new(1 << 20),
+        budget: Budget::new(held_bytes),
+        limits,
         port: 3095,
         url: "http://localhost:3095".to_owned(),
         started: Instant::now(),
@@ -44,19 +51,25 @@ fn house_with(door: Door) -> House {
     let sockets = Sockets::new(Duration::from_secs(5));
     let shared = Arc::new(Shared {
         site,
-        sessions: Sessions::default(),
-        desk: Desk::new(&world.tasks),
+        sessions: Sessions::new(limits),
+        desk: Desk::for_many(&world.tasks, limits.parked),
         sockets,
+        attempts: Attempts::default(),
         closing,
     });
     House { shared, fake: world.fake, tasks: world.tasks }
 }
 
 impl House {
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
     /// Opens a connection.
-    fn connect(&self) -> DuplexStream {
+    pub(super) fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
-        self.tasks.spawn(connection::serve_on(theirs, Arc::clone(&self.shared)));
+        let peer = Peer::new(std::net::Ipv4Addr::LOCALHOST.into(), &self.shared.site);
+        self.tasks.spawn(connection::serve_on(theirs, peer, Arc::clone(&self.shared)));
         ours
     }
 

@@ -1,5 +1,8 @@
 //! WebSockets: the upgrade of a connection, and a LiteMCP conversation on it, a message per text frame.
 
+mod inflow;
+
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
-use manifold_engine::Outbox;
+use manifold_engine::{Budget, Outbox};
 use manifold_protocol::Parcel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -24,14 +27,17 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 use tracing::{debug, info};
 
-use super::Shared;
 use super::body::{Body, Upgraded};
 use super::route::problem;
+use super::{Peer, Shared};
 use crate::litemcp::{Conversation, Service};
 use crate::stdio::{CROWDED_BYTES, LAST_WORDS};
+use inflow::Inflow;
 
 /// WebSockets served at once.
 const MAX_SOCKETS: usize = 4096;
+/// What is read at once, and all that is kept for a socket at rest (M7).
+const READ_BYTES: usize = 4 << 10;
 /// How often a silent peer is asked whether it is there; it has as long again to answer.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a peer may leave an answer unread.
@@ -50,22 +56,25 @@ impl Sockets {
 }
 
 /// Returns whether a request asks for a WebSocket.
-pub(super) fn is_wanted(head: &Parts) -> bool {
-    has_word(&head.headers, &UPGRADE, "websocket")
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    has_word(headers, &UPGRADE, "websocket")
 }
 
 /// Turns the connection into a WebSocket and serves on it.
-pub(super) fn open(head: &Parts, service: Service, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(head: &Parts, service: Service, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
     let Ok(place) = Arc::clone(&shared.sockets.places).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open");
     };
-    let serving = Arc::clone(shared);
+    let (serving, budget) = (Arc::clone(shared), peer.budget.clone());
     upgrade(head, move |stream| async move {
         let limit_bytes = serving.site.limit_bytes;
-        let config =
-            WebSocketConfig::default().max_message_size(Some(limit_bytes)).max_frame_size(Some(limit_bytes));
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BYTES)
+            .max_message_size(Some(limit_bytes))
+            .max_frame_size(Some(limit_bytes));
+        let stream = Inflow::new(stream, budget.clone());
         let stream = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
-        Socket::new(stream, service, &serving).serve(serving.closed()).await;
+        Socket::new(stream, service, budget, &serving).serve(serving.closed()).await;
         drop(place);
     })
 }
@@ -106,6 +115,8 @@ fn has_word(headers: &HeaderMap, name: &hyper::header::HeaderName, word: &str) -
 struct Socket<S> {
     line: Line<S>,
     conversation: Conversation,
+    /// What is held for it.
+    budget: Budget,
     shared: Arc<Shared>,
 }
 
@@ -125,10 +136,10 @@ enum Ended {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    fn new(stream: WebSocketStream<S>, service: Service, shared: &Arc<Shared>) -> Self {
-        let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&shared.site.budget));
+    fn new(stream: WebSocketStream<S>, service: Service, budget: Budget, shared: &Arc<Shared>) -> Self {
+        let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&budget));
         let conversation = Conversation::new(service, Arc::clone(&outbox));
-        Self { line: Line { stream, outbox }, conversation, shared: Arc::clone(shared) }
+        Self { line: Line { stream, outbox }, conversation, budget, shared: Arc::clone(shared) }
     }
 
     async fn serve(mut self, closed: impl Future<Output = ()>) {
@@ -177,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 
     /// Takes what was read; returns why that is the end, if it is.
     async fn take(&mut self, message: Option<Result<Message, Error>>) -> Option<Ended> {
-        let budget = &self.shared.site.budget;
+        let budget = &self.budget;
         match message {
             Some(Ok(Message::Text(text))) if budget.admits(text.len()) => {
                 self.conversation.receive(budget.hold(Bytes::from(text))).await;
@@ -189,6 +200,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             // A ping is answered, and a close handshake gone on with, by reading on.
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_))) => None,
             Some(Err(Error::Capacity(_))) => Some(Ended::Refused(CloseCode::Size)),
+            Some(Err(Error::Io(error))) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                Some(Ended::Refused(CloseCode::Again))
+            }
+            Some(Err(Error::Io(error))) if error.kind() == io::ErrorKind::TimedOut => {
+                Some(Ended::Refused(CloseCode::Policy))
+            }
             Some(Err(Error::Utf8(_))) => Some(Ended::Refused(CloseCode::Invalid)),
             Some(Err(Error::Protocol(_))) => Some(Ended::Refused(CloseCode::Protocol)),
             Some(Err(_)) | None => Some(Ended::Gone),
@@ -219,6 +236,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             Ended::Asked => (CloseCode::Away, "the server is shutting down"),
             Ended::Refused(CloseCode::Size) => (CloseCode::Size, "the message is too long"),
             Ended::Refused(CloseCode::Again) => (CloseCode::Again, "too much is under way"),
+            Ended::Refused(CloseCode::Policy) => (CloseCode::Policy, "the message did not come in time"),
             Ended::Refused(CloseCode::Unsupported) => (CloseCode::Unsupported, "messages are text"),
             Ended::Refused(code) => (*code, ""),
         };

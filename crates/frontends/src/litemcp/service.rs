@@ -17,12 +17,21 @@ pub struct Service {
     /// The one tool by any name it goes by; `None`: the dispatcher.
     tool: Option<String>,
     client: Option<ClientId>,
+    /// Whether the client is gone when this is: else its connection tells.
+    ends_with_it: bool,
 }
 
 impl Service {
     pub fn new(gateway: Result<Arc<Gateway>, Fault>, tool: Option<String>) -> Self {
         let client = gateway.as_ref().ok().map(|gateway| gateway.passer_by());
-        Self { gateway, tool, client }
+        Self { gateway, tool, client, ends_with_it: true }
+    }
+
+    /// Tells who asks, by a connection that may have more to ask.
+    pub(crate) fn of_client(mut self, client: ClientId) -> Self {
+        self.client = Some(client);
+        self.ends_with_it = false;
+        self
     }
 
     /// Tells that its client is the only one there will be: servers wait while it does not read (F20).
@@ -51,7 +60,7 @@ impl Service {
                 Err(fault) => refuse(id, &fault.message()),
             },
             Word::Call => match message.data.as_ref().and_then(ToolCall::parse) {
-                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.encode()))),
+                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.0.encode()))),
                 None => refuse(id, "`data` must have `tool`, and `arguments` as a list"),
             },
         }
@@ -85,17 +94,19 @@ impl Service {
         }
     }
 
-    /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11).
-    pub(crate) async fn call(&self, call: ToolCall) -> CallResult {
+    /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11). Also returns whether the same may be
+    /// asked again in a moment.
+    pub(crate) async fn call(&self, call: ToolCall) -> (CallResult, bool) {
+        let failed = |params, why: &str| (CallResult::failure(params, why), false);
         if !call.is_spoken {
-            return CallResult::failure(None, OTHER_VERSION);
+            return failed(None, OTHER_VERSION);
         }
         match self.find(&call).await {
             Ok(Sought::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
                 Ok(Arguments { values, params }) => self.run(&tool.exposed_name, values, params).await,
                 Err(error) => {
                     let params = named(&tool.input_schema, &call.arguments);
-                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                    failed(Some(params), &format!("'{}': {error}", call.tool))
                 }
             },
             Ok(Sought::Dispatcher) => match dispatcher::read(&call) {
@@ -104,10 +115,10 @@ impl Service {
                 }
                 Err(error) => {
                     let params = named(&dispatcher::schema(), &call.arguments);
-                    CallResult::failure(Some(params), &format!("'{}': {error}", call.tool))
+                    failed(Some(params), &format!("'{}': {error}", call.tool))
                 }
             },
-            Err(fault) => CallResult::failure(None, &fault.message()),
+            Err(fault) => failed(None, &fault.message()),
         }
     }
 
@@ -128,18 +139,21 @@ impl Service {
         }
     }
 
-    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> CallResult {
+    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> (CallResult, bool) {
         let gateway = match self.gateway() {
             Ok(gateway) => gateway,
-            Err(fault) => return CallResult::failure(Some(params), &fault.message()),
+            Err(fault) => return (CallResult::failure(Some(params), &fault.message()), false),
         };
         let mut call = RawObject::default();
         call.set("name", Raw::string(exposed_name));
         call.set("arguments", arguments);
         let reply = ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client).await;
         match reply {
-            Ok(answer) => CallResult::from_mcp(params, &answer.plain()),
-            Err(failure) => CallResult::failure(Some(params), &explain(&failure)),
+            Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
+            Err(failure) => {
+                let is_busy = matches!(&failure, Failure::Fault(fault) if fault.is_busy());
+                (CallResult::failure(Some(params), &explain(&failure)), is_busy)
+            }
         }
     }
 
@@ -161,7 +175,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        if let (Ok(gateway), Some(client)) = (&self.gateway, self.client) {
+        if let (Ok(gateway), Some(client), true) = (&self.gateway, self.client, self.ends_with_it) {
             gateway.passed_by(client);
         }
     }

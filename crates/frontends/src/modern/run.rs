@@ -50,7 +50,7 @@ pub(crate) struct Run {
     gateway: Arc<Gateway>,
     sought: Sought,
     /// Where it waits for its client, once it has had to.
-    place: OnceLock<Option<PlaceId>>,
+    place: OnceLock<Result<PlaceId, Fault>>,
     state: Mutex<State>,
 }
 
@@ -125,6 +125,10 @@ impl Run {
         };
         let (desk, gateway) = (Arc::clone(desk), Arc::clone(gateway));
         Arc::new(Self { desk, gateway, sought, place: OnceLock::new(), state: Mutex::new(state) })
+    }
+
+    pub(crate) fn client(&self) -> ClientId {
+        self.sought.client
     }
 
     pub(super) fn takes_off(&self, flight: Arc<Flight<dyn Sink>>) {
@@ -231,7 +235,7 @@ impl Run {
 
     /// Leaves its place among those that wait.
     fn vacate(&self) {
-        if let Some(Some(place)) = self.place.get() {
+        if let Some(Ok(place)) = self.place.get() {
             self.desk.parked.remove(place);
         }
     }
@@ -255,8 +259,8 @@ impl Run {
                 return;
             }
         }
-        let place = *self.place.get_or_init(|| self.desk.parked.add(self));
-        if let Some(place) = place {
+        let place = self.place.get_or_init(|| self.desk.parked.add(self)).clone();
+        if let Ok(place) = place {
             self.desk.parked.keep(place, self);
         }
         let mut state = self.lock();
@@ -273,15 +277,15 @@ impl Run {
         let open = state.questions.iter();
         let questions = open.map(|open| (key(open.number), questions::for_retry(&open.call))).collect();
         let errand = place.map(|place| Errand::Parked { place, round: state.round });
-        match errand.and_then(|errand| self.seal(&errand)) {
-            Some(sealed) => {
+        let no_randomness = || Fault::Internal("the system has no randomness to give".to_owned());
+        match errand.and_then(|errand| self.seal(&errand).ok_or_else(no_randomness)) {
+            Ok(sealed) => {
                 drop(state);
                 let round = InputRequired { questions, state: Some(sealed) };
                 self.deliver(visit, Ok(Answer::marked(round.encode(), Mark::InputRequired)));
             }
-            None => {
+            Err(fault) => {
                 self.end(state, None);
-                let fault = Fault::Internal("the system has no randomness to give".to_owned());
                 self.deliver(visit, Err(fault.into()));
             }
         }

@@ -54,11 +54,13 @@ impl Heard {
 struct Office {
     desk: Arc<Desk>,
     world: World,
+    /// Who asks; somebody else each time where it is not said.
+    client: Option<ClientId>,
 }
 
 fn office() -> Office {
     let world = fake::world(Profile::Manifold);
-    Office { desk: Desk::new(&world.tasks), world }
+    Office { desk: Desk::new(&world.tasks), world, client: None }
 }
 
 /// One question in flight: the exchange's answer comes here.
@@ -88,7 +90,7 @@ impl Office {
             method: Method::from(envelope::MethodName::from(method)),
             params: Some(object.into_raw()),
             principal: principal.to_vec(),
-            client: self.world.gateway.passer_by(),
+            client: self.client.unwrap_or_else(ClientId::fresh),
         };
         let ticket = self.desk.serve(&self.world.gateway, request, Arc::clone(&heard) as _);
         (heard, ticket)
@@ -495,6 +497,33 @@ async fn past_the_limit_the_call_that_waited_longest_is_given_up() {
     }
     let given_up = waiting.iter().filter(|(_, exchange, _)| exchange.is_cancelled()).count();
     assert_eq!(given_up, 1);
+}
+
+// M8: one client may leave only so many calls waiting, and no other pays for it
+#[tokio::test(start_paused = true)]
+async fn past_its_own_limit_a_client_leaves_no_more_calls_waiting() {
+    let world = fake::world(Profile::Manifold);
+    let desk = Desk::for_many(&world.tasks, 2);
+    let mut office = Office { desk, world, client: Some(ClientId::fresh()) };
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let (heard, _ticket, exchange) = office.hold("");
+        let answer = ask(&exchange, Method::Elicit, FORM);
+        waiting.push((heard.answer().await, exchange, answer));
+    }
+    let (last, exchange, _answer) = waiting.pop().unwrap();
+    assert!(last.starts_with("Busy ") && last.contains("limits.parkedPerClient"), "{last}");
+    assert!(exchange.is_cancelled(), "nobody would ever answer its question");
+    assert!(!waiting.iter().any(|(_, exchange, _)| exchange.is_cancelled()));
+    // Another client has its own places, and whoever comes back frees one.
+    office.client = Some(ClientId::fresh());
+    let (theirs, _ticket, exchange) = office.hold("");
+    let _asked = ask(&exchange, Method::Elicit, FORM);
+    state_of(&theirs.answer().await);
+    let (state, _) = state_of(&waiting[0].0);
+    let (_heard, _ticket) = office.back(r#"{"q1":{"action":"decline"}}"#, &state);
+    let (_, exchange, _answer) = waiting.remove(0);
+    exchange.finish(Ok(Raw::from_static("{}")));
 }
 
 #[tokio::test(start_paused = true)]

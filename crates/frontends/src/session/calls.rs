@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use manifold_engine::{ClientId, Exchange, Sink};
-use manifold_protocol::{Call, Id, Raw, Reply, Revision, envelope, notification};
+use manifold_protocol::{Call, Failure, Id, Raw, Reply, Revision, envelope, notification};
 
 use super::{Lane, Session};
 
@@ -17,10 +17,15 @@ pub(super) struct CallSink {
 
 impl Sink for CallSink {
     fn reply(&self, reply: Reply) {
+        let is_busy = matches!(&reply, Err(Failure::Fault(fault)) if fault.is_busy());
         let message = self.session.encode(&self.id, reply);
         // Its id is free before the client can know; whoever waits for the session to settle is told after.
         self.session.forget(&self.id);
-        self.lane.answer(message);
+        if is_busy {
+            self.lane.turn_away(message);
+        } else {
+            self.lane.answer(message);
+        }
         self.session.one_done();
     }
 

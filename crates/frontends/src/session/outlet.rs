@@ -9,6 +9,11 @@ pub trait Outlet: Send + Sync {
     /// Takes the answer to what came in by this way.
     fn answer(&self, message: Parcel);
 
+    /// Takes an answer that says to ask again in a moment.
+    fn turn_away(&self, message: Parcel) {
+        self.answer(message);
+    }
+
     /// Takes a message the client must see.
     fn ask(&self, message: Bytes);
 

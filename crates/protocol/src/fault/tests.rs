@@ -28,13 +28,14 @@ fn faults() -> Vec<Fault> {
         Fault::NamespaceNotChosen { exists: exists() },
         Fault::FailedToStart { server: server(), reason: reason() },
         Fault::NotRunning { server: server(), reason: reason() },
-        Fault::Busy { server: server(), reason: reason() },
         Fault::TimedOut { server: server(), tool: Some(tool()), after: Duration::from_millis(1500) },
         Fault::TimedOut { server: server(), tool: None, after: Duration::from_secs(2) },
         Fault::Died { server: server(), tool: Some(tool()), reason: reason() },
         Fault::Died { server: server(), tool: None, reason: reason() },
         Fault::TooLarge { server: Some(server()), limit_bytes: 10 },
         Fault::TooLarge { server: None, limit_bytes: 10 },
+        Fault::Busy { server: server(), reason: reason() },
+        Fault::OverLimit { what: text("things are open"), limit: 7, setting: "things" },
         Fault::Malformed { server: server(), reason: reason() },
         Fault::Authentication { server: server(), variable: text("Z_AI_API_KEY") },
         Fault::ClientCannot { what: text("sampling") },
@@ -73,13 +74,14 @@ fn every_fault_has_its_code_in_every_set() {
         NamespaceNotChosen [-32600, -32600, -32600]
         FailedToStart [-32001, -32603, -32001]
         NotRunning [-32003, -32603, -32003]
-        Busy [-32603, -32603, -32603]
         TimedOut [-32002, -32603, -32603]
         TimedOut [-32603, -32603, -32603]
         Died [-32603, -32603, -32603]
         Died [-32603, -32603, -32603]
         TooLarge [-32603, -32603, -32603]
         TooLarge [-32600, -32600, -32600]
+        Busy [-32603, -32603, -32603]
+        OverLimit [-32603, -32603, -32603]
         Malformed [-32603, -32603, -32603]
         Authentication [-32603, -32603, -32603]
         ClientCannot [-32601, -32601, -32601]
@@ -145,8 +147,6 @@ fn every_fault_says_what_and_whose_it_is() {
             {"serverId":"s","service":"s","reason":"why"}
         Server 's' is not running: why
             {"serverId":"s","service":"s","reason":"why"}
-        Server 's' is busy: why
-            {"serverId":"s","service":"s","reason":"why","retryable":true}
         Tool 't' of server 's' did not answer within 1500 ms; raise the server's `timeout` if it needs longer
             {"serverId":"s","service":"s","toolName":"t","timeoutMs":1500}
         Server 's' did not answer within 2000 ms
@@ -159,6 +159,10 @@ fn every_fault_says_what_and_whose_it_is() {
             {"serverId":"s","service":"s","limitBytes":10}
         Invalid request: the message is larger than 10 bytes (limits.requestBytes)
             {"limitBytes":10}
+        Server 's' is busy: why
+            {"serverId":"s","service":"s","reason":"why","retryable":true}
+        Too many things are open: 7 at once are allowed (limits.things); try again in a moment
+            {"setting":"limits.things","limit":7,"retryable":true}
         Server 's' sent an answer that is not a valid message: why
             {"serverId":"s","service":"s","reason":"why"}
         Authentication failed: Invalid or missing Z_AI_API_KEY

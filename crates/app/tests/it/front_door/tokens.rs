@@ -53,6 +53,70 @@ fn t4_an_open_address_without_a_token_does_not_start() {
     assert!(!sandbox.path("s.pid").exists(), "nothing is spawned");
 }
 
+// L17: a token that can be guessed, or a file that others can read, guards nothing
+#[test]
+fn l17_weak_tokens_are_told_of_and_refused_where_others_can_come() {
+    const SHORT: &str = "fifteen letters";
+    const ENOUGH: &str = "sixteen letters!";
+    let sandbox = Sandbox::new();
+    let (private, short) = (sandbox.write_private("private", ENOUGH), sandbox.write_private("short", SHORT));
+    let open = sandbox.write("open", ENOUGH).to_string_lossy().into_owned();
+    for (host, starts) in [("127.0.0.1", true), ("0.0.0.0", false)] {
+        let base = ["--host", host, "--token-file"];
+        for (file, word) in [(&short, "at least 16"), (&open, open.as_str())] {
+            let command = http_command(&sandbox, &one(&sandbox), &[&base[..], &[file]].concat());
+            let stderr = if starts {
+                let gateway = spawn(command);
+                let stderr = gateway.client.stderr();
+                end_quietly(gateway.client);
+                stderr
+            } else {
+                let ran = run(command);
+                assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+                ran.stderr
+            };
+            assert!(stderr.contains(word), "{host} {file}: {stderr}");
+            assert!(!stderr.contains(SHORT) && !stderr.contains(ENOUGH), "{stderr}");
+        }
+        let gateway = spawn(http_command(&sandbox, &one(&sandbox), &[&base[..], &[&private]].concat()));
+        assert!(!gateway.client.stderr().contains("WARN"), "{}", gateway.client.stderr());
+        end_quietly(gateway.client);
+    }
+    let config = with_server(&sandbox, json!({"host": "0.0.0.0", "token": SHORT}));
+    let ran = run(http_command(&sandbox, &config, &[]));
+    assert!(ran.code == Some(2) && ran.stderr.contains("at least 16"), "{}", ran.stderr);
+}
+
+// L17: guessing is slowed down by address, and whoever has the token does not notice
+#[test]
+fn l17_wrong_tokens_are_limited_and_a_right_one_never_is() {
+    let sandbox = Sandbox::new();
+    let gateway = Gateway::start(&sandbox, &with_server(&sandbox, json!({"token": TOKEN})), &[]);
+    let port = gateway.port;
+    let ask = move |token: &str| {
+        let mut connection = Conn::open(port);
+        connection.send("GET", "/api/status", &[("Authorization", &bearer(token))], "");
+        connection.answer()
+    };
+    let mut limited = None;
+    // However long each takes, so many at once are more than ten a second.
+    let asked_enough = until(PATIENCE, || {
+        let answers = thread::scope(|scope| {
+            let guesses: Vec<_> = (0..40).map(|n| scope.spawn(move || ask(&format!("guess {n}")))).collect();
+            guesses.into_iter().map(|guess| guess.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(answers.iter().all(|answer| [401, 429].contains(&answer.status)));
+        limited = answers.into_iter().find(|answer| answer.status == 429);
+        assert_eq!(ask(TOKEN).status, 200);
+        limited.is_some()
+    });
+    let limited = limited.filter(|_| asked_enough).expect("it is limited");
+    assert_eq!(limited.header("retry-after"), Some("1"), "{}", limited.text());
+    assert!((0..50).all(|_| ask(TOKEN).status == 200), "a right token is never limited");
+    assert_eq!(gateway.ask("GET", "/api/status", &[], "").status, 401, "who brings none has not guessed");
+    end_quietly(gateway.client);
+}
+
 /// Checks that this token, and no other, opens every route but `/health`.
 fn check_token(gateway: &Gateway, token: &str) {
     let right = bearer(token);
@@ -66,6 +130,18 @@ fn check_token(gateway: &Gateway, token: &str) {
 fn timeless(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
     let headers = answer.headers.iter().filter(|(name, _)| name != "date").cloned().collect();
     (answer.status, headers, answer.text())
+}
+
+/// Asks with a wrong token as often as it takes to be heard: only so many are in a second (L17).
+fn unhurried(gateway: &Gateway, method: &str, path: &str, wrong: &str, body: &str) -> Answer {
+    let mut answer = None;
+    until(PATIENCE, || {
+        let asked = gateway.ask(method, path, &[("Authorization", wrong)], body);
+        let is_heard = asked.status != 429;
+        answer = Some(asked);
+        is_heard
+    });
+    answer.unwrap()
 }
 
 // T4, decision 24: every wrong token is answered alike, on every route but `/health`
@@ -94,7 +170,7 @@ fn t4_a_wrong_token_is_401_whatever_is_wrong_with_it() {
         let none = gateway.ask(method, path, &[], &body);
         assert_eq!((none.status, none.header("www-authenticate")), (401, Some("Bearer")), "{method} {path}");
         for wrong in &wrong {
-            let answer = gateway.ask(method, path, &[("Authorization", wrong)], &body);
+            let answer = unhurried(&gateway, method, path, wrong, &body);
             assert_eq!(timeless(&answer), timeless(&none), "{method} {path}: {wrong}");
         }
     }
@@ -120,26 +196,32 @@ fn t4_a_wrong_token_is_401_whatever_is_wrong_with_it() {
 #[test]
 fn t4_every_way_to_give_a_token() {
     let sandbox = Sandbox::new();
-    sandbox.write("token", "from-the-file\n");
-    let file = sandbox.path("token");
-    let file = file.to_str().unwrap();
+    let file = sandbox.write_private("token", "given-by-the-file\n");
+    let file = file.as_str();
     let plain = one(&sandbox);
-    let configured = with_server(&sandbox, json!({"token": "from-the-config"}));
+    let configured = with_server(&sandbox, json!({"token": "given-by-the-config"}));
     let cases = [
-        (&configured, None, vec![], "from-the-config"),
-        (&configured, Some("from-the-variable"), vec![], "from-the-variable"),
-        (&configured, Some("from-the-variable"), vec!["--token", "from-the-flag"], "from-the-flag"),
-        (&configured, Some("from-the-variable"), vec!["--token-file", file], "from-the-file"),
-        (&plain, Some("from-the-variable"), vec!["--host", "0.0.0.0"], "from-the-variable"),
-        (&plain, None, vec!["--host", "0.0.0.0", "--token-file", file], "from-the-file"),
-        (&plain, None, vec!["--host", "0.0.0.0", "--token", "from-the-flag"], "from-the-flag"),
+        (&configured, None, vec![], "given-by-the-config"),
+        (&configured, Some("given-by-the-variable"), vec![], "given-by-the-variable"),
+        (
+            &configured,
+            Some("given-by-the-variable"),
+            vec!["--token", "given-by-the-flag"],
+            "given-by-the-flag",
+        ),
+        (&configured, Some("given-by-the-variable"), vec!["--token-file", file], "given-by-the-file"),
+        (&plain, Some("given-by-the-variable"), vec!["--host", "0.0.0.0"], "given-by-the-variable"),
+        (&plain, None, vec!["--host", "0.0.0.0", "--token-file", file], "given-by-the-file"),
+        (&plain, None, vec!["--host", "0.0.0.0", "--token", "given-by-the-flag"], "given-by-the-flag"),
     ];
     for (config, variable, more, token) in cases {
         let mut command = http_command(&sandbox, config, &more);
         command.envs(variable.map(|token| ("MANIFOLD_TOKEN", token)));
         let gateway = spawn(command);
         check_token(&gateway, token);
-        for other in ["from-the-config", "from-the-variable", "from-the-flag", "from-the-file"] {
+        for other in
+            ["given-by-the-config", "given-by-the-variable", "given-by-the-flag", "given-by-the-file"]
+        {
             let status = gateway.ask("GET", "/api/status", &[("Authorization", &bearer(other))], "").status;
             assert_eq!(status, if other == token { 200 } else { 401 }, "{other} where {token} counts");
         }

@@ -57,9 +57,9 @@ fn the_door_is_the_same() {
     assert_eq!(gateway.ask("GET", PATH, &[], "").status, 401);
     for name in ["Authorization", "Authentication"] {
         assert_eq!(gateway.ask("GET", PATH, &[(name, "Bearer wrong")], "").status, 401);
-        assert_eq!(gateway.ask("GET", PATH, &[(name, "Bearer secret")], "").status, 200);
+        assert_eq!(gateway.ask("GET", PATH, &[(name, "Bearer a-long-enough-secret")], "").status, 200);
     }
-    let foreign = [("Authorization", "Bearer secret"), ("Origin", "https://evil.example")];
+    let foreign = [("Authorization", "Bearer a-long-enough-secret"), ("Origin", "https://evil.example")];
     assert_eq!(gateway.ask("GET", PATH, &foreign, "").status, 403);
 
     let refused = |headers: &[(&str, &str)]| match open(&gateway, "/litemcp/default", headers) {
@@ -68,11 +68,37 @@ fn the_door_is_the_same() {
     };
     assert_eq!(refused(&[]), 401);
     assert_eq!(refused(&foreign), 403);
-    assert!(open(&gateway, "/litemcp/default", &[("Authentication", "Bearer secret")]).is_ok());
+    assert!(open(&gateway, "/litemcp/default", &[("Authentication", "Bearer a-long-enough-secret")]).is_ok());
+}
+
+// L14: a page of this machine may not open a WebSocket unless it is ours, or named
+#[test]
+fn a_websocket_of_another_page_needs_cors() {
+    let sandbox = Sandbox::new();
+    let refused = |gateway: &Gateway, origin: &str| match open(gateway, PATH, &[("Origin", origin)]) {
+        Ok(_) => None,
+        Err(Error::Http(response)) => Some(response.status().as_u16()),
+        other => panic!("{other:?}"),
+    };
+    let gateway = Gateway::start(&sandbox, &config(&sandbox), &[]);
+    let port = gateway.port;
+    assert_eq!(refused(&gateway, &format!("http://localhost:{port}")), None, "our own");
+    for origin in ["http://localhost:8000", "http://localhost", "http://127.0.0.1:8000"] {
+        assert_eq!(refused(&gateway, origin), Some(403), "{origin}");
+    }
+    // As a browser sees it these are other origins, too.
+    for origin in [format!("https://localhost:{port}"), format!("http://127.0.0.1:{port}")] {
+        assert_eq!(refused(&gateway, &origin), Some(403), "{origin}");
+    }
+    let mut named = config(&sandbox);
+    named["server"] = json!({"cors": {"origins": ["http://localhost:8000"]}});
+    let gateway = Gateway::start(&sandbox, &named, &[]);
+    assert_eq!(refused(&gateway, "http://localhost:8000"), None);
+    assert_eq!(refused(&gateway, "http://localhost:8001"), Some(403));
 }
 
 fn token(sandbox: &Sandbox) -> String {
-    sandbox.write("token", "secret\n").to_string_lossy().into_owned()
+    sandbox.write_private("token", "a-long-enough-secret\n")
 }
 
 type Socket = WebSocket<TcpStream>;

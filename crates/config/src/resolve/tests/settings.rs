@@ -28,7 +28,19 @@ fn an_empty_file_has_the_profiles_defaults() {
         let mib = 1024 * 1024;
         assert_eq!(
             settings.limits,
-            Limits { request_bytes: 16 * mib, message_bytes: 64 * mib, held_bytes: None }
+            Limits {
+                request_bytes: 16 * mib,
+                message_bytes: 64 * mib,
+                held_bytes: None,
+                // M8
+                clients: ClientLimits {
+                    sessions: 20_000,
+                    sessions_per_address: 1_000,
+                    streams: 64,
+                    calls: 1_024,
+                    parked: 256
+                }
+            }
         );
         assert_eq!((settings.http.host.as_str(), settings.http.port), ("127.0.0.1", 3095));
         // Decision 31: off unless configured.
@@ -42,7 +54,8 @@ fn every_setting_can_be_set() {
         r#"{
   "separator": ".", "prefixDescriptions": false, "prefixPrompts": "onClash", "managerTools": {"http": true},
   "start": "eager", "validateArguments": "full", "callTimeout": 60000, "errorCodes": "standard",
-  "serverName": "hub", "serverVersion": "9", "maxNameLength": 128, "limits": {"requestBytes": "1MB", "messageBytes": 2048, "heldBytes": "1GB"},
+  "serverName": "hub", "serverVersion": "9", "maxNameLength": 128, "limits": {"requestBytes": "1MB", "messageBytes": 2048, "heldBytes": "1GB",
+    "sessions": 1, "sessionsPerAddress": 2, "streamsPerClient": 3, "callsPerClient": 4, "parkedPerClient": 5},
   "drainTimeout": 0, "roots": ["/srv"],
   "server": {"host": "0.0.0.0", "port": 0, "token": "${NAME}", "allowedHosts": ["hub.local"],
              "cors": {"origins": ["https://a.example"]}, "tls": {"cert": "~/c.pem", "key": "/k.pem"}},
@@ -64,7 +77,12 @@ fn every_setting_can_be_set() {
     assert_eq!(settings.max_name_length, 128);
     assert_eq!(
         settings.limits,
-        Limits { request_bytes: 1024 * 1024, message_bytes: 2048, held_bytes: Some(1 << 30) }
+        Limits {
+            request_bytes: 1024 * 1024,
+            message_bytes: 2048,
+            held_bytes: Some(1 << 30),
+            clients: ClientLimits { sessions: 1, sessions_per_address: 2, streams: 3, calls: 4, parked: 5 }
+        }
     );
     assert_eq!((settings.drain_timeout, settings.roots.len()), (Duration::ZERO, 1));
     assert_eq!(settings.roots[0].uri, "file:///srv");

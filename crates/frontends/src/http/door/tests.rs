@@ -121,3 +121,60 @@ fn cors_is_as_configured() {
     let guarded = Door { cors: cors(&["*"]), token: Some(Secret::new("t")), ..Door::default() };
     assert_eq!(allowed(&guarded, "https://any.example").as_deref(), Some("https://any.example"));
 }
+
+// L14, decision 24: no preflight stands before a WebSocket or the old transport's stream
+#[test]
+fn what_a_page_could_read_at_once_is_for_our_own_pages() {
+    let refused = |door: &Door, path: &'static str, lines: &[&str]| {
+        door.refuses(&Method::GET, &Uri::from_static(path), &headers(lines))
+    };
+    let upgrade = "upgrade: h2c, WebSocket";
+    let routes: [(&str, &[&str]); 6] = [
+        ("/sse", &[]),
+        ("/sse/work", &[]),
+        ("//%73se/", &[]),
+        ("/litemcp/default", &[upgrade]),
+        ("/litemcp/default/x", &[upgrade]),
+        ("/anything", &[upgrade]),
+    ];
+    let door = Door::default();
+    let secure = Door { secure: true, ..Door::default() };
+    let named = Door { cors: cors(&["http://localhost:8000"]), ..Door::default() };
+    let any = Door { cors: cors(&["*"]), ..Door::default() };
+    for (path, more) in routes {
+        let ask = |door: &Door, host: &str, origin: &str| {
+            let (host, origin) = (format!("host: {host}"), format!("origin: {origin}"));
+            refused(door, path, &[&[host.as_str(), origin.as_str()][..], more].concat())
+        };
+        assert_eq!(refused(&door, path, &[&["host: localhost:3095"][..], more].concat()), None, "no browser");
+        for (host, origin) in [
+            ("localhost:3095", "http://localhost:3095"),
+            ("LocalHost:3095", "http://localhost:3095"),
+            ("localhost", "http://localhost"),
+            ("localhost:80", "http://localhost"),
+            ("[::1]:3095", "http://[::1]:3095"),
+            ("[::1]", "http://[::1]"),
+        ] {
+            assert_eq!(ask(&door, host, origin), None, "{path}: {origin} at {host}");
+        }
+        for (host, origin) in [
+            ("localhost:3095", "http://localhost:8000"),
+            ("localhost:3095", "http://localhost"),
+            ("localhost:3095", "https://localhost:3095"),
+            ("localhost:3095", "http://127.0.0.1:3095"),
+            ("localhost", "https://localhost"),
+            ("[::1]:3095", "http://[::1]"),
+        ] {
+            assert_eq!(ask(&door, host, origin), Some(Refused::Origin), "{path}: {origin} at {host}");
+        }
+        assert_eq!(ask(&secure, "localhost", "https://localhost"), None);
+        assert_eq!(ask(&secure, "localhost:3095", "http://localhost:3095"), Some(Refused::Origin));
+        assert_eq!(ask(&named, "localhost:3095", "http://localhost:8000"), None);
+        assert_eq!(ask(&named, "localhost:3095", "http://localhost:8001"), Some(Refused::Origin));
+        assert_eq!(ask(&any, "localhost:3095", "http://localhost:8000"), None);
+    }
+    // Elsewhere a preflight, or the kind of the body, keeps other pages out.
+    let other = ["host: localhost:3095", "origin: http://localhost:8000"];
+    assert_eq!(refused(&door, "/mcp", &other), None);
+    assert_eq!(refused(&door, "/sseven", &other), None);
+}

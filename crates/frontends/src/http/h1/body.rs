@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use manifold_engine::Share;
+use manifold_engine::{Budget, Share};
 use manifold_http1::{Framing, Length, RequestHead};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
 use super::wire::Wire;
-use crate::http::Site;
 use crate::http::body::{SLOWEST_BYTES_PER_MS, Unread};
 use crate::http::connection::REQUEST_PATIENCE;
+use crate::http::{Peer, Site};
 
 /// Room is made for so much of an announced body at once; more only as it comes.
 const AT_ONCE_BYTES: usize = 256 << 10;
@@ -19,32 +19,35 @@ const AT_ONCE_BYTES: usize = 256 << 10;
 pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     head: &RequestHead,
+    peer: &Peer,
     site: &Site,
 ) -> Result<Bytes, Unread> {
+    let budget = &peer.budget;
     match head.length {
         // Whether anything comes is not said, and nobody waits for it.
         Length::Known(0) | Length::Open => return Ok(Bytes::new()),
         Length::Known(length) if length > site.limit_bytes => return Err(Unread::TooLarge),
-        Length::Known(length) if !site.budget.admits(length) => return Err(Unread::Overloaded),
+        Length::Known(length) if !budget.admits(length) => return Err(Unread::Overloaded),
         // Most bodies came with their head, and are used where they are.
         Length::Known(length) if wire.input.len() >= length => {
             wire.owes_body = false;
-            return Ok(site.budget.hold(wire.input.split_to(length).freeze()));
+            return Ok(budget.hold(wire.input.split_to(length).freeze()));
         }
         Length::Known(_) | Length::Chunked => {}
     }
     if head.expects_continue && wire.input.is_empty() {
         wire.write(&[b"HTTP/1.1 100 Continue\r\n\r\n"]).await.map_err(|_| Unread::Broken)?;
     }
-    let mut reader = Reader::new(site, head.length);
+    let mut reader = Reader::new(site.limit_bytes, budget, head.length);
     reader.read(wire).await?;
     wire.owes_body = false;
-    Ok(site.budget.hold(reader.body.freeze()))
+    Ok(budget.hold(reader.body.freeze()))
 }
 
 /// A body as it comes in.
-struct Reader<'s> {
-    site: &'s Site,
+struct Reader<'b> {
+    limit_bytes: usize,
+    budget: &'b Budget,
     /// What is only announced counts for nothing: a client could keep others out with it.
     share: Share,
     began: Instant,
@@ -52,10 +55,10 @@ struct Reader<'s> {
     body: BytesMut,
 }
 
-impl<'s> Reader<'s> {
-    fn new(site: &'s Site, length: Length) -> Self {
-        let framing = Framing::new(length);
-        Self { site, share: site.budget.share(), began: Instant::now(), framing, body: BytesMut::new() }
+impl<'b> Reader<'b> {
+    fn new(limit_bytes: usize, budget: &'b Budget, length: Length) -> Self {
+        let (share, framing) = (budget.share(), Framing::new(length));
+        Self { limit_bytes, budget, share, began: Instant::now(), framing, body: BytesMut::new() }
     }
 
     /// Reads to the end of the body.
@@ -116,10 +119,10 @@ impl<'s> Reader<'s> {
 
     /// Counts what came, which may be too much: of all, or of this body with what is announced of it.
     fn admit(&mut self, bytes: usize) -> Result<(), Unread> {
-        if self.body.len().saturating_add(self.framing.data_left()) > self.site.limit_bytes {
+        if self.body.len().saturating_add(self.framing.data_left()) > self.limit_bytes {
             return Err(Unread::TooLarge);
         }
-        if !self.site.budget.admits(bytes) {
+        if !self.budget.admits(bytes) {
             return Err(Unread::Overloaded);
         }
         self.share.grow(bytes);
@@ -127,7 +130,9 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Each byte buys a little more time, so that a body that only trickles is not waited for (T30).
+/// Each byte buys a little more time, so that a body that only trickles is not waited for (T30); what was bought does
+/// not help one that has stopped coming.
 fn deadline(began: Instant, read: usize) -> Instant {
-    began + REQUEST_PATIENCE + Duration::from_millis(read as u64 / SLOWEST_BYTES_PER_MS)
+    let bought = Duration::from_millis(read as u64 / SLOWEST_BYTES_PER_MS);
+    (began + REQUEST_PATIENCE + bought).min(Instant::now() + REQUEST_PATIENCE)
 }

@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io;
 use std::io::Write as _;
 use std::iter::once;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,7 +16,6 @@ use manifold_http1::{LAST_CHUNK, put_chunk, put_chunk_size};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::wire::Wire;
-use crate::http::Shared;
 use crate::http::body::Body;
 
 /// A body up to this size is copied behind its head; a longer one is written from where it is.
@@ -41,15 +39,16 @@ impl Manner {
     pub(super) const LAST: Self = Self { is_last: true, has_body: true, has_chunks: true };
 }
 
-/// Writes an answer to its end. Returns how: the one to a request whose body was not read is always the last.
+/// Writes an answer to its end. It counts where its client's does, or else in the connection's `budget`. Returns how: the
+/// one to a request whose body was not read is always the last.
 pub(super) async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     response: Response<Body>,
     manner: Manner,
-    shared: &Arc<Shared>,
+    budget: &Budget,
 ) -> io::Result<Manner> {
     let manner = Manner { is_last: manner.is_last || wire.owes_body, ..manner };
-    write_all(wire, response, manner, shared).await?;
+    write_all(wire, response, manner, budget).await?;
     Ok(manner)
 }
 
@@ -57,7 +56,7 @@ async fn write_all<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     response: Response<Body>,
     manner: Manner,
-    shared: &Arc<Shared>,
+    budget: &Budget,
 ) -> io::Result<()> {
     let (parts, body) = response.into_parts();
     let owed = body.owed_to();
@@ -72,9 +71,10 @@ async fn write_all<S: AsyncRead + AsyncWrite + Unpin>(
                 message.pieces().for_each(|piece| out.extend_from_slice(piece));
                 return wire.write(&[&out]).await;
             }
-            let message = message.map(|piece| shared.site.budget.hold(piece));
+            // What is owed to a session counts there already.
+            let message = if owed.is_some() { message } else { message.map(|piece| budget.hold(piece)) };
             let pieces: Vec<&[u8]> = once(&out[..]).chain(message.pieces().map(|piece| &piece[..])).collect();
-            wire.write_for(owed.as_ref(), &pieces).await
+            wire.write_for(Some(owed.as_ref().unwrap_or(budget)), &pieces).await
         }
         Err(body) => {
             encode_head(&mut out, parts.status, &parts.headers, manner, None);
@@ -82,8 +82,7 @@ async fn write_all<S: AsyncRead + AsyncWrite + Unpin>(
             if !manner.has_body {
                 return wire.write(&[&out]).await;
             }
-            write_stream(wire, out, body, manner.has_chunks, owed.as_ref().unwrap_or(&shared.site.budget))
-                .await
+            write_stream(wire, out, body, manner.has_chunks, owed.as_ref().unwrap_or(budget)).await
         }
     }
 }

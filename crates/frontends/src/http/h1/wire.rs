@@ -143,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 }
 
 /// Resolves when a client has had more to read than it may for a while.
-async fn overdue(owed: Option<&Budget>) {
+pub(in crate::http) async fn overdue(owed: Option<&Budget>) {
     let Some(owed) = owed else { return std::future::pending().await };
     loop {
         owed.overdrawn().await;

@@ -7,11 +7,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use manifold_engine::{Budget, ClientId, Gateway};
+use manifold_engine::Budget;
 use manifold_protocol::{Parcel, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
+use crate::http::peer::Entered;
+use crate::http::sessions::UNREAD_PATIENCE;
 use crate::modern::{Lane, Ticket, Verdict};
 
 /// A sign of life for proxies and clients that count silence.
@@ -34,6 +36,8 @@ struct State {
     unread: VecDeque<Bytes>,
     unread_bytes: usize,
     is_finished: bool,
+    /// The client has left too much unread to be given more.
+    is_refused: bool,
     waker: Option<Waker>,
 }
 
@@ -41,19 +45,25 @@ struct State {
 pub(super) enum First {
     Answer(Verdict, Parcel),
     Stream,
+    Refused,
 }
 
-/// Takes the request back when the client is gone before it was answered, and lets servers forget the client.
+/// Takes the request back when the client is gone before it was answered.
 pub(super) struct Guard {
-    pub(super) ticket: Ticket,
-    pub(super) gateway: Arc<Gateway>,
-    pub(super) client: ClientId,
+    ticket: Ticket,
+    /// It counts for as long as its client has it open.
+    _entered: Entered,
+}
+
+impl Guard {
+    pub(super) fn new(ticket: Ticket, entered: Entered) -> Self {
+        Self { ticket, _entered: entered }
+    }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         self.ticket.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
-        self.gateway.passed_by(self.client);
     }
 }
 
@@ -75,6 +85,9 @@ impl PostLane {
                 }
                 if let Some((verdict, answer)) = state.answer.take() {
                     return First::Answer(verdict, answer);
+                }
+                if state.is_refused {
+                    return First::Refused;
                 }
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     state.is_stream = true;
@@ -109,6 +122,10 @@ impl State {
     fn push(&mut self, message: Bytes) {
         self.unread_bytes += message.len();
         self.unread.push_back(message);
+        self.wake();
+    }
+
+    fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -117,13 +134,17 @@ impl State {
 
 impl Lane for PostLane {
     fn answer(&self, verdict: Verdict, message: Parcel) {
-        let message = message.map(|piece| self.budget.hold(piece));
+        // Keeping it would cost everybody: a client that does not read learns nothing anyway (M6).
+        let is_too_much = !self.budget.grants(message.len(), UNREAD_PATIENCE);
         let mut state = self.lock();
-        if state.is_stream {
+        if is_too_much {
+            (state.is_refused, state.is_finished) = (true, true);
+            state.wake();
+        } else if state.is_stream {
             state.is_finished = true;
-            state.push(message.into_bytes());
+            state.push(self.budget.hold(message.into_bytes()));
         } else {
-            state.answer = Some((verdict, message));
+            state.answer = Some((verdict, message.map(|piece| self.budget.hold(piece))));
         }
         drop(state);
         self.changed.notify_one();

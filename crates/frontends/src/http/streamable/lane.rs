@@ -28,6 +28,8 @@ struct State {
     abandoned: bool,
     /// The client has left too much unread to be given more.
     is_refused: bool,
+    /// The answer says to ask again in a moment.
+    is_turned_away: bool,
 }
 
 /// What a POST is answered with.
@@ -36,6 +38,8 @@ pub(super) enum First {
     Stream(Arc<Stream>),
     Nothing,
     Refused,
+    /// There is no room for the call now; the answer says why.
+    TurnedAway(Parcel),
 }
 
 impl PostLane {
@@ -55,6 +59,9 @@ impl PostLane {
                 }
                 let eager = patience == Some(Duration::ZERO);
                 if let Some(answer) = state.answer.take() {
+                    if state.is_turned_away {
+                        return First::TurnedAway(answer);
+                    }
                     if !eager {
                         return First::Answer(answer);
                     }
@@ -99,8 +106,7 @@ impl PostLane {
 impl Outlet for PostLane {
     fn answer(&self, message: Parcel) {
         let unread = &self.session.budget;
-        let is_too_much = unread.is_stuck(UNREAD_PATIENCE);
-        let message = message.map(|piece| unread.hold(piece));
+        let is_too_much = !unread.grants(message.len(), UNREAD_PATIENCE);
         let mut state = self.lock();
         if is_too_much {
             // Keeping it would cost everybody: a client that does not read learns nothing anyway (F20).
@@ -116,10 +122,16 @@ impl Outlet for PostLane {
                 stream.push(message.into_bytes());
                 stream.finish();
             }
-            None => state.answer = Some(message),
+            // A stream counts what it is given itself.
+            None => state.answer = Some(message.map(|piece| unread.hold(piece))),
         }
         drop(state);
         self.changed.notify_one();
+    }
+
+    fn turn_away(&self, message: Parcel) {
+        self.lock().is_turned_away = true;
+        self.answer(message);
     }
 
     fn ask(&self, message: Bytes) {

@@ -1,0 +1,83 @@
+//! Who is at the other end of a connection: a client of its own where it has no session.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use manifold_config::ClientLimits;
+use manifold_engine::{Budget, ClientId};
+use manifold_protocol::Fault;
+
+use super::Site;
+
+/// The other end of one connection, for as long as that lasts.
+pub(super) struct Peer {
+    /// Where it comes from.
+    pub(super) address: IpAddr,
+    /// Who asks, where no session says.
+    pub(super) client: ClientId,
+    /// What is held for it, of what all may hold.
+    pub(super) budget: Budget,
+    limits: ClientLimits,
+    calls: Arc<Tally>,
+    streams: Arc<Tally>,
+}
+
+impl Peer {
+    pub(super) fn new(address: IpAddr, site: &Site) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            client: ClientId::fresh(),
+            budget: site.share_of_one(usize::MAX),
+            limits: site.limits,
+            calls: Arc::default(),
+            streams: Arc::default(),
+        })
+    }
+
+    /// Counts calls in flight that belong to no session, for as long as what is returned is held (M8).
+    pub(super) fn begin(&self, calls: usize) -> Result<Entered, Fault> {
+        self.calls.enter(calls, self.limits.calls).ok_or_else(|| too_many_calls(&self.limits))
+    }
+
+    /// Counts a stream that is only listened on and belongs to no session.
+    pub(super) fn listen(&self) -> Result<Entered, Fault> {
+        self.streams.enter(1, self.limits.streams).ok_or_else(|| too_many_streams(&self.limits))
+    }
+}
+
+/// Says that a client has as many calls in flight as it may.
+pub(super) fn too_many_calls(limits: &ClientLimits) -> Fault {
+    let what = "calls of this client are in flight".to_owned();
+    Fault::OverLimit { what, limit: limits.calls, setting: "callsPerClient" }
+}
+
+pub(super) fn too_many_streams(limits: &ClientLimits) -> Fault {
+    let what = "streams of this client are open".to_owned();
+    Fault::OverLimit { what, limit: limits.streams, setting: "streamsPerClient" }
+}
+
+/// How much of one kind a client has open.
+#[derive(Default)]
+pub(super) struct Tally(AtomicUsize);
+
+impl Tally {
+    /// Counts some more, unless that would be more than `most`.
+    pub(super) fn enter(self: &Arc<Self>, count: usize, most: usize) -> Option<Entered> {
+        let entered = Entered { tally: Arc::clone(self), count };
+        let before = self.0.fetch_add(count, Ordering::Relaxed);
+        (before + count <= most).then_some(entered)
+    }
+}
+
+/// Counts until it is dropped.
+pub(super) struct Entered {
+    tally: Arc<Tally>,
+    count: usize,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.tally.0.fetch_sub(self.count, Ordering::Relaxed);
+    }
+}

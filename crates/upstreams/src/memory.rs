@@ -18,6 +18,7 @@ use manifold_protocol::{Era, Raw, RawObject};
 use sha2::{Digest, Sha256};
 use tracing::debug;
 
+use crate::era::Found;
 use behind::Behind;
 pub use lists::Saved;
 
@@ -26,6 +27,8 @@ const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// A file that says another number is not ours to read.
 const FORMAT: u64 = 1;
 const MAX_BYTES: u64 = 16 << 20;
+/// How the file says that a server speaks both eras.
+const DUAL: &str = "dual";
 /// What is written at once.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -76,17 +79,18 @@ impl Memory {
         }
         match known.get("era")?.to_text()?.as_ref() {
             "legacy" => Some(Era::Legacy),
-            "modern" => Some(Era::Modern),
+            "modern" | DUAL => Some(Era::Modern),
             _ => None,
         }
     }
 
-    /// Remembers which era a server was just found to speak.
-    pub(crate) fn note_era(&self, server: &Server, era: Era) {
-        let era = match era {
-            Era::Legacy => Raw::from_static(r#""legacy""#),
-            Era::Modern => Raw::from_static(r#""modern""#),
-        };
+    /// Remembers what a server was just found to speak.
+    pub(crate) fn note_era(&self, server: &Server, found: impl Into<Found>) {
+        let era = Raw::string(match found.into() {
+            Found::Legacy => "legacy",
+            Found::Modern => "modern",
+            Found::Dual => DUAL,
+        });
         self.change(server, [Change::Set("era", era), Change::Set("eraAt", Raw::number(now()))]);
     }
 

@@ -8,12 +8,14 @@ use manifold_config::Server;
 use manifold_engine::{Item, Listing};
 use manifold_protocol::{Era, Freshness, Kind, Raw};
 
-use super::{Change, Memory, now};
+use super::{Change, DUAL, Memory, now};
 
 /// What is known of a server that need not run, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     pub era: Option<Era>,
+    /// Whether it speaks the other era as well.
+    pub is_dual: bool,
     pub tools: usize,
     /// How long ago its lists were read; `None` if they never were.
     pub age: Option<Duration>,
@@ -50,9 +52,12 @@ impl Memory {
         if listing.is_none() && era.is_none() {
             return None;
         }
+        let word = era.and_then(|_| self.known(server)?.get("era"));
+        let is_dual = word.is_some_and(|word| word.to_text().as_deref() == Some(DUAL));
         let age = |listing: &Listing| SystemTime::now().duration_since(listing.saved_at?).ok();
         Some(Saved {
             era,
+            is_dual,
             tools: listing.as_ref().map_or(0, |listing| listing.tools.len()),
             age: listing.as_ref().and_then(age),
         })

@@ -7,7 +7,8 @@ use manifold_config::{ProcessDialect, RemoteKind, Transport};
 use manifold_protocol::Fault;
 use serde::Serialize;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Member};
+use crate::discovery::Discovery;
 use crate::gateway::Gateway;
 use crate::upstream::{BoxFuture, Order, Phase, Upstream};
 
@@ -85,7 +86,7 @@ impl Control {
 
     pub fn servers(&self) -> Vec<ServerRow> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        rows(&gateway.catalog())
+        gateway.servers()
     }
 
     /// Carries out an order on a server named by its id or its exposed id.
@@ -132,9 +133,17 @@ impl Control {
 }
 
 /// Returns one row for each server of a namespace.
-pub(crate) fn rows(catalog: &Catalog) -> Vec<ServerRow> {
+pub(crate) fn rows(catalog: &Catalog, discovery: &Discovery) -> Vec<ServerRow> {
     let members = catalog.view.members.iter();
-    members.filter_map(|member| Some(row(member.server.as_deref()?, member.upstream.as_ref()))).collect()
+    let row = |member: &Member| {
+        let mut row = row(member.server.as_deref()?, member.upstream.as_ref());
+        // One that stands in line for its start is as good as started (D3).
+        if row.state == "idle" && discovery.is_underway(&member.key) {
+            row.state = "starting";
+        }
+        Some(row)
+    };
+    members.filter_map(row).collect()
 }
 
 fn row(server: &manifold_config::Server, upstream: &dyn Upstream) -> ServerRow {

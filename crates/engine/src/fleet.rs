@@ -6,7 +6,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use tokio::sync::Semaphore;
 
+use crate::discovery;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
@@ -24,6 +26,8 @@ pub struct Fleet {
     facts: ArcSwap<ClientFacts>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     only_client: OnceLock<Arc<Outbox>>,
+    /// Where servers stand in line that are started for lists.
+    places: Arc<Semaphore>,
     tasks: Tasks,
 }
 
@@ -52,6 +56,7 @@ impl Fleet {
             facts: ArcSwap::from_pointee(facts),
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
+            places: discovery::places(),
             tasks,
         });
         let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
@@ -128,6 +133,10 @@ impl Fleet {
 
     pub(crate) fn register(&self, gateway: &Arc<Gateway>) {
         self.gateways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(gateway));
+    }
+
+    pub(crate) fn places(&self) -> &Arc<Semaphore> {
+        &self.places
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {

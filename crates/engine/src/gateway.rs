@@ -88,7 +88,7 @@ impl Gateway {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                discovery: Arc::default(),
+                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()))),
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
@@ -135,7 +135,7 @@ impl Gateway {
         Introduction {
             name: settings.server_name.clone(),
             version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
-            instructions: self.catalog.load().instructions.clone(),
+            instructions: self.with_starting(self.catalog.load().instructions.clone()),
             extensions: self.catalog.load().extensions.clone(),
         }
     }
@@ -209,7 +209,7 @@ impl Gateway {
 
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
-        control::rows(&self.catalog.load())
+        control::rows(&self.catalog.load(), &self.discovery)
     }
 
     /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.

@@ -76,8 +76,8 @@ impl Launcher for Remote {
         &self.memory
     }
 
-    /// A try costs one connection: a server that is back is found well within a second (F14).
-    fn longest_rest(&self) -> Duration {
+    /// A try costs one connection: a server that is back serves calls well within a second (F14).
+    fn call_rest(&self) -> Duration {
         Duration::from_millis(500)
     }
 

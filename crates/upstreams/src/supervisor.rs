@@ -2,6 +2,7 @@
 //! others hold a handle to ask and a snapshot to look.
 
 mod life;
+mod resting;
 mod rests;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,21 +14,24 @@ use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks,
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::connection::Connection;
 use crate::listing;
 use crate::logs::LogRing;
 pub(crate) use life::{Ending, Launcher, Life, Running};
-use rests::{back_off, restart_delay};
+use resting::Rest;
+use rests::{Attempts, Complaint, back_off, restart_delay};
 
 /// Calls that may wait for a server to start.
 const MAILBOX: usize = 4096;
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
 const SHORT_REST: Duration = Duration::from_secs(1);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// Calls start a server that fails this often at most; a few may do so one after the other.
+const CALL_REST: Duration = Duration::from_secs(5);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
@@ -71,6 +75,9 @@ impl Supervised {
             discovering: Vec::new(),
             ordering: Vec::new(),
             failures: 0,
+            retry_at: None,
+            attempts: Attempts::default(),
+            complaint: Complaint::default(),
         };
         tasks.spawn(supervisor.live());
         Arc::new(Self { shared, mailbox })
@@ -166,17 +173,11 @@ struct Supervisor<L> {
     ordering: Vec<oneshot::Sender<Result<(), Fault>>>,
     /// Starts that failed, or lived without answering a call, in a row.
     failures: u32,
-}
-
-/// Why a server is not running.
-enum Rest {
-    /// It never ran, or ended in good order.
-    Asleep,
-    /// Its start failed; until then callers hear why at once.
-    Failed(Fault, Instant),
-    /// It ended, for this reason, and will be started again then, asked or not.
-    Restarting(Fault, Instant),
-    Stopped,
+    /// When a start that failed is tried again, asked or not.
+    retry_at: Option<Instant>,
+    /// Starts that calls may still cause.
+    attempts: Attempts,
+    complaint: Complaint,
 }
 
 /// What a rest or a life ended with.
@@ -210,85 +211,6 @@ impl<L: Launcher> Supervisor<L> {
         while self.commands.recv().await.is_some() {}
     }
 
-    async fn rest(&mut self, rest: Rest) -> Turn {
-        self.enter_rest(&rest);
-        loop {
-            let command = match &rest {
-                Rest::Restarting(_, at) => tokio::select! {
-                    command = self.commands.recv() => command,
-                    () = sleep_until(*at) => return Turn::Start,
-                },
-                Rest::Asleep | Rest::Failed(..) | Rest::Stopped => self.commands.recv().await,
-            };
-            match command {
-                None => return Turn::Closed(None),
-                Some(Command::Close(done)) => return Turn::Closed(Some(done)),
-                Some(Command::Call(call, exchange)) => match self.refusal(&rest) {
-                    Some(fault) => exchange.fail(fault),
-                    None => {
-                        self.waiting.push((call, exchange));
-                        if !matches!(rest, Rest::Restarting(..)) {
-                            return Turn::Start;
-                        }
-                    }
-                },
-                Some(Command::Discover(done)) => match self.refusal(&rest) {
-                    Some(_) => {
-                        let _ = done.send(());
-                    }
-                    None => {
-                        self.discovering.push(done);
-                        if !matches!(rest, Rest::Restarting(..)) {
-                            return Turn::Start;
-                        }
-                    }
-                },
-                Some(Command::Order(Order::Stop, done)) => {
-                    let _ = done.send(Ok(()));
-                    return Turn::Rest(Rest::Stopped);
-                }
-                Some(Command::Order(Order::Start | Order::Restart, done)) => {
-                    self.ordering.push(done);
-                    return Turn::Start;
-                }
-            }
-        }
-    }
-
-    fn enter_rest(&mut self, rest: &Rest) {
-        match rest {
-            Rest::Asleep => self.show(Phase::Idle, None),
-            // The list stays while a restart is being tried.
-            Rest::Restarting(..) => self.show(Phase::Starting, None),
-            Rest::Failed(fault, _) => {
-                self.show(Phase::Failed(fault.clone()), None);
-                self.publish(None);
-                self.refuse_all(fault);
-            }
-            Rest::Stopped => {
-                self.show(Phase::Stopped, None);
-                self.publish(None);
-                self.refuse_all(&self.stopped());
-            }
-        }
-    }
-
-    /// Returns why a call cannot start the server now, if it cannot.
-    fn refusal(&self, rest: &Rest) -> Option<Fault> {
-        match rest {
-            Rest::Asleep if self.launcher.server().start == ServerStart::Manual => {
-                let reason =
-                    "the config lets only an operator start it; use the servers_start tool".to_owned();
-                Some(Fault::NotRunning { server: self.shared.id.clone(), reason })
-            }
-            Rest::Failed(fault, until) => (Instant::now() < *until).then(|| fault.clone()),
-            Rest::Stopped => Some(self.stopped()),
-            // A short rest is waited out; a long one is not worth a caller's time.
-            Rest::Restarting(fault, at) => (*at > Instant::now() + SHORT_REST).then(|| fault.clone()),
-            Rest::Asleep => None,
-        }
-    }
-
     fn too_many(&self) -> Fault {
         let reason = "too many calls are waiting for it to start".to_owned();
         Fault::NotRunning { server: self.shared.id.clone(), reason }
@@ -301,44 +223,75 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Starts the server, taking in what comes meanwhile.
     async fn starting(&mut self) -> Result<Running<L::Life>, Turn> {
-        self.show(Phase::Starting, None);
-        info!(server = %self.shared.id, "starting");
+        if !self.ordering.is_empty() {
+            // Whoever orders it hears of it again.
+            self.complaint.forget();
+        }
+        // While one that has failed is tried again, what it failed for is what there is to say.
+        if self.failures == 0 || !self.ordering.is_empty() {
+            self.show(Phase::Starting, None);
+            info!(server = %self.shared.id, "starting");
+        } else {
+            debug!(server = %self.shared.id, failures = self.failures, "starting again");
+        }
         let began = Instant::now();
-        let attempt = self.launcher.launch();
-        tokio::pin!(attempt);
-        loop {
-            let command = tokio::select! {
-                started = &mut attempt => match started {
-                    Ok(running) => {
-                        let took_ms = began.elapsed().as_millis() as u64;
-                        let revision = &running.said.revision;
-                        info!(server = %self.shared.id, pid = running.pid, %revision, took_ms, "ready");
-                        return Ok(running);
+        let fault = {
+            let attempt = self.launcher.launch();
+            tokio::pin!(attempt);
+            loop {
+                let command = tokio::select! {
+                    started = &mut attempt => match started {
+                        Ok(running) => {
+                            let took_ms = began.elapsed().as_millis() as u64;
+                            let revision = &running.said.revision;
+                            info!(server = %self.shared.id, pid = running.pid, %revision, took_ms, "ready");
+                            return Ok(running);
+                        }
+                        Err(fault) => break fault,
+                    },
+                    command = self.commands.recv() => command,
+                };
+                // Dropping the attempt kills what it started.
+                match command {
+                    None => return Err(Turn::Closed(None)),
+                    Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
+                    Some(Command::Call(call, exchange)) if self.waiting.len() < MAILBOX => {
+                        self.waiting.push((call, exchange));
                     }
-                    Err(fault) => {
-                        warn!(server = %self.shared.id, "{}", fault.message());
-                        let pause = back_off(&mut self.failures, &self.launcher);
-                        return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
+                    Some(Command::Call(_, exchange)) => exchange.fail(self.too_many()),
+                    Some(Command::Discover(done)) if self.failures > 0 => {
+                        let _ = done.send(());
                     }
-                },
-                command = self.commands.recv() => command,
-            };
-            // Dropping the attempt kills what it started.
-            match command {
-                None => return Err(Turn::Closed(None)),
-                Some(Command::Close(done)) => return Err(Turn::Closed(Some(done))),
-                Some(Command::Call(call, exchange)) if self.waiting.len() < MAILBOX => {
-                    self.waiting.push((call, exchange));
-                }
-                Some(Command::Call(_, exchange)) => exchange.fail(self.too_many()),
-                Some(Command::Discover(done)) => self.discovering.push(done),
-                Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
-                Some(Command::Order(Order::Stop, done)) => {
-                    let _ = done.send(Ok(()));
-                    return Err(Turn::Rest(Rest::Stopped));
+                    Some(Command::Discover(done)) => self.discovering.push(done),
+                    Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
+                    Some(Command::Order(Order::Stop, done)) => {
+                        let _ = done.send(Ok(()));
+                        return Err(Turn::Rest(Rest::Stopped));
+                    }
                 }
             }
+        };
+        Err(self.failed(fault))
+    }
+
+    /// Decides what follows a start that failed: it is tried again by itself, ever more seldom. A start in between, by a
+    /// call, changes nothing in that.
+    fn failed(&mut self, fault: Fault) -> Turn {
+        match self.complaint.is_new(&fault.message()) {
+            true => warn!(server = %self.shared.id, "{}", fault.message()),
+            false => debug!(server = %self.shared.id, "{}", fault.message()),
         }
+        if self.is_manual() {
+            self.failures += 1;
+            return Turn::Rest(Rest::Failed(fault, None));
+        }
+        let now = Instant::now();
+        let at = match self.retry_at.filter(|at| *at > now) {
+            Some(at) => at,
+            None => now + back_off(&mut self.failures, &self.shared.id),
+        };
+        self.retry_at = Some(at);
+        Turn::Rest(Rest::Failed(fault, Some(at)))
     }
 
     /// Serves until the server ends, by itself or by order.
@@ -346,6 +299,7 @@ impl<L: Launcher> Supervisor<L> {
         let connection = Arc::clone(&running.connection);
         self.show(Phase::Ready, running.pid);
         self.shared.ready.store(Some(Arc::clone(&connection)));
+        self.retry_at = None;
         for done in self.ordering.drain(..) {
             let _ = done.send(Ok(()));
         }
@@ -389,15 +343,14 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Discover(done)) if read_once && self.shared.listing.load().is_some() => {
                     let _ = done.send(());
                 }
-                Some(Command::Discover(done)) => {
-                    self.discovering.push(done);
-                    if read_once {
-                        // The first reading failed; try again.
-                        read_once = false;
-                        follower = JoinSet::new();
-                        follower.spawn(self.follower(&running, listed.clone()));
-                    }
+                Some(Command::Discover(done)) if read_once => {
+                    // The first reading failed; it is tried again, and nobody waits for that (D4).
+                    let _ = done.send(());
+                    read_once = false;
+                    follower = JoinSet::new();
+                    follower.spawn(self.follower(&running, listed.clone()));
                 }
+                Some(Command::Discover(done)) => self.discovering.push(done),
                 Some(Command::Order(Order::Start, done)) => {
                     let _ = done.send(Ok(()));
                 }
@@ -452,7 +405,13 @@ impl<L: Launcher> Supervisor<L> {
         let busy = connection.is_busy();
         let proven = connection.has_answered();
         self.waiting.extend(connection.close(how));
-        warn!(server = %self.shared.id, busy, "the server is gone: {how}");
+        if proven {
+            self.complaint.forget();
+        }
+        match self.complaint.is_new(how) {
+            true => warn!(server = %self.shared.id, busy, "the server is gone: {how}"),
+            false => debug!(server = %self.shared.id, busy, "the server is gone: {how}"),
+        }
         let server = self.launcher.server();
         let wanted = busy
             || !self.waiting.is_empty()
@@ -463,7 +422,7 @@ impl<L: Launcher> Supervisor<L> {
         if delay.is_none() && self.waiting.is_empty() {
             let reason = format!("{how}, and `restart` is off");
             let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
-            return Turn::Rest(Rest::Failed(fault, Instant::now()));
+            return Turn::Rest(Rest::Failed(fault, None));
         }
         if !wanted {
             return Turn::Rest(Rest::Asleep);
@@ -473,12 +432,13 @@ impl<L: Launcher> Supervisor<L> {
             self.failures = 0;
             delay.unwrap_or_default()
         } else {
-            back_off(&mut self.failures, &self.launcher).max(delay.unwrap_or_default())
+            back_off(&mut self.failures, &self.shared.id).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
         let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
         let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
-        Turn::Rest(Rest::Restarting(fault, Instant::now() + pause))
+        let now = Instant::now();
+        Turn::Rest(Rest::Restarting(fault, now + delay.unwrap_or_default(), now + pause))
     }
 
     /// Makes the task that reads the lists and keeps them fresh.

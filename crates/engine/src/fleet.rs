@@ -1,5 +1,6 @@
 //! All configured servers, each with its one upstream, whichever namespaces refer to it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Fleet {
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
     facts: ArcSwap<ClientFacts>,
+    /// Whether the facts are those of a client.
+    introduced: AtomicBool,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     only_client: OnceLock<Arc<Outbox>>,
     /// Where servers stand in line that are started for lists.
@@ -54,6 +57,7 @@ impl Fleet {
             slots: ArcSwap::default(),
             applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
+            introduced: AtomicBool::new(false),
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
             places: discovery::places(),
@@ -68,9 +72,13 @@ impl Fleet {
         self.config.load_full()
     }
 
-    /// Tells what servers started from now on hear about the client.
+    /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).
     pub fn introduce(&self, facts: ClientFacts) {
         self.facts.store(Arc::new(facts));
+        self.introduced.store(true, Ordering::Relaxed);
+        for slot in self.slots.load().iter() {
+            slot.upstream.introduced();
+        }
     }
 
     /// Tells that whatever servers started from now on say is for one client.
@@ -154,6 +162,9 @@ impl Fleet {
         let server = Arc::new(server.clone());
         let host: Arc<dyn Host> = Arc::new(FleetHost(self.me.clone()));
         let upstream = self.connector.connect(&server, host);
+        if self.introduced.load(Ordering::Relaxed) {
+            upstream.introduced();
+        }
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
         let standing = Standing { log_level, ..Standing::default() };
         Slot { server, upstream, standing: Arc::new(Mutex::new(standing)) }

@@ -113,16 +113,29 @@ impl Gateway {
     }
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.
-    pub fn introduce(self: &Arc<Self>, mut facts: ClientFacts) -> Introduction {
+    pub fn introduce(self: &Arc<Self>, facts: ClientFacts) -> Introduction {
+        self.look_up_for(facts);
+        self.introduced.store(true, Ordering::Relaxed);
+        self.start_eager();
+        self.introduction()
+    }
+
+    /// Shows what is known for clients such as this, unless one has introduced itself. Nothing is started.
+    pub fn expect(&self, facts: impl FnOnce() -> ClientFacts) {
+        if !self.introduced.load(Ordering::Relaxed) {
+            self.look_up_for(facts());
+        }
+    }
+
+    /// Takes over what servers offered when they were told the same.
+    fn look_up_for(&self, mut facts: ClientFacts) {
         if !self.settings().roots.is_empty() && facts.capabilities.get("roots").is_none() {
             let mut capabilities = facts.capabilities.object().unwrap_or_default();
             capabilities.set("roots", Raw::from_static("{}"));
             facts.capabilities = capabilities.into_raw();
         }
         self.fleet.introduce(facts);
-        self.introduced.store(true, Ordering::Relaxed);
-        self.start_eager();
-        self.introduction()
+        self.catch_up(&self.catalog.load());
     }
 
     /// Tells that this client is the only one there will be: servers wait while it does not read.

@@ -26,6 +26,9 @@ pub trait Upstream: Send + Sync {
     /// Returns what the server offers, if that is known.
     fn listing(&self) -> Option<Arc<Listing>>;
 
+    /// Looks up what is known of the server for clients like the one that was just introduced. Starts nothing.
+    fn introduced(&self) {}
+
     fn status(&self) -> Status;
 
     /// Returns whether the server runs and yet gives no sign of life (F15).

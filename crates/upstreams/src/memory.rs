@@ -3,6 +3,7 @@
 
 mod behind;
 mod lists;
+mod told;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -21,6 +22,7 @@ use tracing::debug;
 use crate::era::Found;
 use behind::Behind;
 pub use lists::Saved;
+pub(crate) use told::Told;
 
 /// Servers change: an older verdict is not trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -45,8 +47,8 @@ pub struct Memory {
 enum Change {
     Set(&'static str, Raw),
     Remove(&'static str),
-    /// What it offers, and since when.
-    Listing(Arc<Listing>, u64),
+    /// What it offers those it was told of, and since when.
+    Listing(Told, Arc<Listing>, u64),
 }
 
 impl Memory {
@@ -136,18 +138,20 @@ fn apply(file: &Path, changes: impl Iterator<Item = Change>) {
         match change {
             Change::Set(name, value) => known.set(name, value),
             Change::Remove(name) => known.remove(name),
-            Change::Listing(listing, at) => {
-                known.remove("listing");
-                offered = Some((listing, at));
+            Change::Listing(told, listing, at) => {
+                known.remove(told.member());
+                lists::make_room(&mut known);
+                // Two in one go are seldom: the earlier is learnt again.
+                offered = Some((told, listing, at));
             }
         }
     }
     // Lists may be long: they go into the file item by item, not by way of a text.
     let written = write(file, |out| {
         let known = known.into_raw();
-        let Some((listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
+        let Some((told, listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
         out.write_all(known.as_bytes().strip_suffix(b"}").unwrap_or_default())?;
-        out.write_all(b",\"listing\":")?;
+        write!(out, ",{}:", Raw::string(told.member()).as_str())?;
         lists::write(out, listing, *at)?;
         out.write_all(b"}")
     });

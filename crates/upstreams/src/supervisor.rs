@@ -2,6 +2,7 @@
 //! others hold a handle to ask and a snapshot to look.
 
 mod life;
+mod recall;
 mod resting;
 mod rests;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use manifold_config::ServerStart;
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
-use manifold_protocol::{Call, Fault, Raw};
+use manifold_protocol::{Call, Era, Fault, Raw};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -20,7 +21,9 @@ use tracing::{debug, info, warn};
 use crate::connection::Connection;
 use crate::listing;
 use crate::logs::LogRing;
+use crate::memory::Told;
 pub(crate) use life::{Ending, Launcher, Life, Running};
+use recall::Recall;
 use resting::Rest;
 use rests::{Attempts, Complaint, back_off, restart_delay};
 
@@ -45,6 +48,7 @@ struct Shared {
     /// Set while calls can go straight out.
     ready: ArcSwapOption<Connection>,
     listing: ArcSwapOption<Listing>,
+    recall: Recall,
     status: Mutex<Status>,
     logs: Arc<LogRing>,
 }
@@ -63,7 +67,8 @@ impl Supervised {
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
-            listing: ArcSwapOption::new(remembered(&launcher)),
+            listing: ArcSwapOption::empty(),
+            recall: Recall::of(&launcher),
             status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
             logs: Arc::clone(launcher.logs()),
         });
@@ -125,6 +130,14 @@ impl Upstream for Supervised {
 
     fn listing(&self) -> Option<Arc<Listing>> {
         self.shared.listing.load_full()
+    }
+
+    fn introduced(&self) {
+        let Some(listing) = self.shared.recall.anew() else { return };
+        // What runs tells for itself.
+        if self.shared.ready.load().is_none() {
+            self.shared.listing.store(listing);
+        }
     }
 
     fn status(&self) -> Status {
@@ -240,6 +253,9 @@ impl<L: Launcher> Supervisor<L> {
             tokio::pin!(attempt);
             loop {
                 let command = tokio::select! {
+                    // Who asked before it failed hears of that, and starts it no more.
+                    biased;
+                    command = self.commands.recv() => command,
                     started = &mut attempt => match started {
                         Ok(running) => {
                             let took_ms = began.elapsed().as_millis() as u64;
@@ -249,7 +265,6 @@ impl<L: Launcher> Supervisor<L> {
                         }
                         Err(fault) => break fault,
                     },
-                    command = self.commands.recv() => command,
                 };
                 // Dropping the attempt kills what it started.
                 match command {
@@ -450,11 +465,13 @@ impl<L: Launcher> Supervisor<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
         let (memory, server) = (self.launcher.memory().clone(), Arc::clone(self.launcher.server()));
+        let era = if running.connection.is_modern() { Era::Modern } else { Era::Legacy };
+        let told = Told::of(&server, era, &host.client_facts().capabilities);
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
-                    memory.note_listing(&server, &listing);
+                    memory.note_listing_for(&server, told.clone(), &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
                 }
@@ -488,13 +505,6 @@ impl<L: Launcher> Supervisor<L> {
             let _ = done.send(());
         }
     }
-}
-
-/// Returns what the server offered when it last ran. One that only an operator may start offers nothing before.
-fn remembered(launcher: &impl Launcher) -> Option<Arc<Listing>> {
-    let server = launcher.server();
-    let listing = (server.start != ServerStart::Manual).then(|| launcher.memory().listing(server));
-    listing.flatten().map(Arc::new)
 }
 
 /// Waits until the server has not been used for so long; for ever where no time is set.

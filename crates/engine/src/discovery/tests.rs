@@ -105,7 +105,7 @@ async fn slow_servers_begin_in_turn() {
     tokio::pin!(listing);
     for (round, after) in [(1, 399), (2, 799), (3, 1199)] {
         let until = Duration::from_millis(after);
-        let _ = tokio::time::timeout_at(bench.since + until, &mut listing).await;
+        let _ = timeout_at(bench.since + until, &mut listing).await;
         assert_eq!(bench.begun(), round * many, "after {after} ms");
     }
     assert_eq!(listing.await, Duration::from_millis(800 + 3000), "and the list has them all");

@@ -165,7 +165,9 @@ fn stage_with(memory: Memory, keys: &str, script: impl IntoIterator<Item = Start
         memory,
         record: Arc::clone(&record),
     };
-    Stage { upstream: Supervised::new(launcher, &Tasks::new()), record, host, began: Instant::now() }
+    let upstream = Supervised::new(launcher, &Tasks::new());
+    upstream.introduced();
+    Stage { upstream, record, host, began: Instant::now() }
 }
 
 impl Stage {

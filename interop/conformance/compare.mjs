@@ -18,7 +18,8 @@ export function readExceptions(path) {
 
 /**
  * Sorts the differences. One check may be made several times in a scenario, so its results are compared by number:
- * `worse` fails more often than directly, `lost` passes less often though nothing in its scenario got worse.
+ * `worse` fails more often than directly, `lost` passes less often, or warns more often, though nothing in its scenario got
+ * worse.
  */
 export function compare(directly, through, exceptions) {
   const before = new Map(directly.map(({ scenario, checks }) => [scenario, checks]));
@@ -31,9 +32,10 @@ export function compare(directly, through, exceptions) {
       const more = count(now, "FAILURE") - count(then, "FAILURE");
       const fewer = count(then, "SUCCESS") - count(now, "SUCCESS");
       const failure = now.find(({ status }) => status === "FAILURE");
+      const warned = count(now, "WARNING") - count(then, "WARNING");
       const other = now.find(({ status }) => status !== "SUCCESS" && status !== "FAILURE");
       if (more > 0) worse.push({ scenario, id, errorMessage: failure.errorMessage });
-      else if (fewer > 0) lost.push({ scenario, id, errorMessage: other && `${other.status} ${other.errorMessage ?? other.details?.message ?? ""}` });
+      else if (fewer > 0 || warned > 0) lost.push({ scenario, id, errorMessage: other && `${other.status} ${other.errorMessage ?? other.details?.message ?? ""}` });
     }
   }
   const broken = new Set(worse.map(({ scenario }) => scenario));

@@ -19,7 +19,7 @@ Fails if a check fails through the gateway that does not fail directly, or a too
   --direct                 without the gateway; fails if any check fails
   --era ERA                what the server behind the gateway speaks: legacy, modern or dual (dual)
   --except FILE            checks that may fail, a line each: scenario, or scenario:check; fails if one passes
-  --strict                 also fails if a check that passes directly is not reached through the gateway
+  --strict                 also fails if a check that passes directly is not reached through the gateway, or warns there
   -o, --output DIR         where results and logs go (target/conformance)
 
 MANIFOLD_BIN and CONFORMANCE_SERVER_BIN name the binaries, else target/release/manifold and

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::catalog::{Catalog, Member};
 use crate::changes::ClientId;
+use crate::discovery::Discovery;
 use crate::gateway::Gateway;
 use crate::upstream::{BoxFuture, Item, Order, Phase, Status, Upstream};
 
@@ -112,7 +113,7 @@ impl Control {
         let members = catalog.view.members.iter().enumerate();
         let rows = members.filter_map(|(at, member)| {
             let problems = config.problems_of(&member.key).map(ToString::to_string).collect();
-            Some(ServerRow { problems, ..row_of(&catalog, at, member)? })
+            Some(ServerRow { problems, ..row_of(&catalog, gateway.discovery(), at, member)? })
         });
         rows.collect()
     }
@@ -166,15 +167,20 @@ impl Control {
 }
 
 /// Returns one row for each server of a namespace.
-pub(crate) fn rows(catalog: &Catalog) -> Vec<ServerRow> {
+pub(crate) fn rows(catalog: &Catalog, discovery: &Discovery) -> Vec<ServerRow> {
     let members = catalog.view.members.iter().enumerate();
-    members.filter_map(|(at, member)| row_of(catalog, at, member)).collect()
+    members.filter_map(|(at, member)| row_of(catalog, discovery, at, member)).collect()
 }
 
-fn row_of(catalog: &Catalog, at: usize, member: &Member) -> Option<ServerRow> {
+fn row_of(catalog: &Catalog, discovery: &Discovery, at: usize, member: &Member) -> Option<ServerRow> {
     let permitted = |tool: &&Item| catalog.permits(at, Kind::Tools, &tool.label);
     let tools = member.upstream.listing().map_or(0, |list| list.tools.iter().filter(permitted).count());
-    Some(row(member.server.as_deref()?, member.upstream.as_ref(), tools))
+    let mut row = row(member.server.as_deref()?, member.upstream.as_ref(), tools);
+    // One that stands in line for its start is as good as started (D3).
+    if row.state == "idle" && discovery.is_underway(&member.key) {
+        row.state = "starting";
+    }
+    Some(row)
 }
 
 fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: usize) -> ServerRow {

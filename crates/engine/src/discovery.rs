@@ -1,5 +1,5 @@
-//! Learning what servers offer before a list is answered: all abreast but for a ramp, each once however many ask, and
-//! never for longer than a client will wait.
+//! Learning what servers offer before a list is answered: a few at a time in the order of the config, each once however
+//! many ask, and never for longer than a client will wait.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -13,22 +13,22 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::tasks::Tasks;
-use crate::upstream::Upstream;
+use crate::upstream::{Phase, Upstream};
 
-/// How many servers at least are begun at once (S1-28). A list is as slow as the slowest of its servers, so the usual
-/// handful begins together; on more processors more can.
-const LEAST_AT_ONCE: usize = 16;
-const AT_ONCE_PER_PROCESSOR: usize = 4;
+/// How many servers are started for lists at once, for each processor (S1-28, D3). More would share the processors until
+/// none of them is ready in time.
+const AT_ONCE_PER_PROCESSOR: usize = 2;
 /// How long a server may hold one of those places. It takes its first moments to load a program, which strains the
-/// machine; after that it mostly waits, and one that hangs must not keep others from their turn: at sixteen each tenth of
-/// a second the last of fifty begins within 0.3 s, and all are given up within 0.5 s of their start timeout (F3).
-const PLACE: Duration = Duration::from_millis(100);
-/// How long a list waits for a server, from when its discovery began (S1-29, decision 18): a slower one goes on to its
+/// machine; after that it mostly waits, and one that hangs must not keep others from their turn. Each has its whole start
+/// timeout from its own start (F3), and calls never stand in this line.
+const PLACE: Duration = Duration::from_millis(400);
+/// How long a list waits for a server, from when it first stood in line (S1-29, decision 18): a slower one goes on to its
 /// start timeout, is announced when it is there, and holds up no list in between.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(4500);
 
 /// The discoveries under way.
 pub(crate) struct Discovery {
+    /// One line for all namespaces: they share the machine.
     places: Arc<Semaphore>,
     running: Mutex<HashMap<ServerKey, Underway>>,
     /// Lists that have just begun to wait.
@@ -54,17 +54,22 @@ struct Underway {
     settled: watch::Receiver<bool>,
 }
 
-impl Default for Discovery {
-    fn default() -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(at_once())),
-            running: Mutex::default(),
-            gathering: Arc::default(),
-        }
-    }
+/// A discovery that has not begun yet.
+struct Due {
+    upstream: Arc<dyn Upstream>,
+    done: watch::Sender<bool>,
+}
+
+/// Returns the places of servers that are started for lists.
+pub(crate) fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(at_once()))
 }
 
 impl Discovery {
+    pub(crate) fn new(places: Arc<Semaphore>) -> Self {
+        Self { places, running: Mutex::default(), gathering: Arc::default() }
+    }
+
     /// Notes that somebody will take in all news soon.
     pub(crate) fn gather(&self) -> Gathering {
         self.gathering.fetch_add(1, Ordering::Relaxed);
@@ -78,17 +83,26 @@ impl Discovery {
 
     /// Discovers servers, returning when all are settled or patience with them is over.
     pub(crate) async fn discover(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>, tasks: &Tasks) {
-        // All begin before the first is waited for.
+        let mut due = Vec::new();
         let underway: Vec<Underway> =
-            servers.into_iter().map(|(key, upstream)| self.begin(key, upstream, tasks)).collect();
+            servers.into_iter().map(|(key, upstream)| self.join(key, upstream, &mut due)).collect();
+        if !due.is_empty() {
+            tasks.spawn(begin_in_turn(Arc::clone(&self.places), due, tasks.clone()));
+        }
         for mut one in underway {
             let settled = one.settled.wait_for(|settled| *settled);
             let _ = timeout_at(one.began + PATIENCE, settled).await;
         }
     }
 
-    /// Joins the discovery of a server, or begins it.
-    fn begin(&self, key: ServerKey, upstream: Arc<dyn Upstream>, tasks: &Tasks) -> Underway {
+    /// Returns whether a server is being discovered, or stands in line for it.
+    pub(crate) fn is_underway(&self, key: &ServerKey) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.get(key).is_some_and(|underway| !*underway.settled.borrow())
+    }
+
+    /// Joins the discovery of a server, or puts it down as due.
+    fn join(&self, key: ServerKey, upstream: Arc<dyn Upstream>, due: &mut Vec<Due>) -> Underway {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(underway) = running.get(&key).filter(|underway| !*underway.settled.borrow()) {
             return underway.clone();
@@ -96,24 +110,32 @@ impl Discovery {
         let (done, settled) = watch::channel(false);
         let underway = Underway { began: Instant::now(), settled };
         running.insert(key, underway.clone());
-        let places = Arc::clone(&self.places);
-        tasks.spawn(async move {
-            if let Ok(place) = places.acquire_owned().await {
-                let mut discovered = upstream.discover();
-                if timeout(PLACE, &mut discovered).await.is_err() {
-                    drop(place);
-                    discovered.await;
-                }
-            }
-            done.send_replace(true);
-        });
+        due.push(Due { upstream, done });
         underway
     }
 }
 
+/// Begins discoveries one after the other, as places come free.
+async fn begin_in_turn(places: Arc<Semaphore>, due: Vec<Due>, tasks: Tasks) {
+    for Due { upstream, done } in due {
+        // One that runs, or is being started for a call, strains the machine no more for being asked.
+        let place = match upstream.status().phase {
+            Phase::Idle => Arc::clone(&places).acquire_owned().await.ok(),
+            _ => None,
+        };
+        tasks.spawn(async move {
+            let mut discovered = upstream.discover();
+            if timeout(PLACE, &mut discovered).await.is_err() {
+                drop(place);
+                discovered.await;
+            }
+            done.send_replace(true);
+        });
+    }
+}
+
 fn at_once() -> usize {
-    let processors = available_parallelism().map_or(1, NonZero::get);
-    LEAST_AT_ONCE.max(processors * AT_ONCE_PER_PROCESSOR)
+    available_parallelism().map_or(1, NonZero::get) * AT_ONCE_PER_PROCESSOR
 }
 
 #[cfg(test)]

@@ -2,15 +2,18 @@
 
 mod per_client;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::changes::ClientId;
+use crate::discovery;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
@@ -27,8 +30,12 @@ pub struct Fleet {
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
     facts: ArcSwap<ClientFacts>,
+    /// Whether the facts are those of a client.
+    introduced: AtomicBool,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     only_client: OnceLock<Arc<Outbox>>,
+    /// Where servers stand in line that are started for lists.
+    places: Arc<Semaphore>,
     tasks: Tasks,
 }
 
@@ -55,8 +62,10 @@ impl Fleet {
             slots: ArcSwap::default(),
             applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
+            introduced: AtomicBool::new(false),
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
+            places: discovery::places(),
             tasks,
         });
         let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
@@ -68,9 +77,13 @@ impl Fleet {
         self.config.load_full()
     }
 
-    /// Tells what servers started from now on hear about the client.
+    /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).
     pub fn introduce(&self, facts: ClientFacts) {
         self.facts.store(Arc::new(facts));
+        self.introduced.store(true, Ordering::Relaxed);
+        for slot in self.slots.load().iter() {
+            slot.upstream.introduced();
+        }
     }
 
     /// Tells that whatever servers started from now on say is for one client.
@@ -142,6 +155,10 @@ impl Fleet {
         self.gateways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(gateway));
     }
 
+    pub(crate) fn places(&self) -> &Arc<Semaphore> {
+        &self.places
+    }
+
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
     }
@@ -160,6 +177,9 @@ impl Fleet {
             Transport::Process(_) | Transport::Remote(_) if !server.shared => PerClient::new(self, &server),
             _ => self.connector.connect(&server, Arc::new(FleetHost(self.me.clone()))),
         };
+        if self.introduced.load(Ordering::Relaxed) {
+            upstream.introduced();
+        }
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
         let standing = Standing { log_level, ..Standing::default() };
         Slot { server, upstream, standing: Arc::new(Mutex::new(standing)) }

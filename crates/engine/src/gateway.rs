@@ -90,7 +90,7 @@ impl Gateway {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                discovery: Arc::default(),
+                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()))),
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
@@ -122,12 +122,25 @@ impl Gateway {
     }
 
     /// Takes a client's introduction: servers may start from now on, eager ones do.
-    pub fn introduce(self: &Arc<Self>, mut facts: ClientFacts) -> Introduction {
-        facts.offer_roots(&self.fleet.config().settings);
-        self.fleet.introduce(facts);
+    pub fn introduce(self: &Arc<Self>, facts: ClientFacts) -> Introduction {
+        self.look_up_for(facts);
         self.introduced.store(true, Ordering::Relaxed);
         self.start_eager();
         self.introduction()
+    }
+
+    /// Shows what is known for clients such as this, unless one has introduced itself. Nothing is started.
+    pub fn expect(&self, facts: impl FnOnce() -> ClientFacts) {
+        if !self.introduced.load(Ordering::Relaxed) {
+            self.look_up_for(facts());
+        }
+    }
+
+    /// Takes over what servers offered when they were told the same.
+    fn look_up_for(&self, mut facts: ClientFacts) {
+        facts.offer_roots(&self.fleet.config().settings);
+        self.fleet.introduce(facts);
+        self.catch_up(&self.catalog.load());
     }
 
     /// Tells that this client is the only one there will be: servers wait while it does not read.
@@ -140,7 +153,9 @@ impl Gateway {
         Introduction {
             name: settings.server_name.clone(),
             version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
-            instructions: self.trouble().or_else(|| self.catalog.load().instructions.clone()),
+            instructions: self
+                .trouble()
+                .or_else(|| self.with_starting(self.catalog.load().instructions.clone())),
             extensions: self.catalog.load().extensions.clone(),
         }
     }
@@ -230,9 +245,13 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn discovery(&self) -> &Discovery {
+        &self.discovery
+    }
+
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
-        control::rows(&self.catalog.load())
+        control::rows(&self.catalog.load(), &self.discovery)
     }
 
     /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.

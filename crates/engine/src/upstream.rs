@@ -27,6 +27,9 @@ pub trait Upstream: Send + Sync {
     /// Returns what the server offers, if that is known.
     fn listing(&self) -> Option<Arc<Listing>>;
 
+    /// Looks up what is known of the server for clients like the one that was just introduced. Starts nothing.
+    fn introduced(&self) {}
+
     fn status(&self) -> Status;
 
     /// Returns how each client's own instance is doing, where clients have one each.

@@ -168,6 +168,7 @@ impl Desk {
         let ticket = Ticket { desk: Arc::clone(self), number: Some(number) };
         match method {
             Method::Discover => {
+                gateway.expect(|| facts_of_anyone(caller.info.clone()));
                 let (verdict, message) = encode(&id, Ok(discovery(gateway)), &method, gateway);
                 lane.answer(verdict, message);
             }

@@ -203,7 +203,8 @@ impl Server {
         let reply = match method {
             "server/discover" => {
                 let instructions = self.knobs.instructions.as_deref();
-                Some(Reply::Result(modern::discovered(self.capabilities(), instructions).to_string()))
+                let said = modern::discovered(self.knobs.era, self.capabilities(), instructions);
+                Some(Reply::Result(said.to_string()))
             }
             "subscriptions/listen" => {
                 let listener = Listener::new(serde_json::from_str(id).unwrap_or_default(), &params);

@@ -25,7 +25,7 @@ pub enum Era {
     Legacy,
     /// 2026-07-28 alone; `initialize` is refused.
     Modern,
-    /// Both, as each request asks.
+    /// Both, as each request asks, and says so.
     Dual,
     /// Legacy, and exits when it reads `server/discover`.
     DiesOnDiscover,
@@ -105,8 +105,12 @@ pub(crate) fn knows(method: &str) -> bool {
 }
 
 /// Returns the result of `server/discover`, without its marks.
-pub(crate) fn discovered(capabilities: Value, instructions: Option<&str>) -> Value {
-    let mut result = json!({"supportedVersions": [REVISION], "capabilities": capabilities});
+pub(crate) fn discovered(era: Era, capabilities: Value, instructions: Option<&str>) -> Value {
+    let versions: &[&str] = match era {
+        Era::Dual => &["2025-06-18", "2025-11-25", REVISION],
+        _ => &[REVISION],
+    };
+    let mut result = json!({"supportedVersions": versions, "capabilities": capabilities});
     if let Some(instructions) = instructions {
         result["instructions"] = json!(instructions);
     }

@@ -4,6 +4,7 @@
 mod asides;
 mod company;
 mod deadlines;
+mod dual;
 mod health;
 mod incoming;
 mod kept;
@@ -220,14 +221,19 @@ impl Connection {
 
     /// Tells a server that starts anew what was told before: the log level and the subscriptions.
     pub(crate) fn repeat_standing(&self, capabilities: &Raw) {
-        let standing = self.host.standing(&self.server.key);
-        if let Some(level) = standing.log_level.filter(|_| capabilities.get("logging").is_some()) {
-            self.order(Method::SetLevel, level);
-        }
-        for uri in standing.subscriptions {
+        self.repeat_level(capabilities);
+        for uri in self.host.standing(&self.server.key).subscriptions {
             let mut params = RawObject::default();
             params.set("uri", Raw::string(&uri));
             self.order(Method::ResourcesSubscribe, params.into_raw());
+        }
+    }
+
+    /// Tells a session that begins the log level that was set before.
+    pub(crate) fn repeat_level(&self, capabilities: &Raw) {
+        let level = self.host.standing(&self.server.key).log_level;
+        if let Some(level) = level.filter(|_| capabilities.get("logging").is_some()) {
+            self.order(Method::SetLevel, level);
         }
     }
 
@@ -260,14 +266,16 @@ impl Connection {
 
     /// Tells the server something, if it is of a kind to be told: the newest revision and LiteMCP know of nothing to tell.
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
-        if self.modern.get().is_none() && self.lite.get().is_none() {
+        let knows_sessions = self.modern.get().is_none() || self.has_session_beside();
+        if knows_sessions && self.lite.get().is_none() {
             self.outbox.push(envelope::notification(method, params));
         }
     }
 
     /// Ends this generation: every call in flight gets one error, those never written are given back.
     pub(crate) fn close(&self, reason: &str) -> Vec<(Call, Exchange)> {
-        let (pending, queued) = self.lock().close();
+        let (pending, mut queued) = self.lock().close();
+        queued.extend(self.beside().into_iter().flat_map(|beside| beside.take_waiting()));
         self.outbox.abandon();
         self.questions.withdraw_all();
         self.sooner.notify_one();
@@ -352,10 +360,11 @@ impl Connection {
 
     /// Writes a call under its number, in the server's dialect.
     fn write_as(&self, table: &mut Table, id: u64, call: Call, mut pending: Pending) {
-        let post = match (self.modern.get(), self.lite.get()) {
+        let post = match (self.modern_for(&call), self.lite.get()) {
             (Some(modern), _) => self.write_modern(modern, id, call, &mut pending),
             (None, Some(lite)) => self.write_lite(lite, id, call, &mut pending),
             (None, None) => {
+                pending.in_session = true;
                 let params;
                 (params, pending.token) = retag(call.params, id);
                 self.outbox.push(envelope::request(&Id::number(id), call.method.as_str(), params.as_ref()));
@@ -477,7 +486,7 @@ impl Connection {
             Some(Stage::Written) | None => {}
         }
         // Over HTTP the newest revision cancels by letting go of the connection, which `pending` does.
-        if self.modern.get().is_some_and(Modern::has_poster) {
+        if self.has_headers() && !pending.in_session {
             return;
         }
         let mut params = RawObject::default();

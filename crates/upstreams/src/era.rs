@@ -28,8 +28,26 @@ impl Plan {
     }
 }
 
+/// What a server was found to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Legacy,
+    Modern,
+    /// Both: each caller is spoken for in its own.
+    Dual,
+}
+
+impl From<Era> for Found {
+    fn from(era: Era) -> Self {
+        match era {
+            Era::Legacy => Self::Legacy,
+            Era::Modern => Self::Modern,
+        }
+    }
+}
+
 /// Writes down what a start by this plan has shown.
-pub(crate) fn learn(memory: &Memory, server: &Server, plan: Plan, found: Era) {
+pub(crate) fn learn(memory: &Memory, server: &Server, plan: Plan, found: Found) {
     // What was taken on trust is no news: its date stays, so that it is looked at again in time.
     let is_news = server.era == EraSetting::Auto && plan != Plan::Remembered(Era::Legacy);
     if is_news {
@@ -58,6 +76,8 @@ pub(crate) fn discover_params(facts: &ClientFacts) -> Raw {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Modern(ServerFacts),
+    /// It names revisions with sessions as well.
+    Dual(ServerFacts),
     Legacy,
     /// It is modern, and speaks no revision that we do.
     Foreign(String),
@@ -65,7 +85,13 @@ pub(crate) enum Word {
 
 /// Reads a server's result.
 pub(crate) fn read_result(result: &Raw) -> Word {
-    modern::read_discover_result(result).map_or(Word::Legacy, Word::Modern)
+    let Some(said) = modern::read_discover_result(result) else { return Word::Legacy };
+    let versions = result.get("supportedVersions").and_then(|versions| versions.elements());
+    let is_older = |version: &Raw| version.to_text().is_some_and(|text| Revision::parse(&text).is_some());
+    match versions.unwrap_or_default().iter().any(is_older) {
+        true => Word::Dual(said),
+        false => Word::Modern(said),
+    }
 }
 
 /// Reads a server's error; only a word of its own era's makes it modern.
@@ -105,9 +131,9 @@ mod tests {
     #[test]
     fn only_modern_words_make_a_server_modern() {
         let modern = |word: Word| matches!(word, Word::Modern(_));
-        assert!(modern(read_result(&raw(
-            r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#
-        ))));
+        assert!(modern(read_result(&raw(r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#))));
+        let both = raw(r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#);
+        assert!(matches!(read_result(&both), Word::Dual(_)));
         assert_eq!(
             read_result(&raw(r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#)),
             Word::Legacy
@@ -137,9 +163,12 @@ mod tests {
         let (auto, pinned) = (server(""), server(r#","era":"modern""#));
         assert_eq!(Plan::of(&auto, &memory), Plan::Probe);
         assert_eq!(Plan::of(&pinned, &memory), Plan::Only(Era::Modern));
-        learn(&memory, &pinned, Plan::Only(Era::Modern), Era::Modern);
+        learn(&memory, &pinned, Plan::Only(Era::Modern), Found::Modern);
         assert_eq!(Plan::of(&auto, &memory), Plan::Probe, "what the config says was not found out");
-        learn(&memory, &auto, Plan::Probe, Era::Legacy);
+        learn(&memory, &auto, Plan::Probe, Found::Dual);
+        assert_eq!(Plan::of(&auto, &memory), Plan::Remembered(Era::Modern));
+        assert!(memory.saved(&auto).is_some_and(|saved| saved.is_dual));
+        learn(&memory, &auto, Plan::Probe, Found::Legacy);
         assert_eq!(Plan::of(&auto, &memory), Plan::Remembered(Era::Legacy));
         assert_eq!(Plan::of(&pinned, &memory), Plan::Only(Era::Modern));
     }

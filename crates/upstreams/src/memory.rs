@@ -5,6 +5,7 @@ mod behind;
 mod folder;
 mod lists;
 mod prune;
+mod told;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -21,15 +22,19 @@ use manifold_protocol::{Era, Raw, RawObject};
 use sha2::Sha256;
 use tracing::debug;
 
+use crate::era::Found;
 use behind::Behind;
 use folder::{Folder, mark_used};
 pub use lists::Saved;
+pub(crate) use told::Told;
 
 /// Servers change: an older verdict is not trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// A file that says another number is not ours to read.
 const FORMAT: u64 = 1;
 const MAX_BYTES: u64 = 16 << 20;
+/// How the file says that a server speaks both eras.
+const DUAL: &str = "dual";
 /// What is written at once.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -46,8 +51,8 @@ pub struct Memory {
 enum Change {
     Set(&'static str, Raw),
     Remove(&'static str),
-    /// What it offers, and since when.
-    Listing(Arc<Listing>, u64),
+    /// What it offers those it was told of, and since when.
+    Listing(Told, Arc<Listing>, u64),
 }
 
 impl Memory {
@@ -80,17 +85,18 @@ impl Memory {
         }
         match known.get("era")?.to_text()?.as_ref() {
             "legacy" => Some(Era::Legacy),
-            "modern" => Some(Era::Modern),
+            "modern" | DUAL => Some(Era::Modern),
             _ => None,
         }
     }
 
-    /// Remembers which era a server was just found to speak.
-    pub(crate) fn note_era(&self, server: &Server, era: Era) {
-        let era = match era {
-            Era::Legacy => Raw::from_static(r#""legacy""#),
-            Era::Modern => Raw::from_static(r#""modern""#),
-        };
+    /// Remembers what a server was just found to speak.
+    pub(crate) fn note_era(&self, server: &Server, found: impl Into<Found>) {
+        let era = Raw::string(match found.into() {
+            Found::Legacy => "legacy",
+            Found::Modern => "modern",
+            Found::Dual => DUAL,
+        });
         self.change(server, [Change::Set("era", era), Change::Set("eraAt", Raw::number(now()))]);
     }
 
@@ -138,18 +144,20 @@ fn apply(file: &Path, changes: impl Iterator<Item = Change>) {
         match change {
             Change::Set(name, value) => known.set(name, value),
             Change::Remove(name) => known.remove(name),
-            Change::Listing(listing, at) => {
-                known.remove("listing");
-                offered = Some((listing, at));
+            Change::Listing(told, listing, at) => {
+                known.remove(told.member());
+                lists::make_room(&mut known);
+                // Two in one go are seldom: the earlier is learnt again.
+                offered = Some((told, listing, at));
             }
         }
     }
     // Lists may be long: they go into the file item by item, not by way of a text.
     let written = write(file, |out| {
         let known = known.into_raw();
-        let Some((listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
+        let Some((told, listing, at)) = &offered else { return out.write_all(known.as_bytes()) };
         out.write_all(known.as_bytes().strip_suffix(b"}").unwrap_or_default())?;
-        out.write_all(b",\"listing\":")?;
+        write!(out, ",{}:", Raw::string(told.member()).as_str())?;
         lists::write(out, listing, *at)?;
         out.write_all(b"}")
     });

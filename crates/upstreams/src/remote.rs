@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::connection::Connection;
-use crate::era::{self, Plan};
+use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::memory::Memory;
@@ -76,8 +76,8 @@ impl Launcher for Remote {
         &self.memory
     }
 
-    /// A try costs one connection: a server that is back is found well within a second (F14).
-    fn longest_rest(&self) -> Duration {
+    /// A try costs one connection: a server that is back serves calls well within a second (F14).
+    fn call_rest(&self) -> Duration {
         Duration::from_millis(500)
     }
 
@@ -105,22 +105,22 @@ impl Remote {
         }
         let plan = Plan::of(&self.server, &self.memory);
         let (found, running) = match plan {
-            Plan::Only(Era::Modern) => (Era::Modern, self.reach_modern(client).await?),
-            Plan::Only(Era::Legacy) => (Era::Legacy, self.reach_legacy(client).await?),
+            Plan::Only(Era::Modern) => self.reach_modern(client).await?,
+            Plan::Only(Era::Legacy) => (Found::Legacy, self.reach_legacy(client).await?),
             Plan::Remembered(Era::Legacy) => match streamable::reach(self, Arc::clone(&client)).await {
-                Ok(running) => (Era::Legacy, running),
+                Ok(running) => (Found::Legacy, running),
                 Err(why) if why.is_modern() => {
                     self.memory.forget_era(&self.server);
-                    (Era::Modern, self.reach_modern(client).await?)
+                    self.reach_modern(client).await?
                 }
-                Err(why) => (Era::Legacy, self.reach_older(client, why).await?),
+                Err(why) => (Found::Legacy, self.reach_older(client, why).await?),
             },
             Plan::Probe | Plan::Remembered(Era::Modern) => {
                 match modern::reach(self, Arc::clone(&client)).await {
-                    Ok(running) => (Era::Modern, running),
+                    Ok(reached) => reached,
                     Err(modern::Unmet::Legacy(why)) => {
                         debug!(server = %self.server.key.id, "it does not speak the newest revision: {why}");
-                        (Era::Legacy, self.reach_legacy(client).await?)
+                        (Found::Legacy, self.reach_legacy(client).await?)
                     }
                     Err(unmet) => return Err(self.unmet(unmet)),
                 }
@@ -130,7 +130,7 @@ impl Remote {
         Ok(running)
     }
 
-    async fn reach_modern(&self, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
+    async fn reach_modern(&self, client: Arc<HttpClient>) -> Result<(Found, Running<Reached>), Fault> {
         modern::reach(self, client).await.map_err(|unmet| self.unmet(unmet))
     }
 

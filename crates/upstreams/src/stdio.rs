@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
 
 use crate::connection::Connection;
-use crate::era::{self, Plan};
+use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::memory::Memory;
@@ -117,7 +117,9 @@ impl Launcher for Launch {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
                     match next {
                         // Its own word: true however this start ends.
-                        Plan::Only(Era::Modern) => era::learn(&self.memory, &self.server, next, Era::Modern),
+                        Plan::Only(Era::Modern) => {
+                            era::learn(&self.memory, &self.server, next, Found::Modern)
+                        }
                         _ => self.memory.forget_era(&self.server),
                     }
                     plan = next;
@@ -174,8 +176,8 @@ impl Launch {
         // It would keep the server's input open.
         drop(gauge);
         match met {
-            Ok((era, said)) => {
-                era::learn(&self.memory, &self.server, plan, era);
+            Ok((found, said)) => {
+                era::learn(&self.memory, &self.server, plan, found);
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
             // Callers hear of it at once, not when a stubborn process has gone (F3).

@@ -3,6 +3,8 @@
 
 mod life;
 mod mailbox;
+mod recall;
+mod resting;
 mod rests;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,24 +13,29 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use manifold_config::{ServerStart, redact};
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
-use manifold_protocol::{Call, Fault, Raw};
+use manifold_protocol::{Call, Era, Fault, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::connection::Connection;
 use crate::fair_queue::FairQueue;
 use crate::listing;
 use crate::logs::LogRing;
+use crate::memory::Told;
 pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::{Commands, Mailbox, mailbox};
-use rests::{back_off, restart_delay};
+use recall::Recall;
+use resting::Rest;
+use rests::{Attempts, Complaint, back_off, restart_delay};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
 const SHORT_REST: Duration = Duration::from_secs(1);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// Calls start a server that fails this often at most; a few may do so one after the other.
+const CALL_REST: Duration = Duration::from_secs(5);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
@@ -42,6 +49,7 @@ struct Shared {
     /// Set while calls can go straight out.
     ready: ArcSwapOption<Connection>,
     listing: ArcSwapOption<Listing>,
+    recall: Recall,
     status: Mutex<Status>,
     logs: Arc<LogRing>,
 }
@@ -60,7 +68,8 @@ impl Supervised {
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
-            listing: ArcSwapOption::new(remembered(&launcher)),
+            listing: ArcSwapOption::empty(),
+            recall: Recall::of(&launcher),
             status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
             logs: Arc::clone(launcher.logs()),
         });
@@ -72,6 +81,9 @@ impl Supervised {
             discovering: Vec::new(),
             ordering: Vec::new(),
             failures: 0,
+            retry_at: None,
+            attempts: Attempts::default(),
+            complaint: Complaint::default(),
         };
         tasks.spawn(supervisor.live());
         Arc::new(Self { shared, mailbox })
@@ -110,6 +122,14 @@ impl Upstream for Supervised {
 
     fn listing(&self) -> Option<Arc<Listing>> {
         self.shared.listing.load_full()
+    }
+
+    fn introduced(&self) {
+        let Some(listing) = self.shared.recall.anew() else { return };
+        // What runs tells for itself.
+        if self.shared.ready.load().is_none() {
+            self.shared.listing.store(listing);
+        }
     }
 
     fn status(&self) -> Status {
@@ -158,17 +178,11 @@ struct Supervisor<L> {
     ordering: Vec<oneshot::Sender<Result<(), Fault>>>,
     /// Starts that failed, or lived without answering a call, in a row.
     failures: u32,
-}
-
-/// Why a server is not running.
-enum Rest {
-    /// It never ran, or ended in good order.
-    Asleep,
-    /// Its start failed; until then callers hear why at once.
-    Failed(Fault, Instant),
-    /// It ended, for this reason, and will be started again then, asked or not.
-    Restarting(Fault, Instant),
-    Stopped,
+    /// When a start that failed is tried again, asked or not.
+    retry_at: Option<Instant>,
+    /// Starts that calls may still cause.
+    attempts: Attempts,
+    complaint: Complaint,
 }
 
 /// What a rest or a life ended with.
@@ -203,88 +217,6 @@ impl<L: Launcher> Supervisor<L> {
         while self.commands.recv().await.is_some() {}
     }
 
-    async fn rest(&mut self, rest: Rest) -> Turn {
-        self.enter_rest(&rest);
-        loop {
-            let command = match &rest {
-                Rest::Restarting(_, at) => tokio::select! {
-                    command = self.commands.recv() => command,
-                    () = sleep_until(*at) => return Turn::Start,
-                },
-                Rest::Asleep | Rest::Failed(..) | Rest::Stopped => self.commands.recv().await,
-            };
-            match command {
-                None => return Turn::Closed(None),
-                Some(Command::Close(done)) => return Turn::Closed(Some(done)),
-                Some(Command::Call(call, exchange)) => match self.refusal(&rest) {
-                    Some(fault) => exchange.fail(fault),
-                    None => {
-                        self.wait(call, exchange);
-                        if !matches!(rest, Rest::Restarting(..)) {
-                            return Turn::Start;
-                        }
-                    }
-                },
-                Some(Command::Discover(done)) => match self.refusal(&rest) {
-                    Some(_) => {
-                        let _ = done.send(());
-                    }
-                    None => {
-                        self.discovering.push(done);
-                        if !matches!(rest, Rest::Restarting(..)) {
-                            return Turn::Start;
-                        }
-                    }
-                },
-                Some(Command::Order(Order::Stop, done)) => {
-                    let _ = done.send(Ok(()));
-                    return Turn::Rest(Rest::Stopped);
-                }
-                Some(Command::Order(Order::Start | Order::Restart, done)) => {
-                    self.ordering.push(done);
-                    return Turn::Start;
-                }
-                Some(Command::Order(Order::Rest, done)) => {
-                    let _ = done.send(Ok(()));
-                }
-            }
-        }
-    }
-
-    fn enter_rest(&mut self, rest: &Rest) {
-        match rest {
-            Rest::Asleep => self.show(Phase::Idle, None),
-            // The list stays while a restart is being tried.
-            Rest::Restarting(..) => self.show(Phase::Starting, None),
-            Rest::Failed(fault, _) => {
-                self.show(Phase::Failed(fault.clone()), None);
-                self.publish(None);
-                self.refuse_all(fault);
-            }
-            Rest::Stopped => {
-                self.show(Phase::Stopped, None);
-                self.publish(None);
-                self.refuse_all(&self.stopped());
-            }
-        }
-    }
-
-    /// Returns why a call cannot start the server now, if it cannot.
-    fn refusal(&self, rest: &Rest) -> Option<Fault> {
-        match rest {
-            Rest::Asleep if self.launcher.server().start == ServerStart::Manual => {
-                let reason =
-                    "the config lets only an operator start it; use the servers_start tool".to_owned();
-                Some(Fault::NotRunning { server: self.shared.id.clone(), reason })
-            }
-            Rest::Failed(fault, until) => (Instant::now() < *until).then(|| fault.clone()),
-            Rest::Stopped => Some(self.stopped()),
-            // A short rest is waited out; a long one is not worth a caller's time.
-            Rest::Restarting(fault, at) => (*at > Instant::now() + SHORT_REST).then(|| fault.clone()),
-            Rest::Asleep => None,
-        }
-    }
-
     /// Lets a call wait for the start.
     fn wait(&mut self, call: Call, exchange: Exchange) {
         if let Some(refused) = self.waiting.push(call, exchange) {
@@ -299,56 +231,88 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Starts the server, taking in what comes meanwhile.
     async fn starting(&mut self) -> Result<Running<L::Life>, Turn> {
-        self.show(Phase::Starting, None);
-        info!(server = %self.shared.id, "starting");
+        if !self.ordering.is_empty() {
+            // Whoever orders it hears of it again.
+            self.complaint.forget();
+        }
+        // While one that has failed is tried again, what it failed for is what there is to say.
+        if self.failures == 0 || !self.ordering.is_empty() {
+            self.show(Phase::Starting, None);
+            info!(server = %self.shared.id, "starting");
+        } else {
+            debug!(server = %self.shared.id, failures = self.failures, "starting again");
+        }
         let began = Instant::now();
-        let mut attempt = Box::pin(self.launcher.launch());
-        loop {
-            let command = tokio::select! {
-                started = &mut attempt => match started {
-                    Ok(running) => {
-                        let took_ms = began.elapsed().as_millis() as u64;
-                        let revision = &running.said.revision;
-                        info!(server = %self.shared.id, pid = running.pid, %revision, took_ms, "ready");
-                        return Ok(running);
+        let fault = {
+            let mut attempt = Box::pin(self.launcher.launch());
+            loop {
+                let command = tokio::select! {
+                    // Who asked before it failed hears of that, and starts it no more.
+                    biased;
+                    command = self.commands.recv() => command,
+                    started = &mut attempt => match started {
+                        Ok(running) => {
+                            let took_ms = began.elapsed().as_millis() as u64;
+                            let revision = &running.said.revision;
+                            info!(server = %self.shared.id, pid = running.pid, %revision, took_ms, "ready");
+                            return Ok(running);
+                        }
+                        Err(fault) => break fault,
+                    },
+                };
+                match command {
+                    None => {
+                        abandon(&self.launcher, attempt).await;
+                        return Err(Turn::Closed(None));
                     }
-                    Err(fault) => {
-                        // What it said on its way may be shown for as long as it rests (M11).
-                        let fault = fault.map_reason(|reason| redact(reason).into_owned());
-                        warn!(server = %self.shared.id, "{}", fault.message());
-                        let pause = back_off(&mut self.failures, &self.launcher);
-                        return Err(Turn::Rest(Rest::Failed(fault, Instant::now() + pause)));
+                    Some(Command::Close(done)) => {
+                        abandon(&self.launcher, attempt).await;
+                        return Err(Turn::Closed(Some(done)));
                     }
-                },
-                command = self.commands.recv() => command,
-            };
-            match command {
-                None => {
-                    abandon(&self.launcher, attempt).await;
-                    return Err(Turn::Closed(None));
-                }
-                Some(Command::Close(done)) => {
-                    abandon(&self.launcher, attempt).await;
-                    return Err(Turn::Closed(Some(done)));
-                }
-                Some(Command::Call(call, exchange)) => {
-                    if let Some(refused) = self.waiting.push(call, exchange) {
-                        refused.tell(&self.shared.id);
+                    Some(Command::Call(call, exchange)) => {
+                        if let Some(refused) = self.waiting.push(call, exchange) {
+                            refused.tell(&self.shared.id);
+                        }
                     }
-                }
-                Some(Command::Discover(done)) => self.discovering.push(done),
-                Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
-                Some(Command::Order(Order::Stop, done)) => {
-                    abandon(&self.launcher, attempt).await;
-                    let _ = done.send(Ok(()));
-                    return Err(Turn::Rest(Rest::Stopped));
-                }
-                // Somebody else wants it.
-                Some(Command::Order(Order::Rest, done)) => {
-                    let _ = done.send(Ok(()));
+                    Some(Command::Discover(done)) if self.failures > 0 => {
+                        let _ = done.send(());
+                    }
+                    Some(Command::Discover(done)) => self.discovering.push(done),
+                    Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
+                    Some(Command::Order(Order::Stop, done)) => {
+                        abandon(&self.launcher, attempt).await;
+                        let _ = done.send(Ok(()));
+                        return Err(Turn::Rest(Rest::Stopped));
+                    }
+                    // Somebody else wants it.
+                    Some(Command::Order(Order::Rest, done)) => {
+                        let _ = done.send(Ok(()));
+                    }
                 }
             }
+        };
+        // What it said on its way may be shown for as long as it rests (M11).
+        Err(self.failed(fault.map_reason(|reason| redact(reason).into_owned())))
+    }
+
+    /// Decides what follows a start that failed: it is tried again by itself, ever more seldom. A start in between, by a
+    /// call, changes nothing in that.
+    fn failed(&mut self, fault: Fault) -> Turn {
+        match self.complaint.is_new(&fault.message()) {
+            true => warn!(server = %self.shared.id, "{}", fault.message()),
+            false => debug!(server = %self.shared.id, "{}", fault.message()),
         }
+        if self.is_manual() {
+            self.failures += 1;
+            return Turn::Rest(Rest::Failed(fault, None));
+        }
+        let now = Instant::now();
+        let at = match self.retry_at.filter(|at| *at > now) {
+            Some(at) => at,
+            None => now + back_off(&mut self.failures, &self.shared.id),
+        };
+        self.retry_at = Some(at);
+        Turn::Rest(Rest::Failed(fault, Some(at)))
     }
 
     /// Serves until the server ends, by itself or by order.
@@ -356,6 +320,7 @@ impl<L: Launcher> Supervisor<L> {
         let connection = Arc::clone(&running.connection);
         self.show(Phase::Ready, running.pid);
         self.shared.ready.store(Some(Arc::clone(&connection)));
+        self.retry_at = None;
         for done in self.ordering.drain(..) {
             let _ = done.send(Ok(()));
         }
@@ -400,15 +365,14 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Discover(done)) if read_once && self.shared.listing.load().is_some() => {
                     let _ = done.send(());
                 }
-                Some(Command::Discover(done)) => {
-                    self.discovering.push(done);
-                    if read_once {
-                        // The first reading failed; try again.
-                        read_once = false;
-                        follower = JoinSet::new();
-                        follower.spawn(self.follower(&running, listed.clone()));
-                    }
+                Some(Command::Discover(done)) if read_once => {
+                    // The first reading failed; it is tried again, and nobody waits for that (D4).
+                    let _ = done.send(());
+                    read_once = false;
+                    follower = JoinSet::new();
+                    follower.spawn(self.follower(&running, listed.clone()));
                 }
+                Some(Command::Discover(done)) => self.discovering.push(done),
                 Some(Command::Order(Order::Start, done)) => {
                     let _ = done.send(Ok(()));
                 }
@@ -471,7 +435,13 @@ impl<L: Launcher> Supervisor<L> {
         let busy = connection.is_busy();
         let proven = connection.has_answered();
         self.waiting.put_back(connection.close(how));
-        warn!(server = %self.shared.id, busy, "the server is gone: {how}");
+        if proven {
+            self.complaint.forget();
+        }
+        match self.complaint.is_new(how) {
+            true => warn!(server = %self.shared.id, busy, "the server is gone: {how}"),
+            false => debug!(server = %self.shared.id, busy, "the server is gone: {how}"),
+        }
         let server = self.launcher.server();
         let wanted = busy
             || !self.waiting.is_empty()
@@ -482,7 +452,7 @@ impl<L: Launcher> Supervisor<L> {
         if delay.is_none() && self.waiting.is_empty() {
             let reason = format!("{how}, and `restart` is off");
             let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
-            return Turn::Rest(Rest::Failed(fault, Instant::now()));
+            return Turn::Rest(Rest::Failed(fault, None));
         }
         if !wanted {
             return Turn::Rest(Rest::Asleep);
@@ -492,12 +462,13 @@ impl<L: Launcher> Supervisor<L> {
             self.failures = 0;
             delay.unwrap_or_default()
         } else {
-            back_off(&mut self.failures, &self.launcher).max(delay.unwrap_or_default())
+            back_off(&mut self.failures, &self.shared.id).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
         let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
         let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
-        Turn::Rest(Rest::Restarting(fault, Instant::now() + pause))
+        let now = Instant::now();
+        Turn::Rest(Rest::Restarting(fault, now + delay.unwrap_or_default(), now + pause))
     }
 
     /// Makes the task that reads the lists and keeps them fresh.
@@ -509,11 +480,13 @@ impl<L: Launcher> Supervisor<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
         let (memory, server) = (self.launcher.memory().clone(), Arc::clone(self.launcher.server()));
+        let era = if running.connection.is_modern() { Era::Modern } else { Era::Legacy };
+        let told = Told::of(&server, era, &host.client_facts().capabilities);
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
-                    memory.note_listing(&server, &listing);
+                    memory.note_listing_for(&server, told.clone(), &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
                 }
@@ -563,13 +536,6 @@ async fn abandon<L: Launcher>(
         GivenUp::IsDropped => drop(attempt),
     }
     launcher.gone().await;
-}
-
-/// Returns what the server offered when it last ran. One that only an operator may start offers nothing before.
-fn remembered(launcher: &impl Launcher) -> Option<Arc<Listing>> {
-    let server = launcher.server();
-    let listing = (server.start != ServerStart::Manual).then(|| launcher.memory().listing(server));
-    listing.flatten().map(Arc::new)
 }
 
 /// Waits until the server has not been used for so long; for ever where no time is set.

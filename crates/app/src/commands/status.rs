@@ -170,6 +170,7 @@ fn row(server: &Server, memory: &Memory) -> Row {
         },
         saved: memory.saved(server).map(|saved| SavedRow {
             era: saved.era.map(|era| match era {
+                _ if saved.is_dual => "dual",
                 Era::Legacy => "legacy",
                 Era::Modern => "modern",
             }),

@@ -4,10 +4,11 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use manifold_testkit::{Sandbox, bin, figures};
+use manifold_testkit::http::Gateway;
+use manifold_testkit::{Era, HttpCaller, HttpFake, Sandbox, Style, Trouble, bin, fake, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{studio, text_of};
+use crate::s1_protocol::{studio, studio_with, text_of};
 
 /// Goes at anything but `initialize`, as servers on rmcp 0.10 do; else it is a fake server.
 const DIES_ON_THE_PROBE: &str = r#"
@@ -104,4 +105,96 @@ fn what_is_remembered_stays_in_the_cache_and_holds_no_secret() {
     assert_eq!(files.len(), 1);
     let text = fs::read_to_string(files[0].path()).expect("a file");
     assert!(text.contains(r#""era":"modern""#) && !text.contains("hunter2"), "{text}");
+}
+
+/// A question of a tool `ask`, and what a client says to it.
+fn asking() -> Value {
+    json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
+}
+
+fn sampled() -> Value {
+    json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}})
+}
+
+fn is_marked(message: &Value) -> bool {
+    !message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
+}
+
+// Issue 12, section 4: on HTTP a session stands beside the newest revision, opened when a caller first needs it
+#[test]
+fn a_dual_server_at_an_address_is_spoken_to_in_the_era_of_whoever_asks() {
+    let sandbox = Sandbox::new();
+    let server = HttpFake::start_as(Era::Dual, Style::Events, &["echo", "ask"]);
+    let config = json!({"mcpServers": {"d": {"url": server.url()}}});
+    let gateway = Gateway::start(&sandbox, &config, &[]);
+    let modern = HttpCaller::new(gateway.port, "/mcp", json!({"sampling": {}}));
+    let call = json!({"name": "d__echo", "arguments": {"text": "hi"}});
+    assert_eq!(text_of(&modern.ask("tools/call", call)), "hi");
+    assert!(server.received("initialize").is_empty(), "nobody needed a session");
+    assert!(is_marked(&server.received("tools/call")[0].body));
+
+    let legacy = gateway.session("/mcp", "2025-11-25", json!({"sampling": {}}));
+    for round in 2..4 {
+        let mut call = legacy.call(round, "d__ask", asking(), None);
+        let mut events = call.response().events();
+        let question = events.message();
+        assert_eq!(question["method"], "sampling/createMessage", "{question}");
+        legacy.reply(&question["id"], sampled());
+        let answer = events.message();
+        assert!(text_of(&answer).contains("yes"), "{answer}");
+        assert_eq!(server.received("initialize").len(), 1, "one session for all");
+        assert!(!is_marked(&server.received("tools/call")[round as usize - 1].body));
+    }
+    assert_eq!(server.received("tools/list").len(), 1, "the list is read once");
+    // The other era goes on beside it: its question is an answer.
+    let asks = json!({"name": "d__ask", "arguments": asking()});
+    let answer = modern.ask("tools/call", asks);
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+}
+
+// Issue 12, section 4: a server that names both and opens no session is bridged, and no call is lost
+#[test]
+fn a_server_that_only_claims_both_eras_is_bridged() {
+    let sandbox = Sandbox::new();
+    let server = HttpFake::start_as(Era::Dual, Style::Events, &["ask"]);
+    server.trouble_for_good("initialize", Trouble::status(500));
+    let config = json!({"mcpServers": {"d": {"url": server.url()}}});
+    let mut client = studio_with(&sandbox, &config, json!({"sampling": {}}));
+    client.answer(|_, _| Ok(sampled()));
+    for _ in 0..2 {
+        let answer = client.call("d.ask", asking());
+        assert!(text_of(&answer).contains("yes"), "{answer}");
+    }
+    assert_eq!(server.received("initialize").len(), 1, "asked for once");
+}
+
+// Issue 12, section 4: on stdio one process serves both if it answers both
+#[test]
+fn a_dual_server_on_a_pipe_is_spoken_to_in_the_era_of_whoever_asks() {
+    let sandbox = Sandbox::new();
+    let knobs = json!({"era": "dual", "log": sandbox.path("d.log"), "pid": sandbox.path("d.pid"),
+        "tools": [{"name": "echo"}, {"name": "ask"}]});
+    let config = json!({"mcpServers": {"d": fake(knobs)}});
+    let gateway = Gateway::start(&sandbox, &config, &[]);
+    let modern = HttpCaller::new(gateway.port, "/mcp", json!({"sampling": {}}));
+    let call = json!({"name": "d__echo", "arguments": {"text": "hi"}});
+    assert_eq!(text_of(&modern.ask("tools/call", call)), "hi");
+    let legacy = gateway.session("/mcp", "2025-11-25", json!({"sampling": {}}));
+    let mut call = legacy.call(2, "d__ask", asking(), None);
+    let mut events = call.response().events();
+    let question = events.message();
+    legacy.reply(&question["id"], sampled());
+    assert!(text_of(&events.message()).contains("yes"));
+    let calls = sandbox.received("d.log", "tools/call");
+    assert_eq!(calls.iter().map(is_marked).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(sandbox.received("d.log", "initialize").len(), 1);
+    let pids = fs::read_to_string(sandbox.path("d.pid")).expect("it was started");
+    assert_eq!(pids.lines().count(), 1, "one process for both");
+    let file = sandbox.path(".config/manifold/config.json");
+    let is_known = || {
+        let mut status = sandbox.manifold();
+        let said = status.args(["status", "--json", "--config"]).arg(&file).output().expect("it runs");
+        String::from_utf8_lossy(&said.stdout).contains(r#""era": "dual""#)
+    };
+    assert!(until(Duration::from_secs(10), is_known), "it is remembered as one that speaks both");
 }

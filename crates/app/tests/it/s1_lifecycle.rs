@@ -192,7 +192,7 @@ fn a_failing_server_leaves_the_others_alone() {
     assert!(dies["error"].as_str().is_some_and(|text| text.contains("exit code 3")), "{dies}");
 }
 
-// F1: a server that cannot start is not hammered
+// F1, D4: a server that cannot start is not hammered, neither by itself nor by a flood of calls, and is complained of once
 #[test]
 fn a_dead_server_is_given_ever_longer_rests() {
     let sandbox = Sandbox::new();
@@ -206,10 +206,35 @@ fn a_dead_server_is_given_ever_longer_rests() {
         assert_eq!(client.call("dies.echo", json!({}))["error"]["code"], -32001);
         calls += 1;
     }
-    // Half a second, one, two, four...: at most eight in the first minute.
+    // By itself after half a second, one, two...: at most eight in the first minute. Calls add three at once, and one in
+    // five seconds.
     let starts = pids(&sandbox, "dies.pid").len();
-    assert!((1..=4).contains(&starts), "{starts} starts for {calls} calls in 4 s");
+    assert!((1..=8).contains(&starts), "{starts} starts for {calls} calls in 4 s");
     eprintln!("F1: {starts} starts for {calls} calls in 4 s");
+    let complaints = client.stderr().lines().filter(|line| line.contains("WARN")).count();
+    assert_eq!(complaints, 1, "{}", client.stderr());
+}
+
+// D4: lists never wait for a server that has failed, whether it rests or is being tried
+#[test]
+fn a_failing_server_costs_one_list_its_patience_and_no_other() {
+    let sandbox = Sandbox::new();
+    let mut hangs = fake(json!({"hangOn": "initialize", "pid": sandbox.path("hangs.pid")}));
+    hangs["startTimeout"] = json!(300);
+    let mut client = studio(&sandbox, &json!({"mcpServers": {"hangs": hangs, "good": fake(json!({}))}}));
+    assert_eq!(tools(&mut client), ["good.echo"]);
+    let failed = |client: &mut Client| {
+        let rows = json_of(&client.call("mcp-studio.servers_list", json!({})));
+        rows.as_array().is_some_and(|rows| rows.iter().any(|row| row["state"] == "failed"))
+    };
+    assert!(until(SOON, || failed(&mut client)));
+    // It is started again by itself meanwhile; it goes on to be shown as what it is.
+    while pids(&sandbox, "hangs.pid").len() < 3 {
+        assert_eq!(tools(&mut client), ["good.echo"]);
+        assert!(failed(&mut client));
+    }
+    let complaints = client.stderr().lines().filter(|line| line.contains("WARN")).count();
+    assert_eq!(complaints, 1, "{}", client.stderr());
 }
 
 // S1-31: what failed once may work the next time

@@ -164,3 +164,43 @@ fn a_spoilt_memory_is_no_memory() {
     sandbox.write(".cache", "a file where the folder should be");
     assert_eq!(open(&sandbox, &config(&sandbox, &["echo"], json!({}))).tool_names(), ["a__echo"]);
 }
+
+/// Offers a tool more to clients that can sample, and writes down what it was told.
+const SAMPLES: &str = r#"
+while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in
+    *'"method":"initialize"'*)
+      case $line in *'"sampling"'*) more=',{"name":"sample","inputSchema":{"type":"object"}}'; echo sampling >>"$0.log" ;;
+        *) more=; echo plain >>"$0.log" ;; esac
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+    *'"method":"tools/list"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}%s]}}\n' "$id" "$more" ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+// D5: what a server offered is known to clients with the same capabilities, and never shown to others
+#[test]
+fn what_is_saved_is_for_clients_that_can_do_the_same() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.write("samples", SAMPLES);
+    let config =
+        json!({"mcpServers": {"a": {"command": "/bin/sh", "args": [script]}}, "managerTools": false});
+    let listed = |capabilities: Value| {
+        let mut client = sandbox.serve(&config, &[]);
+        client.initialize("2025-11-25", capabilities);
+        let names = client.tool_names();
+        client.leave();
+        names
+    };
+    let told = || fs::read_to_string(sandbox.path("samples.log")).unwrap_or_default().replace('\n', " ");
+    assert_eq!(listed(json!({})), ["a__echo"]);
+    assert_eq!(told(), "plain ");
+    assert_eq!(listed(json!({"sampling": {}})), ["a__echo", "a__sample"], "asked for like an unknown server");
+    assert_eq!(told(), "plain sampling ");
+    assert_eq!(listed(json!({})), ["a__echo"], "and not what another could");
+    assert_eq!(listed(json!({"sampling": {}})), ["a__echo", "a__sample"]);
+    assert_eq!(told(), "plain sampling ", "nobody was started for what is known");
+}

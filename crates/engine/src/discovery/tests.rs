@@ -1,4 +1,3 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use manifold_protocol::{Call, Fault, Raw};
@@ -9,8 +8,10 @@ use crate::upstream::{BoxFuture, Listing, Order, Phase, Status};
 
 /// A server that takes its time to be discovered.
 struct Slow {
+    at: usize,
     takes: Duration,
-    begun: Arc<AtomicUsize>,
+    phase: Phase,
+    begun: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Upstream for Slow {
@@ -23,7 +24,7 @@ impl Upstream for Slow {
     }
 
     fn status(&self) -> Status {
-        Status { phase: Phase::Idle, pid: None, since: Instant::now() }
+        Status { phase: self.phase.clone(), pid: None, since: Instant::now() }
     }
 
     fn logs(&self, _lines: usize) -> Vec<String> {
@@ -31,7 +32,7 @@ impl Upstream for Slow {
     }
 
     fn discover(&self) -> BoxFuture<()> {
-        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.begun.lock().unwrap().push(self.at);
         Box::pin(tokio::time::sleep(self.takes))
     }
 
@@ -46,20 +47,27 @@ impl Upstream for Slow {
 
 struct Bench {
     discovery: Discovery,
-    begun: Arc<AtomicUsize>,
+    begun: Arc<Mutex<Vec<usize>>>,
     tasks: Tasks,
+    since: Instant,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { discovery: Discovery::default(), begun: Arc::default(), tasks: Tasks::new() }
+        let discovery = Discovery::new(places());
+        Self { discovery, begun: Arc::default(), tasks: Tasks::new(), since: Instant::now() }
     }
 
     /// Discovers servers that take these times, in milliseconds. Returns how long it took.
     async fn discover(&self, millis: &[u64]) -> Duration {
+        self.discover_in(&Phase::Idle, millis).await
+    }
+
+    async fn discover_in(&self, phase: &Phase, millis: &[u64]) -> Duration {
         let servers = millis.iter().enumerate().map(|(at, millis)| {
             let key = ServerKey { schema: None, id: format!("s{at}") };
-            let slow = Slow { takes: Duration::from_millis(*millis), begun: Arc::clone(&self.begun) };
+            let (takes, begun) = (Duration::from_millis(*millis), Arc::clone(&self.begun));
+            let slow = Slow { at, takes, phase: phase.clone(), begun };
             (key, Arc::new(slow) as Arc<dyn Upstream>)
         });
         let start = Instant::now();
@@ -68,7 +76,7 @@ impl Bench {
     }
 
     fn begun(&self) -> usize {
-        self.begun.load(Ordering::SeqCst)
+        self.begun.lock().unwrap().len()
     }
 }
 
@@ -77,27 +85,54 @@ async fn nothing_to_discover_takes_no_time() {
     assert_eq!(Bench::new().discover(&[]).await, Duration::ZERO);
 }
 
-// S1-28
+// S1-28, D3
 #[tokio::test(start_paused = true)]
 async fn a_bounded_number_begins_at_once() {
     let many = at_once();
-    for (count, expected) in [(1, 80), (10, 80), (many, 80), (many + 1, 160), (3 * many, 240)] {
+    for (count, expected) in [(1, 80), (many, 80), (many + 1, 160), (3 * many, 240)] {
         let took = Bench::new().discover(&vec![80; count]).await;
         assert_eq!(took, Duration::from_millis(expected), "{count} servers");
     }
 }
 
-// S1-29, decision 18, F3
+// D3: a place is held until the server is ready or 0.4 s have passed, then the next begins, in the order of the config
+#[tokio::test(start_paused = true)]
+async fn slow_servers_begin_in_turn() {
+    let bench = Bench::new();
+    let many = at_once();
+    let millis = vec![3000; 3 * many];
+    let listing = bench.discover(&millis);
+    tokio::pin!(listing);
+    for (round, after) in [(1, 399), (2, 799), (3, 1199)] {
+        let until = Duration::from_millis(after);
+        let _ = timeout_at(bench.since + until, &mut listing).await;
+        assert_eq!(bench.begun(), round * many, "after {after} ms");
+    }
+    assert_eq!(listing.await, Duration::from_millis(800 + 3000), "and the list has them all");
+    let order = bench.begun.lock().unwrap().clone();
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+// D3: one that runs already, or is being started for a call, needs no place
+#[tokio::test(start_paused = true)]
+async fn only_starts_stand_in_line() {
+    let bench = Bench::new();
+    let took = bench.discover_in(&Phase::Starting, &vec![1000; 5 * at_once()]).await;
+    assert_eq!(took, Duration::from_secs(1));
+}
+
+// S1-29, decision 18, F3, D3
 #[tokio::test(start_paused = true)]
 async fn hanging_servers_do_not_keep_others_from_their_turn() {
     let bench = Bench::new();
     let mut millis = vec![60_000; 50];
     millis.push(10);
+    let last = PLACE * u32::try_from(50 / at_once()).unwrap();
     let listing = bench.discover(&millis);
     tokio::pin!(listing);
-    let _ = timeout(Duration::from_millis(350), &mut listing).await;
+    assert_eq!((&mut listing).await, PATIENCE, "a list waits no longer for being many");
+    tokio::time::sleep_until(bench.since + PATIENCE.max(last) + Duration::from_millis(1)).await;
     assert_eq!(bench.begun(), 51, "all have begun");
-    assert_eq!(listing.await, PATIENCE);
 }
 
 #[tokio::test(start_paused = true)]

@@ -130,6 +130,7 @@ impl PerClient {
             _ => Arc::clone(&self.server),
         };
         let upstream = fleet.connector.connect(&server, Arc::new(host));
+        upstream.introduced();
         Instance { upstream, standing, in_flight: 0, is_left: false }
     }
 
@@ -335,6 +336,10 @@ impl Upstream for PerClient {
             }
             waiting.join_all().await.into_iter().collect()
         })
+    }
+
+    fn introduced(&self) {
+        self.lister.introduced();
     }
 
     fn client_left(&self, client: ClientId) {

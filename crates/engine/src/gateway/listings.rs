@@ -39,8 +39,35 @@ impl Gateway {
                 discovered.await;
             }
             gateway.catch_up(&gateway.catalog.load());
+            let starting = gateway.still_starting();
+            if !starting.is_empty() {
+                info!(servers = %starting.join(", "), "the list is incomplete: still starting");
+            }
             answer(&gateway, exchange);
         });
+    }
+
+    /// Returns the servers that are being started and of which nothing is known yet.
+    fn still_starting(&self) -> Vec<String> {
+        let is_starting = |member: &Member| {
+            may_discover(member)
+                && (self.discovery.is_underway(&member.key)
+                    || member.upstream.status().phase == Phase::Starting)
+        };
+        self.members(is_starting).into_iter().map(|(key, _)| key.id).collect()
+    }
+
+    /// Adds to what a client is told of the servers which of them are not listed yet (D3).
+    pub(super) fn with_starting(&self, instructions: Option<String>) -> Option<String> {
+        let starting = self.still_starting();
+        if starting.is_empty() {
+            return instructions;
+        }
+        let note = format!(
+            "Still starting, so that what they offer is not listed yet: {}. Changes of the lists are announced.",
+            starting.join(", ")
+        );
+        Some(instructions.map_or_else(|| note.clone(), |text| format!("{text}\n\n{note}")))
     }
 
     /// Takes over the listing a server has published, unless a list that waits for it is about to.
@@ -108,9 +135,12 @@ impl Gateway {
     }
 }
 
-/// Returns whether a list may start this server to learn what it offers.
+/// Returns whether a list may start this server to learn what it offers. One that has failed is tried again by itself, and
+/// no list waits for it (D4).
 pub(super) fn may_discover(member: &Member) -> bool {
-    may_start(member) && member.upstream.listing().is_none()
+    may_start(member)
+        && member.upstream.listing().is_none()
+        && !matches!(member.upstream.status().phase, Phase::Failed(_))
 }
 
 fn may_start(member: &Member) -> bool {

@@ -18,6 +18,8 @@ use super::catalog::typed;
 pub(super) struct Script {
     rounds: Vec<InputRequests>,
     sealed: bool,
+    /// Asks by request in whatever era it is called, as a tool from before 2026 does that nobody has rewritten.
+    unaware: bool,
 }
 
 /// What became of a script: every answer of its last round, or one more round.
@@ -34,7 +36,11 @@ pub(super) struct Retry {
 
 impl Script {
     pub(super) fn new(questions: Value) -> Self {
-        Self { rounds: vec![typed(questions)], sealed: false }
+        Self { rounds: vec![typed(questions)], sealed: false, unaware: false }
+    }
+
+    pub(super) fn unaware(self, unaware: bool) -> Self {
+        Self { unaware, ..self }
     }
 
     /// Makes the script hand out state and insist on getting it back unchanged.
@@ -65,7 +71,10 @@ impl Script {
         {
             return Err(incapable(context, missing));
         }
-        if is_modern(context) { self.next_round(retry) } else { self.by_request(&context.peer).await }
+        match is_modern(context) && !self.unaware {
+            true => self.next_round(retry),
+            false => self.by_request(&context.peer).await,
+        }
     }
 
     fn next_round(mut self, retry: Retry) -> Result<Outcome, ErrorData> {

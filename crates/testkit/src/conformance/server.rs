@@ -30,7 +30,7 @@ type Context = RequestContext<RoleServer>;
 
 #[derive(Clone)]
 pub(super) struct Server {
-    era: Era,
+    pub(super) era: Era,
     pub(super) runs: Runs,
     pub(super) tasks: TaskManager,
     pub(super) listeners: Listeners,

@@ -11,6 +11,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::Era;
 use super::catalog::{PNG, WAV, typed};
 use super::http::Hangup;
 use super::questions::{
@@ -21,6 +22,14 @@ use super::server::Server;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Long enough for a client to notice a closed stream and come back before the answer is there.
 const AWAY: Duration = Duration::from_millis(300);
+
+/// The tools that ask and are from before 2026.
+const OLDER: [&str; 4] = [
+    "test_sampling",
+    "test_elicitation",
+    "test_elicitation_sep1034_defaults",
+    "test_elicitation_sep1330_enums",
+];
 
 type Context = RequestContext<RoleServer>;
 
@@ -38,7 +47,9 @@ impl Server {
             state: request.request_state.take(),
         };
         if let Some((script, read)) = interview(&request.name, &arguments, &context) {
-            return Ok(match script.play(retry, &context).await? {
+            // Where both eras are spoken, as by rmcp's own server, the older tools know of one way to ask.
+            let is_older = self.era == Era::Dual && OLDER.contains(&&*request.name);
+            return Ok(match script.unaware(is_older).play(retry, &context).await? {
                 Outcome::Answered(answers) => text(&read(&answers)).into(),
                 Outcome::Ask(round) => round.into(),
             });

@@ -35,7 +35,9 @@ impl Shared {
                 "capabilities": self.capabilities(),
                 "serverInfo": {"name": NAME, "version": "1.0.0"},
             })),
-            ("server/discover", Speech::Modern) => Ok(modern::discovered(self.capabilities(), None)),
+            ("server/discover", Speech::Modern) => {
+                Ok(modern::discovered(self.era, self.capabilities(), None))
+            }
             ("tools/list", _) => Ok(json!({"tools": *lock(&self.tools)})),
             ("tools/call", _) => {
                 lock(&self.ran).push(params.clone());

@@ -83,7 +83,7 @@ impl Connection {
     fn accept(&self, message: Message, call: Option<u64>) {
         match message {
             Message::Response { id, outcome } => self.answer(&id, outcome),
-            Message::Request { .. } if self.modern.get().is_some() => {
+            Message::Request { .. } if !self.may_ask(call) => {
                 self.complain("a request, which servers of its revision never send");
             }
             Message::Request { id, method, params } => {
@@ -114,7 +114,9 @@ impl Connection {
             self.visits.note_error(error, pending.exchange.client());
         }
         pending.exchange.finish(match outcome {
-            Outcome::Result(result) if pending.origin == Origin::Client && self.modern.get().is_some() => {
+            Outcome::Result(result)
+                if pending.origin == Origin::Client && !pending.in_session && self.modern.get().is_some() =>
+            {
                 self.read_result(result)
             }
             Outcome::Result(result) => Ok(result.into()),

@@ -1,7 +1,7 @@
 //! What is different with a server of the newest revision: each request says who asks, some are answered here because
 //! the server knows of no such thing, and over HTTP each goes its own way.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use manifold_engine::Exchange;
 use manifold_protocol::dialect::ServerFacts;
@@ -9,6 +9,7 @@ use manifold_protocol::dialect::modern::{self, listen};
 use manifold_protocol::{Call, Caller, Fault, Id, Method, Parcel, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
+use super::dual::Beside;
 use super::kept::{Kept, may_go_on};
 use super::listening::{Listening, Wanted};
 use super::table::{Origin, Pending};
@@ -19,6 +20,8 @@ pub(super) struct Modern {
     pub(super) listening: Listening,
     /// Who carries requests where they do not share a pipe.
     poster: Option<Arc<dyn Poster>>,
+    /// Set where the server speaks the revisions with sessions too.
+    pub(super) beside: OnceLock<Beside>,
 }
 
 /// Carries requests to the server, each on its own.
@@ -46,7 +49,8 @@ impl Modern {
 impl Connection {
     /// Speaks the newest revision from now on, and begins to listen for news.
     pub(crate) fn speak_modern(&self, said: &ServerFacts, poster: Option<Arc<dyn Poster>>) {
-        let modern = Modern { listening: Listening::new(&said.capabilities), poster };
+        let listening = Listening::new(&said.capabilities);
+        let modern = Modern { listening, poster, beside: OnceLock::new() };
         if self.modern.set(modern).is_ok()
             && let Some(me) = self.me.upgrade()
         {
@@ -64,9 +68,10 @@ impl Connection {
     }
 
     /// Answers what the server's revision has no request for; gives back the rest.
-    pub(super) fn answer_here(&self, mut call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
+    pub(super) fn answer_here(&self, call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
+        let (mut call, exchange) = self.await_session(call, exchange)?;
         let done = |exchange: Exchange| exchange.finish(Ok(Raw::from_static("{}")));
-        let Some(modern) = self.modern.get() else {
+        let Some(modern) = self.modern_for(&call) else {
             let is_back = call.caller.as_ref().is_some_and(|caller| caller.is_back);
             if is_back && call.params.as_ref().is_none_or(|params| params.get("requestState").is_none()) {
                 // Answers without a state belong to no round of ours: what nobody asked for is left out.
@@ -111,7 +116,7 @@ impl Connection {
 
     /// Keeps of a call what it takes to go on with it, where it may go on. Returns the call to be written.
     pub(super) fn keep(&self, mut call: Call, pending: &mut Pending) -> Call {
-        if self.modern.get().is_none() {
+        if self.modern_for(&call).is_none() {
             let known = self.known.load();
             if !known.as_ref().is_some_and(|known| tasks::must_be_task(known, &call)) {
                 return call;
@@ -199,8 +204,10 @@ impl Connection {
                 let id = id.filter(|id| self.lock().get(*id).is_some_and(listens));
                 if let Some(pending) = id.and_then(|id| self.take(id)) {
                     pending.exchange.finish(Ok(Raw::from_static("{}")));
+                    return None;
                 }
-                None
+                // In a session it takes back a question.
+                self.has_session_beside().then_some(params)
             }
             _ => Some(params),
         }

@@ -97,6 +97,8 @@ pub(super) struct Pending {
     pub(super) kept: Option<Box<Kept>>,
     /// Dropped when the call leaves the server: whoever carries it there lets go.
     pub(super) leave: Option<oneshot::Sender<()>>,
+    /// Whether it was written in a session, and not in the newest revision.
+    pub(super) in_session: bool,
 }
 
 impl Pending {
@@ -113,6 +115,7 @@ impl Pending {
             paused_at: None,
             kept: None,
             leave: None,
+            in_session: false,
         }
     }
 

@@ -4,25 +4,43 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use manifold_config::Server;
+use manifold_config::{EraSetting, Server};
 use manifold_engine::{Item, Listing};
-use manifold_protocol::{Era, Freshness, Kind, Raw};
+use manifold_protocol::{Era, Freshness, Kind, Raw, RawObject};
 
-use super::{Change, Memory, now};
+use super::{Change, DUAL, Memory, Told, now};
+
+/// How many sets of capabilities a server's lists are kept for.
+const MAX_SETS: usize = 8;
 
 /// What is known of a server that need not run, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     pub era: Option<Era>,
+    /// Whether it speaks the other era as well.
+    pub is_dual: bool,
     pub tools: usize,
     /// How long ago its lists were read; `None` if they never were.
     pub age: Option<Duration>,
 }
 
 impl Memory {
-    /// Returns what a server offered when it last ran.
-    pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
-        let saved = self.known(server)?.get("listing")?.object()?;
+    /// Returns what a server offered when it last ran and was told the same of who asks (D5).
+    pub(crate) fn listing_for(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
+        let known = self.known(server)?;
+        let told = Told::of(server, last_era(server, &known), capabilities);
+        Self::read_listing(&known.get(told.member())?)
+    }
+
+    /// Returns what a server offered when it last ran, whomever it was told of.
+    fn latest(&self, server: &Server) -> Option<Listing> {
+        let known = self.known(server)?;
+        let listings = known.iter().filter(|(name, _)| Told::is_member(name));
+        listings.filter_map(|(_, saved)| Self::read_listing(&saved)).max_by_key(|listing| listing.saved_at)
+    }
+
+    fn read_listing(saved: &Raw) -> Option<Listing> {
+        let saved = saved.object()?;
         let at = saved.get("at")?.u64()?;
         let mut listing = Listing {
             instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
@@ -38,24 +56,62 @@ impl Memory {
         Some(listing)
     }
 
-    /// Remembers what a server offers.
-    pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
-        self.change(server, [Change::Listing(Arc::clone(listing), now())]);
+    /// Remembers what a server offers those it was told of.
+    pub(crate) fn note_listing_for(&self, server: &Server, told: Told, listing: &Arc<Listing>) {
+        self.change(server, [Change::Listing(told, Arc::clone(listing), now())]);
     }
 
     /// Says what is known of a server without asking it.
     pub fn saved(&self, server: &Server) -> Option<Saved> {
-        let listing = self.listing(server);
+        let listing = self.latest(server);
         let era = self.era(server);
         if listing.is_none() && era.is_none() {
             return None;
         }
+        let word = era.and_then(|_| self.known(server)?.get("era"));
+        let is_dual = word.is_some_and(|word| word.to_text().as_deref() == Some(DUAL));
         let age = |listing: &Listing| SystemTime::now().duration_since(listing.saved_at?).ok();
         Some(Saved {
             era,
+            is_dual,
             tools: listing.as_ref().map_or(0, |listing| listing.tools.len()),
             age: listing.as_ref().and_then(age),
         })
+    }
+}
+
+/// Returns which era a server spoke when it last ran, however long ago: its list was read in that.
+fn last_era(server: &Server, known: &RawObject) -> Era {
+    let spoke = known.get("era").and_then(|era| Some(era.to_text()?.into_owned()));
+    match (server.era, spoke.as_deref()) {
+        (EraSetting::Modern, _) | (EraSetting::Auto, Some("modern" | DUAL)) => Era::Modern,
+        (EraSetting::Legacy | EraSetting::Auto, _) => Era::Legacy,
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// Returns what a server offered a client that can do nothing.
+    pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
+        self.listing_for(server, &Raw::from_static("{}"))
+    }
+
+    /// Remembers what a server offers a client that can do nothing.
+    pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
+        let era = last_era(server, &self.known(server).unwrap_or_default());
+        self.note_listing_for(server, Told::of(server, era, &Raw::from_static("{}")), listing);
+    }
+}
+
+/// Forgets the oldest list where there are as many as are kept.
+pub(super) fn make_room(known: &mut RawObject) {
+    let at = |saved: &Raw| saved.get("at").and_then(|at| at.u64()).unwrap_or_default();
+    let listings = known.iter().filter(|(name, _)| Told::is_member(name));
+    let mut listings: Vec<(u64, String)> =
+        listings.map(|(name, saved)| (at(&saved), name.into_owned())).collect();
+    listings.sort_unstable_by(|one, other| other.cmp(one));
+    for (_, name) in listings.iter().skip(MAX_SETS - 1) {
+        known.remove(name);
     }
 }
 

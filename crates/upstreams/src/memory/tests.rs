@@ -268,7 +268,8 @@ async fn what_is_learnt_together_is_written_once_and_known_at_once() {
     let (one, other) = (server(r#","args":["1"]"#), server(r#","args":["2"]"#));
     let files = || entries(home.path()).iter().filter(|path| prune::is_memory(path)).count();
     memory.note_era(&one, Era::Modern);
-    memory.note_listing(&one, &Arc::default());
+    let told = Told::of(&one, Era::Modern, &Raw::from_static("{}"));
+    memory.note_listing_for(&one, told, &Arc::default());
     memory.note_era(&other, Era::Legacy);
     assert_eq!(files(), 0, "nobody waits for a file");
     assert_eq!(memory.era(&one), Some(Era::Modern), "but whoever asks knows");
@@ -281,4 +282,38 @@ async fn what_is_learnt_together_is_written_once_and_known_at_once() {
     memory.settle(&other);
     let again = Memory::new(Some(home.path().to_owned()));
     assert_eq!(again.era(&other), Some(Era::Modern));
+}
+
+// D5: what was offered to one set of capabilities is not shown to another, and few sets are kept
+#[test]
+fn lists_are_kept_for_each_set_of_capabilities_and_era() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Some(home.path().to_owned()));
+    let one = server("");
+    let capabilities = |n: usize| Raw::parse(format!(r#"{{"c{n}":{{}}}}"#)).unwrap();
+    let offers = |name: &str| {
+        let mut listing = Listing::default();
+        let raw = Raw::parse(format!(r#"{{"name":"{name}"}}"#)).unwrap();
+        listing.tools.push(manifold_engine::Item { label: name.to_owned(), raw });
+        Arc::new(listing)
+    };
+    let note = |era, n, name: &str| {
+        memory.note_listing_for(&one, Told::of(&one, era, &capabilities(n)), &offers(name));
+    };
+    let known = |n| memory.listing_for(&one, &capabilities(n)).map(|listing| listing.tools[0].label.clone());
+    note(Era::Legacy, 1, "a");
+    note(Era::Legacy, 2, "b");
+    note(Era::Legacy, 1, "c");
+    assert_eq!((known(1), known(2), known(3)), (Some("c".to_owned()), Some("b".to_owned()), None));
+    memory.note_era(&one, Era::Modern);
+    assert_eq!(known(1), None, "it speaks another era now");
+    note(Era::Modern, 1, "d");
+    assert_eq!(known(1), Some("d".to_owned()));
+    assert!(memory.saved(&one).is_some_and(|saved| saved.tools == 1 && saved.age.is_some()));
+    for n in 3..40 {
+        note(Era::Modern, n, "e");
+    }
+    let text = fs::read_to_string(only_file(home.path())).unwrap();
+    assert_eq!(text.matches("\"listing").count(), 8, "{text}");
+    assert!(known(39).is_some());
 }

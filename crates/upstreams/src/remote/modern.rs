@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method as Verb;
-use manifold_config::RemoteSpec;
+use manifold_config::{EraSetting, RemoteSpec};
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, headers};
@@ -20,9 +20,10 @@ use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached};
 use super::events::{self, Events};
+use super::streamable::Session;
 use super::{Fields, Reached, Remote, Retries, fail_call};
 use crate::connection::{Connection, Known, Post, Poster};
-use crate::era::{self, Word};
+use crate::era::{self, Found, Word};
 use crate::listing;
 use crate::memory::Memory;
 use crate::supervisor::Running;
@@ -44,11 +45,17 @@ pub(super) enum Unmet {
     Foreign(String),
 }
 
-/// Asks the server what it is and starts everything that speaks with it.
-pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Unmet> {
-    let said = discover(remote, &client).await?;
+/// Asks the server what it is and starts everything that speaks with it. One that speaks the revisions with sessions too
+/// has a session beside, opened when a caller needs it.
+pub(super) async fn reach(
+    remote: &Remote,
+    client: Arc<HttpClient>,
+) -> Result<(Found, Running<Reached>), Unmet> {
+    let (found, said) = discover(remote, &client).await?;
     let connection = remote.connection();
     let (gone, is_gone) = watch::channel(None);
+    let session = (found == Found::Dual)
+        .then(|| Session::new(remote, Arc::clone(&client), Arc::clone(&connection), gone.clone()));
     let posts = Arc::new(Posts {
         client,
         connection: Arc::downgrade(&connection),
@@ -62,11 +69,15 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     connection.speak_modern(&said, Some(Arc::new(carrier)));
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
-    let life = Reached::new(is_gone, tasks);
-    Ok(Running { connection, said, pid: None, life })
+    if let Some(session) = &session {
+        connection.speak_both();
+        tasks.spawn(Arc::clone(session).open_when_wanted(remote.server.start_timeout));
+    }
+    let life = Reached { session, ..Reached::new(is_gone, tasks) };
+    Ok((found, Running { connection, said, pid: None, life }))
 }
 
-async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFacts, Unmet> {
+async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<(Found, ServerFacts), Unmet> {
     let params = era::discover_params(&remote.host.client_facts());
     let body = envelope::request(&Id::number(0), Method::Discover.as_str(), Some(&params));
     let fields = fields_of(&Method::Discover, &params, None);
@@ -97,7 +108,10 @@ async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<ServerFac
         Err(why) => return Err(Unmet::Failed(why)),
     };
     match word {
-        Word::Modern(said) => Ok(said),
+        Word::Modern(said) => Ok((Found::Modern, said)),
+        // The config may hold it to one of them.
+        Word::Dual(said) if remote.server.era == EraSetting::Modern => Ok((Found::Modern, said)),
+        Word::Dual(said) => Ok((Found::Dual, said)),
         Word::Legacy => Err(Unmet::Legacy(why)),
         Word::Foreign(why) => Err(Unmet::Foreign(why)),
     }

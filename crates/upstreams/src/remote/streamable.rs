@@ -13,7 +13,7 @@ use manifold_protocol::framing::{Line, SseItem};
 use manifold_protocol::{Fault, Id, Parcel, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{debug, info};
 
 use super::client::{Answer, HttpClient, Unreached};
@@ -67,31 +67,13 @@ impl State {
 
 /// Shakes hands and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Unreached> {
-    let facts = remote.host.client_facts();
-    let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
-    let hello = envelope::request(&Id::number(0), "initialize", Some(&params));
     let connection = remote.connection();
     let (gone, is_gone) = watch::channel(None);
-    let session = Arc::new(Session {
-        client,
-        connection: Arc::clone(&connection),
-        spec: remote.spec.clone(),
-        unauthorized: remote.unauthorized(),
-        limit_bytes: remote.limit_bytes,
-        hello,
-        state: Mutex::default(),
-        renewing: tokio::sync::Mutex::new(()),
-        gone,
-        memory: remote.memory.clone(),
-    });
+    let session = Session::new(remote, client, Arc::clone(&connection), gone);
     let said = session.greet().await?;
     connection.repeat_standing(&said.capabilities);
     let mut tasks = JoinSet::new();
-    let poster = Arc::clone(&session);
-    tasks.spawn(post_all(Arc::clone(&connection), move |message, call| {
-        let session = Arc::clone(&poster);
-        async move { session.deliver(message, call).await }
-    }));
+    tasks.spawn(Arc::clone(&session).carry());
     tasks.spawn(Arc::clone(&session).listen());
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
     let life = Reached { session: Some(session), ..Reached::new(is_gone, tasks) };
@@ -99,6 +81,60 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 }
 
 impl Session {
+    /// Makes a session that nobody has opened yet.
+    pub(super) fn new(
+        remote: &Remote,
+        client: Arc<HttpClient>,
+        connection: Arc<Connection>,
+        gone: watch::Sender<Option<String>>,
+    ) -> Arc<Self> {
+        let facts = remote.host.client_facts();
+        let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
+        Arc::new(Self {
+            client,
+            connection,
+            spec: remote.spec.clone(),
+            unauthorized: remote.unauthorized(),
+            limit_bytes: remote.limit_bytes,
+            hello: envelope::request(&Id::number(0), "initialize", Some(&params)),
+            state: Mutex::default(),
+            renewing: tokio::sync::Mutex::new(()),
+            gone,
+            memory: remote.memory.clone(),
+        })
+    }
+
+    /// Opens the session beside the newest revision once a caller needs it, and serves it. Where the server does not let
+    /// us after all, or not in time, such callers are bridged.
+    pub(super) async fn open_when_wanted(self: Arc<Self>, patience: Duration) {
+        self.connection.session_wanted().await;
+        let late = |_| Err(Unreached::Broken("no answer to the handshake in time".to_owned()));
+        match timeout(patience, self.greet()).await.unwrap_or_else(late) {
+            Ok(said) => {
+                debug!(server = self.connection.id(), revision = %said.revision, "a session beside");
+                self.connection.settle_session(true, Some(&said.capabilities));
+                tokio::join!(Arc::clone(&self).carry(), self.listen());
+            }
+            Err(why) => {
+                info!(
+                    server = self.connection.id(),
+                    "it names revisions with sessions, but opens none: {why}"
+                );
+                self.connection.settle_session(false, None);
+            }
+        }
+    }
+
+    /// Posts what is to be said in the session.
+    async fn carry(self: Arc<Self>) {
+        let connection = Arc::clone(&self.connection);
+        post_all(connection, move |message, call| {
+            let session = Arc::clone(&self);
+            async move { session.deliver(message, call).await }
+        })
+        .await;
+    }
+
     /// Says hello, anew if need be, and remembers the session the server gives us. Until the handshake is over, calls
     /// go on in the old session: one it has forgotten refuses them, and they wait for the new one.
     async fn greet(&self) -> Result<ServerFacts, Unreached> {
@@ -286,7 +322,7 @@ impl Session {
                         }
                     }
                 };
-                return match tokio::time::timeout(Duration::from_millis(100), end).await {
+                return match timeout(Duration::from_millis(100), end).await {
                     Ok(()) => Ok(()),
                     Err(_) => Err(Unreached::Broken("it goes on after the answer".to_owned())),
                 };
@@ -345,7 +381,11 @@ impl Session {
         }
         info!(server = self.connection.id(), "the server lost the session; shaking hands again");
         let said = self.greet().await?;
-        self.connection.repeat_standing(&said.capabilities);
+        match self.connection.is_modern() {
+            // What stands is told the other way.
+            true => self.connection.repeat_level(&said.capabilities),
+            false => self.connection.repeat_standing(&said.capabilities),
+        }
         self.connection.stale.mark_all();
         Ok(())
     }

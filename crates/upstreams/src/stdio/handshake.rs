@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::connection::Connection;
-use crate::era::{self, Plan, Word};
+use crate::era::{self, Found, Plan, Word};
 use crate::logs::LogRing;
 
 /// Silence is no verdict: after this long, the old greeting is said as well.
@@ -21,6 +21,8 @@ const LONG_SILENCE: Duration = Duration::from_secs(10);
 
 /// How long a server that has answered the new way may take over the old greeting as well.
 const SECOND_WORD: Duration = Duration::from_millis(500);
+/// How long one may take over it that has said it knows it.
+const KNOWN_WORD: Duration = Duration::from_secs(5);
 /// How soon a server goes that goes for it.
 const LAST_BREATH: Duration = Duration::from_millis(100);
 
@@ -45,16 +47,19 @@ pub(super) enum Unmet {
 type Reply = Result<Raw, Failure>;
 
 impl Handshake<'_> {
-    pub(super) async fn shake(&self, plan: Plan) -> Result<(Era, ServerFacts), Unmet> {
+    pub(super) async fn shake(&self, plan: Plan) -> Result<(Found, ServerFacts), Unmet> {
         let facts = self.facts();
         match plan {
-            Plan::Only(Era::Legacy) => self.old_greeting(&facts).await.map_err(|unmet| match unmet {
-                Unmet::Again(_) => {
-                    self.failed("it speaks only the revisions after sessions; its `era` is wrong")
+            Plan::Only(Era::Legacy) => match self.old_greeting(&facts).await {
+                Ok(said) => Ok(self.meet_legacy(said)),
+                Err(Unmet::Again(_)) => {
+                    Err(self.failed("it speaks only the revisions after sessions; its `era` is wrong"))
                 }
-                failed => failed,
-            }),
-            Plan::Remembered(Era::Legacy) => self.old_greeting(&facts).await,
+                Err(failed) => Err(failed),
+            },
+            Plan::Remembered(Era::Legacy) => {
+                self.old_greeting(&facts).await.map(|said| self.meet_legacy(said))
+            }
             Plan::Only(Era::Modern) => {
                 let reply = self.discover(&facts).await;
                 let word = self.word(&reply).map_err(|unmet| match unmet {
@@ -62,7 +67,7 @@ impl Handshake<'_> {
                     failed => failed,
                 });
                 match word? {
-                    Word::Modern(said) => Ok(self.meet_modern(said)),
+                    Word::Modern(said) | Word::Dual(said) => Ok(self.meet_modern(said)),
                     Word::Foreign(why) => Err(self.failed(&why)),
                     Word::Legacy => Err(match reply {
                         Err(failure) => self.refused(failure),
@@ -78,7 +83,7 @@ impl Handshake<'_> {
     }
 
     /// Asks in the new way; where that is not understood, greets in the old.
-    async fn probe(&self, facts: &ClientFacts, silence: Duration) -> Result<(Era, ServerFacts), Unmet> {
+    async fn probe(&self, facts: &ClientFacts, silence: Duration) -> Result<(Found, ServerFacts), Unmet> {
         let discovery = self.discover(facts);
         tokio::pin!(discovery);
         let first = tokio::select! {
@@ -88,8 +93,9 @@ impl Handshake<'_> {
         };
         match first.map(|reply| self.word(&reply)).transpose()? {
             Some(Word::Modern(said)) => return Ok(self.meet_modern(said)),
+            Some(Word::Dual(said)) => return self.meet_both(said, self.old_greeting(facts)).await,
             Some(Word::Foreign(why)) => return Err(self.failed(&why)),
-            Some(Word::Legacy) => return self.old_greeting(facts).await,
+            Some(Word::Legacy) => return self.old_greeting(facts).await.map(|said| self.meet_legacy(said)),
             None => {
                 debug!(server = %self.server.key.id, "no answer to the first question; greeting the old way")
             }
@@ -102,19 +108,28 @@ impl Handshake<'_> {
             greeted = &mut greeting => match greeted {
                 // It will still answer what it was asked first, or go.
                 Err(Unmet::Again(plan)) => match self.word(&discovery.await) {
-                    Ok(Word::Modern(said)) => said,
+                    Ok(Word::Modern(said) | Word::Dual(said)) => said,
                     Ok(Word::Foreign(why)) => return Err(self.failed(&why)),
                     Ok(Word::Legacy) | Err(_) => return Err(Unmet::Again(plan)),
                 },
-                greeted => return greeted,
+                // It may have answered both at once.
+                Ok(greeted) => return match timeout(Duration::ZERO, &mut discovery).await {
+                    Ok(Ok(result)) => match era::read_result(&result) {
+                        Word::Dual(said) => Ok(self.speak_both(said, &greeted)),
+                        _ => Ok(self.meet_legacy(greeted)),
+                    },
+                    _ => Ok(self.meet_legacy(greeted)),
+                },
+                Err(failed) => return Err(failed),
             },
             reply = &mut discovery => match self.word(&reply) {
                 Ok(Word::Modern(said)) => {
                     let _ = timeout(SECOND_WORD, greeting).await;
                     said
                 }
+                Ok(Word::Dual(said)) => return self.meet_both(said, greeting).await,
                 Ok(Word::Foreign(why)) => return Err(self.failed(&why)),
-                Ok(Word::Legacy) => return greeting.await,
+                Ok(Word::Legacy) => return greeting.await.map(|said| self.meet_legacy(said)),
                 // Both were on their way when it went: what it said to the second tells more.
                 Err(unmet) => return match greeting.await {
                     Err(Unmet::Again(plan)) => Err(Unmet::Again(plan)),
@@ -151,13 +166,38 @@ impl Handshake<'_> {
         }
     }
 
-    fn meet_modern(&self, said: ServerFacts) -> (Era, ServerFacts) {
+    fn meet_modern(&self, said: ServerFacts) -> (Found, ServerFacts) {
         self.connection.speak_modern(&said, None);
-        (Era::Modern, said)
+        (Found::Modern, said)
+    }
+
+    /// Meets a server that names revisions of both eras: if it takes the old greeting as well, its one process serves
+    /// both. That comes before anything else is asked, which some (rmcp) take for the choice of an era.
+    async fn meet_both(
+        &self,
+        said: ServerFacts,
+        greeting: impl Future<Output = Result<ServerFacts, Unmet>>,
+    ) -> Result<(Found, ServerFacts), Unmet> {
+        let patience = KNOWN_WORD.min(self.patience());
+        match timeout(patience, greeting).await {
+            Ok(Ok(greeted)) => Ok(self.speak_both(said, &greeted)),
+            // Its word was wrong; it is held to the one it has given first.
+            Ok(Err(_)) | Err(_) => match timeout(LAST_BREATH, self.connection.silent()).await {
+                Ok(()) => Err(Unmet::Again(Plan::Only(Era::Modern))),
+                Err(_) => Ok(self.meet_modern(said)),
+            },
+        }
+    }
+
+    fn speak_both(&self, said: ServerFacts, greeted: &ServerFacts) -> (Found, ServerFacts) {
+        self.connection.speak_modern(&said, None);
+        self.connection.speak_both();
+        self.connection.settle_session(true, Some(&greeted.capabilities));
+        (Found::Dual, said)
     }
 
     /// Shakes hands as the revisions with sessions do.
-    async fn old_greeting(&self, facts: &ClientFacts) -> Result<(Era, ServerFacts), Unmet> {
+    async fn old_greeting(&self, facts: &ClientFacts) -> Result<ServerFacts, Unmet> {
         let params = legacy::initialize_params(facts.revision, &facts.capabilities, &facts.info);
         let patience = self.patience();
         let result = match self.connection.request(Method::Initialize, Some(params), patience).await {
@@ -174,8 +214,12 @@ impl Handshake<'_> {
             warn!(server = %self.server.key.id, revision = %said.revision, "the server speaks a revision we do not know");
         }
         self.connection.notify(notification::INITIALIZED, None);
+        Ok(said)
+    }
+
+    fn meet_legacy(&self, said: ServerFacts) -> (Found, ServerFacts) {
         self.connection.repeat_standing(&said.capabilities);
-        Ok((Era::Legacy, said))
+        (Found::Legacy, said)
     }
 
     /// Returns what the server is told of who asks.

@@ -8,7 +8,7 @@ use manifold_engine::Host;
 use manifold_protocol::Fault;
 use manifold_protocol::dialect::ServerFacts;
 
-use super::LONGEST_BACKOFF;
+use super::CALL_REST;
 use crate::connection::Connection;
 use crate::logs::LogRing;
 use crate::memory::Memory;
@@ -25,9 +25,9 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 
     fn memory(&self) -> &Memory;
 
-    /// Returns how long the server rests at most between starts that fail.
-    fn longest_rest(&self) -> Duration {
-        LONGEST_BACKOFF
+    /// Returns how often calls may start a server that fails, where they do not stop.
+    fn call_rest(&self) -> Duration {
+        CALL_REST
     }
 
     /// Starts the server and shakes hands. Dropping the future ends what it started.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_protocol::{Kind, Revision};
+use manifold_protocol::{Fault, Kind, Revision};
 use tokio::time::Instant;
 
 use crate::changes::SETTLE;
@@ -44,9 +44,9 @@ async fn a_list_waits_for_so_long_and_announces_who_comes_late() {
     assert_eq!(world.names(Kind::Tools).await, ["fast__x", "slow__y"]);
 }
 
-// S1-28
+// S1-28, D3
 #[tokio::test(start_paused = true)]
-async fn servers_are_discovered_at_once_and_once_whoever_asks() {
+async fn servers_are_discovered_in_turn_and_once_whoever_asks() {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
     let world = World::new(&servers(&ids, ""));
     for id in ids {
@@ -55,8 +55,52 @@ async fn servers_are_discovered_at_once_and_once_whoever_asks() {
     let start = Instant::now();
     let (first, second) = tokio::join!(world.names(Kind::Tools), world.names(Kind::Prompts));
     assert_eq!((first.len(), second.len()), (1, 0));
-    assert_eq!(world.most_discoveries(), ids.len());
-    assert_eq!(start.elapsed(), SECOND, "side by side, once for both");
+    let places = 2 * std::thread::available_parallelism().unwrap().get();
+    let in_line = Duration::from_millis(400) * u32::try_from((ids.len() - 1) / places).unwrap();
+    assert_eq!(start.elapsed(), SECOND + in_line, "a few at a time, once for both");
+    assert!(ids.iter().all(|id| world.fake(id).discovered() == 1) && world.most_discoveries() > 1);
+}
+
+// D3: what is not listed because it is still starting is said, be it in line or under way
+#[tokio::test(start_paused = true)]
+async fn who_is_still_starting_is_said() {
+    let ids: Vec<String> = (0..200).map(|at| format!("s{at}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let world = World::new(&servers(&ids, r#""managerTools":false"#));
+    world.fake("s0").offers(&tools(&["x"]));
+    for id in &ids[1..] {
+        world.fake(id).takes(60 * SECOND);
+    }
+    assert_eq!(world.gateway.introduction().instructions, None, "nothing is starting yet");
+    let start = Instant::now();
+    assert_eq!(world.names(Kind::Tools).await, ["s0__x"]);
+    assert_eq!(start.elapsed(), PATIENCE);
+    let said = world.gateway.introduction().instructions.unwrap();
+    assert!(
+        said.starts_with("Still starting") && said.contains(": s1, s2, ") && said.contains(", s199."),
+        "{said}"
+    );
+    assert!(!said.contains("s0,"), "{said}");
+    let states: Vec<&str> = world.control.servers().iter().map(|row| row.state).collect();
+    assert_eq!(states.iter().filter(|state| **state == "starting").count(), 199, "{states:?}");
+    tokio::time::sleep(200 * SECOND).await;
+    assert_eq!(world.gateway.introduction().instructions, None);
+}
+
+// D4: no list waits for a server that has failed, nor starts it
+#[tokio::test(start_paused = true)]
+async fn a_list_does_not_ask_a_server_that_has_failed() {
+    let world = World::new(&servers(&["bad", "good"], r#""managerTools":false"#));
+    world.fake("good").offers(&tools(&["x"]));
+    let fault = Fault::FailedToStart { server: "bad".to_owned(), reason: "no".to_owned() };
+    world.fake("bad").vanish(Phase::Failed(fault));
+    for _ in 0..3 {
+        assert_eq!(world.names(Kind::Tools).await, ["good__x"]);
+    }
+    assert_eq!(world.fake("bad").discovered(), 0);
+    // A call still reaches it.
+    world.call("tools/call", r#"{"name":"bad__y"}"#).await;
+    assert_eq!(world.fake("bad").calls().len(), 1);
 }
 
 // S1-31, S1-32

@@ -1,0 +1,85 @@
+//! What a server was told of who asks, which may decide what it offers.
+
+use manifold_config::Server;
+use manifold_protocol::{Era, Raw};
+
+/// A set of client capabilities and the era they were told in, as the name of what the server offered then (D5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told(String);
+
+const LISTING: &str = "listing";
+
+impl Told {
+    pub(crate) fn of(server: &Server, era: Era, capabilities: &Raw) -> Self {
+        let mut names = names(capabilities);
+        // Roots of its own in the config are declared whoever asks.
+        if !server.roots.is_empty() && !names.iter().any(|name| name.starts_with("roots")) {
+            names.push("roots".to_owned());
+        }
+        names.sort_unstable();
+        let mut member = LISTING.to_owned();
+        if era == Era::Modern {
+            member.push_str(" modern");
+        }
+        for name in names {
+            member.push(' ');
+            member.push_str(&name);
+        }
+        Self(member)
+    }
+
+    /// Returns the member of the server's file that holds what it offered.
+    pub(super) fn member(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn is_member(name: &str) -> bool {
+        name.strip_prefix(LISTING).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+}
+
+/// Returns the names of what a client declares, `elicitation(form,url)`, in whatever order and with whatever else it says.
+fn names(capabilities: &Raw) -> Vec<String> {
+    let declared = |value: &Raw| value.bool() != Some(false) && value.as_str() != "null";
+    let members = |value: &Raw| {
+        let object = value.object().unwrap_or_default();
+        let declared = object.iter().filter(|(_, value)| declared(value));
+        declared.map(|(name, value)| (name.into_owned(), value)).collect::<Vec<_>>()
+    };
+    let name = |(name, value): (String, Raw)| {
+        let mut parts: Vec<String> = members(&value).into_iter().map(|(part, _)| part).collect();
+        parts.sort_unstable();
+        if parts.is_empty() { name } else { format!("{name}({})", parts.join(",")) }
+    };
+    members(capabilities).into_iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{raw, server};
+
+    // D5
+    #[test]
+    fn sets_that_are_the_same_have_one_name() {
+        let plain = server("");
+        let name = |capabilities: &str| Told::of(&plain, Era::Legacy, &raw(capabilities)).0;
+        assert_eq!(name("{}"), "listing");
+        assert_eq!(
+            name(r#"{"sampling":{},"roots":{"listChanged":true}}"#),
+            "listing roots(listChanged) sampling"
+        );
+        assert_eq!(
+            name(r#"{"roots":{"listChanged":true},"sampling":{}}"#),
+            "listing roots(listChanged) sampling"
+        );
+        assert_eq!(name(r#"{"roots":{"listChanged":false},"sampling":null}"#), "listing roots");
+        assert_eq!(name(r#"{"elicitation":{"url":{},"form":{}}}"#), "listing elicitation(form,url)");
+        assert_eq!(Told::of(&plain, Era::Modern, &raw("{}")).0, "listing modern");
+        let rooted = server(r#","roots":["/tmp"]"#);
+        assert_eq!(Told::of(&rooted, Era::Legacy, &raw("{}")).0, "listing roots");
+        assert!(
+            Told::is_member("listing") && Told::is_member("listing modern") && !Told::is_member("listings")
+        );
+    }
+}

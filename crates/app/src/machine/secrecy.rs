@@ -11,8 +11,8 @@ use nix::sys::prctl;
 
 /// Begins the names of variables that are meant for us alone.
 const OURS: &str = "MANIFOLD_";
-/// Marks that are passed on, and no secrets.
-const KEPT: [&str; 2] = ["MANIFOLD_TREE", "MANIFOLD_DEPTH"];
+/// The mark of a process tree, which is looked for there, and no secret.
+const KEPT: [&str; 1] = ["MANIFOLD_TREE"];
 
 unsafe extern "C" {
     static environ: *const *mut c_char;

@@ -33,7 +33,7 @@ pub(crate) fn requests(pieces: &[&[u8]]) -> Vec<Plain> {
             let (head, body) = request.into_parts();
             let start = format!("{} {} {:?}", head.method, head.uri, head.version);
             let body = body.collect().await?.to_bytes().to_vec();
-            heard.lock().unwrap().push(plain(start, listed(&head.headers), body));
+            heard.lock().expect("nobody panics with it").push(plain(start, listed(&head.headers), body));
             Ok::<_, hyper::Error>(Response::new(Empty::<Bytes>::new()))
         }
     });
@@ -43,7 +43,7 @@ pub(crate) fn requests(pieces: &[&[u8]]) -> Vec<Plain> {
         .serve_connection(Peer::new(pieces, true), service);
     // However it ends, what was heard counts.
     let _ = run(serve);
-    std::mem::take(&mut *heard.lock().unwrap())
+    std::mem::take(&mut *heard.lock().expect("nobody panics with it"))
 }
 
 /// Returns the first answer, if hyper reads it to its end.
@@ -51,9 +51,11 @@ pub(crate) fn response(pieces: &[&[u8]], asked: Asked) -> Option<Answer> {
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();
     run(async {
         let peer = Peer::new(pieces, false);
-        let (mut sender, mut connection) = hyper::client::conn::http1::handshake(peer).await.unwrap();
+        let (mut sender, mut connection) =
+            hyper::client::conn::http1::handshake(peer).await.expect("nothing is said yet");
         let method = if asked == Asked::Head { "HEAD" } else { "GET" };
-        let request = Request::builder().method(method).uri("/").body(Empty::<Bytes>::new()).unwrap();
+        let request =
+            Request::builder().method(method).uri("/").body(Empty::<Bytes>::new()).expect("a request");
         let ask = async {
             let (head, body) = sender.send_request(request).await?.into_parts();
             let body = body.collect().await?.to_bytes().to_vec();

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use self::alarm::Alarm;
 use self::head::{Head, Malformed};
+pub(super) use self::respond::with_date;
 use self::wire::Wire;
 pub(super) use self::wire::overdue;
 use super::body::{Body, Upgrade};

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use self::alarm::Alarm;
 use self::head::Head;
+pub(super) use self::respond::with_date;
 use self::wire::Wire;
 pub(super) use self::wire::overdue;
 use super::body::{Body, Upgrade};

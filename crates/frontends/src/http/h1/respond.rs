@@ -220,8 +220,12 @@ fn push_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Says the time, which is worked out once a second.
 fn push_date(out: &mut Vec<u8>) {
+    with_date(|date| push_header(out, "date", date.as_bytes()));
+}
+
+/// Says the time, which is worked out once a second.
+pub(in crate::http) fn with_date<T>(say: impl FnOnce(&str) -> T) -> T {
     thread_local! {
         static LAST: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
     }
@@ -232,6 +236,6 @@ fn push_date(out: &mut Vec<u8>) {
             *at = second;
             *text = httpdate::fmt_http_date(now);
         }
-        push_header(out, "date", text.as_bytes());
-    });
+        say(text)
+    })
 }

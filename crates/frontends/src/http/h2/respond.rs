@@ -1,7 +1,6 @@
 //! An answer on its way out over HTTP/2: no more of it is given to the connection than its peer takes.
 
 use std::future::poll_fn;
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -14,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::http::body::Body;
 use crate::http::connection::WRITE_PATIENCE;
-use crate::http::h1::overdue;
+use crate::http::h1::{overdue, with_date};
 use crate::http::sessions::UNREAD_PATIENCE;
 use crate::http::{Peer, Shared, route};
 
@@ -141,7 +140,7 @@ fn prepare(parts: &mut Parts, length: Option<usize>) {
     if let Some(length) = length.filter(|_| parts.status != StatusCode::NO_CONTENT) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    if let Ok(date) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now())) {
+    if let Ok(date) = with_date(HeaderValue::from_str) {
         headers.entry(DATE).or_insert(date);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
 use manifold_protocol::dialect::legacy;
-use manifold_protocol::{Freshness, Kind, Raw, RawObject};
+use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
 use tracing::warn;
 
 use super::shown::Shown;
@@ -98,10 +98,12 @@ impl Merge<'_> {
         let (input_schema, is_loose) = (object.get("inputSchema"), legacy::is_loose_tool(&object));
         object.set("name", Raw::string(&exposed));
         if let Some(prefix) = &member.description_prefix {
-            let description = object.get("description");
-            let text = description.as_ref().and_then(|raw| raw.to_text()).unwrap_or_default();
-            let prefixed = if text.is_empty() { prefix.clone() } else { format!("{prefix} {text}") };
-            object.set("description", Raw::string(&prefixed));
+            let is_said = |text: &Raw| text.kind() == raw::Kind::String && text.as_bytes() != br#""""#;
+            let prefixed = match object.get("description").filter(is_said) {
+                Some(text) => text.prefixed(&format!("{prefix} ")),
+                None => Raw::string(prefix),
+            };
+            object.set("description", prefixed);
         }
         self.page(at, &mut object);
         let route = ToolRoute {
@@ -290,9 +292,7 @@ fn extensions(listings: &[Option<Arc<Listing>>]) -> RawObject {
     let declared =
         listings.iter().flatten().filter_map(|listing| listing.capabilities.as_ref()?.get("extensions"));
     for extensions in declared.filter_map(|extensions| extensions.object()) {
-        for (key, value) in
-            extensions.iter().filter(|(_, value)| value.kind() == manifold_protocol::raw::Kind::Object)
-        {
+        for (key, value) in extensions.iter().filter(|(_, value)| value.kind() == raw::Kind::Object) {
             if !all.contains(&key) {
                 all.set(&key, value);
             }

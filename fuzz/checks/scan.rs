@@ -1,4 +1,4 @@
-//! Our scanner and serde_json agree on what is JSON, but for depth and lone surrogates, where ours is stricter.
+//! Our scanner and serde_json agree on what is JSON, but for depth, where ours is stricter.
 
 use manifold_protocol::Raw;
 use manifold_protocol::scan;

@@ -1,5 +1,6 @@
 //! Checking a call's arguments before anything is sent (decision 13).
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use manifold_config::ValidateArguments;
@@ -70,7 +71,7 @@ fn check_required(names: &[String], arguments: Option<&Raw>) -> Result<(), Fault
 /// Compiles a schema. One we cannot compile (or that points outside itself: nothing is ever fetched) is left to
 /// the server.
 fn compile(tool: &str, schema: &Raw) -> Option<jsonschema::Validator> {
-    let schema = serde_json::from_slice(schema.as_bytes()).ok()?;
+    let schema = serde_json::from_slice(&schema.mended()).ok()?;
     match jsonschema::validator_for(&schema) {
         Ok(validator) => Some(validator),
         Err(problem) => {
@@ -82,8 +83,8 @@ fn compile(tool: &str, schema: &Raw) -> Option<jsonschema::Validator> {
 
 // The one place where arguments become a value: a copy, for judging. What is sent keeps its bytes.
 fn check_schema(validator: &jsonschema::Validator, tool: &str, arguments: Option<&Raw>) -> Result<(), Fault> {
-    let text = arguments.map_or(&b"{}"[..], |arguments| arguments.as_bytes());
-    let Ok(value) = serde_json::from_slice(text) else {
+    let text = arguments.map_or(Cow::Borrowed(&b"{}"[..]), |arguments| arguments.mended());
+    let Ok(value) = serde_json::from_slice(&text) else {
         return Err(Fault::InvalidParams("arguments are nested too deeply to be checked".to_owned()));
     };
     validator.validate(&value).map_err(|problem| Fault::ArgumentMismatch {

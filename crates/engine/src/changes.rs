@@ -41,7 +41,7 @@ impl ClientId {
 #[derive(Default)]
 pub(crate) struct Clients {
     registry: Mutex<Registry>,
-    /// Counts the distinct contents each list has had.
+    /// Counts the contents each list has had, and the times that a server said it changed.
     versions: [AtomicU64; 4],
     changed: Notify,
     levels: Mutex<Levels>,
@@ -206,7 +206,7 @@ impl Clients {
         }
     }
 
-    /// Notes that a list has new content; the announcement follows.
+    /// Notes that a list has new content, or that its server says so; the announcement follows.
     pub(crate) fn bump(&self, kind: Kind) {
         self.versions[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.changed.notify_one();

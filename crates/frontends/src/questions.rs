@@ -101,7 +101,7 @@ pub(crate) fn urls_to_visit(error: &Raw) -> Option<Vec<Call>> {
 pub(crate) fn spell_out_urls(error: &Raw, visits: &[Call]) -> Raw {
     let urls: Vec<String> = visits.iter().filter_map(|visit| visit.text_param("url")).collect();
     let message = error.get("message");
-    let message = message.as_ref().and_then(|message| message.to_text()).unwrap_or_default();
+    let message = message.as_ref().and_then(|message| message.to_lossy_text()).unwrap_or_default();
     let mut object = RawObject::default();
     object.set("code", Raw::from_static("-32603"));
     let message = format!("{message}: visit {} and call again", urls.join(" and "));

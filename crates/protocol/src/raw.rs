@@ -14,10 +14,13 @@ mod cuts;
 mod object;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use array::RawArray;
 pub(crate) use cuts::Cuts;
 pub use object::RawObject;
+pub(crate) use text::unquote_bytes;
+use text::{mended, unquote, unquote_lossy};
 
 /// How many members or elements are listed at most; anything larger counts as none of ours.
 pub const MAX_ITEMS: usize = 65_536;
@@ -159,9 +162,32 @@ impl Raw {
         }
     }
 
-    /// Returns the decoded text of a string.
+    /// Returns the decoded text of a string; none if half of a surrogate pair keeps it from being text.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
-        (self.kind() == Kind::String).then(|| unquote(&self.0))
+        if self.kind() == Kind::String { unquote(&self.0) } else { None }
+    }
+
+    /// Returns the text of a string for people to read, with U+FFFD for what is no text. Never to decide or look up by.
+    pub fn to_lossy_text(&self) -> Option<Cow<'_, str>> {
+        (self.kind() == Kind::String).then(|| unquote_lossy(&self.0))
+    }
+
+    /// Returns what a string says, for comparing: text or not, different strings differ.
+    pub fn to_decoded(&self) -> Option<Cow<'_, [u8]>> {
+        (self.kind() == Kind::String).then(|| unquote_bytes(&self.0))
+    }
+
+    /// Returns the JSON with U+FFFD for what is no text, for readers that take nothing else.
+    pub fn mended(&self) -> Cow<'_, [u8]> {
+        mended(&self.0)
+    }
+
+    /// Puts text before that of a string, whose own spelling stays.
+    pub fn prefixed(&self, prefix: &str) -> Raw {
+        let own = if self.kind() == Kind::String { &self.0[1..] } else { &b"\""[..] };
+        let prefix = Raw::string(prefix);
+        let head = prefix.0.strip_suffix(b"\"").unwrap_or_default();
+        Raw::trusted([head, own].concat().into())
     }
 
     /// Returns a number that is spelled in digits alone.
@@ -256,14 +282,6 @@ fn inner_end(object: &[u8]) -> usize {
     object.len() - 1 - blanks
 }
 
-/// Decodes a valid JSON string given with its quotes; copies only if it has escapes.
-fn unquote(quoted: &[u8]) -> Cow<'_, str> {
-    match unquote_bytes(quoted) {
-        Cow::Borrowed(text) => Cow::Borrowed(std::str::from_utf8(text).unwrap_or_default()),
-        Cow::Owned(text) => Cow::Owned(String::from_utf8(text).unwrap_or_default()),
-    }
-}
-
 /// Returns whether a valid JSON string, given with its quotes, is that text.
 #[inline]
 fn spells(quoted: &[u8], text: &str) -> bool {
@@ -271,18 +289,6 @@ fn spells(quoted: &[u8], text: &str) -> bool {
         // Most differ in their first letter, which only an escape could hide.
         (Some(one), Some(other)) if one != other && *one != b'\\' => false,
         _ => *unquote_bytes(quoted) == *text.as_bytes(),
-    }
-}
-
-/// Decodes likewise, for comparing: the encoding is not checked again.
-#[inline]
-pub(crate) fn unquote_bytes(quoted: &[u8]) -> Cow<'_, [u8]> {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    if inner.contains(&b'\\') {
-        let text: String = serde_json::from_slice(quoted).unwrap_or_default();
-        Cow::Owned(text.into_bytes())
-    } else {
-        Cow::Borrowed(inner)
     }
 }
 

@@ -1,4 +1,5 @@
-//! A strict JSON scanner (RFC 8259) that says where values lie and never copies them.
+//! A strict JSON scanner (RFC 8259) that says where values lie and never copies them. What strings mean is not its affair:
+//! an escape may be half of a surrogate pair, which is JSON and no text.
 //!
 //! [`Cursor`] walks a text that is whole; [`Scanner`] takes one in pieces. Neither recurses.
 

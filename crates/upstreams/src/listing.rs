@@ -179,12 +179,13 @@ fn capability(kind: Kind) -> &'static str {
     }
 }
 
-/// The least time between two readings of a list that keeps changing (F9).
+/// The least time between two readings of a list that keeps changing, and between two announcements of it (F9).
 const BREATH: Duration = Duration::from_millis(250);
 /// Changes that come together are read together.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Keeps the listing up to date for as long as it is polled; `publish` takes each new one.
+/// Keeps the listing up to date for as long as it is polled; `publish` takes each new one. What the server says of changes
+/// is passed on after it.
 pub(crate) async fn follow(
     connection: Arc<Connection>,
     said: ServerFacts,
@@ -195,9 +196,12 @@ pub(crate) async fn follow(
         connection.stale.marked.notified().await;
         // More marks may come while we wait; they are taken together.
         tokio::time::sleep(SETTLE).await;
+        // Before the lists themselves: nobody is told of a change that is not read yet.
+        let told = connection.stale.take_said();
         let mut kinds = connection.stale.take();
         let Some(known) = &current else {
             current = read_all(&connection, &said, &publish).await;
+            connection.pass_on(told);
             continue;
         };
         let mut next = (**known).clone();
@@ -218,6 +222,7 @@ pub(crate) async fn follow(
         let next = Arc::new(next);
         current = Some(Arc::clone(&next));
         publish(Ok(next));
+        connection.pass_on(told);
         tokio::time::sleep(BREATH).await;
     }
 }

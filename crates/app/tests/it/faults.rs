@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use manifold_testkit::{Client, Sandbox, Usage, fake, figures, until};
+use manifold_testkit::{Client, Sandbox, Usage, bin, fake, figures, until};
 use serde_json::{Value, json};
 
 use crate::s1_protocol::{fake_with, studio, text_of};
@@ -148,16 +148,8 @@ fn f7_bytes_that_are_no_text_are_refused() {
         );
         hex(&[&head[..], data, &tail[..]].concat())
     };
-    let refused: [&[u8]; 8] = [
-        b"\xff\xfe",
-        b"\xc3",
-        b"\x00",
-        b"\xed\xa0\x80",
-        br"\ud800",
-        br"\udc00\ud800",
-        b"\xf4\x90\x80\x80",
-        b"\x01",
-    ];
+    let refused: [&[u8]; 7] =
+        [b"\xff\xfe", b"\xc3", b"\x00", b"\xed\xa0\x80", br"\ud80", b"\xf4\x90\x80\x80", b"\x01"];
     for bad in refused {
         client.call("bad.emit", json!({"bytesHex": message(bad)}));
         still_works(&mut client, &pid, &format!("{bad:?}"));
@@ -165,15 +157,11 @@ fn f7_bytes_that_are_no_text_are_refused() {
         assert_eq!(client.notifications(), Vec::<Value>::new(), "{bad:?}");
     }
     // A result is refused like everything else; its call ends with an error.
-    for bad in ["ff", "5c7564383030"] {
-        let raw = format!(r#"{{"jsonrpc":"2.0","id":"x","result":{{"t":"{bad}"}}}}"#);
-        client.call("bad.emit", json!({"line": raw}));
-    }
-    let error = client.call("bad.weird", json!({"raw": r#"{"content":[{"type":"text","text":"\ud83d"}]}"#}))
-        ["error"]
-        .clone();
+    let error =
+        client.call("bad.weird", json!({"raw": r#"{"content":[{"type":"text","text":"\ud8"}]}"#}))["error"]
+            .clone();
     assert!([-32002, -32603].map(Value::from).contains(&error["code"]), "{error}");
-    still_works(&mut client, &pid, "a lone surrogate in a result");
+    still_works(&mut client, &pid, "a broken escape in a result");
     // Pairs are text, and CRLF is only packing.
     let tolerated =
         [message(br"\ud83d\ude00"), message("ü☃🙂".as_bytes()), format!("{}0d", message(b"crlf"))];
@@ -183,6 +171,65 @@ fn f7_bytes_that_are_no_text_are_refused() {
         assert!(told["params"]["data"].is_string());
     }
     eprintln!("F7: {} kinds of bad bytes from a server, none passed on, 0 disconnects", refused.len() + 1);
+}
+
+/// Returns the answer of this id as its bytes, which may be no text to us.
+fn answer_bytes(client: &mut Client, id: u64) -> String {
+    let id = format!(r#""id":{id},"#);
+    let found = |frame: Vec<u8>| String::from_utf8(frame).ok().filter(|text| text.contains(&id));
+    std::iter::from_fn(|| client.recv_raw(SOON)).find_map(found).unwrap_or_default()
+}
+
+// F7, M12: an escaped half of a surrogate pair is ASCII on the wire and passes as it came, both ways. Only what we read
+// as text refuses it, for its own message or entry alone.
+#[test]
+fn f7_half_a_surrogate_pair_passes_as_it_came() {
+    let sandbox = Sandbox::new();
+    let tool =
+        |name: &str, more: &str| format!(r#"{{"name":"{name}"{more},"inputSchema":{{"type":"object"}}}}"#);
+    let tools = [
+        tool("echo", ""),
+        tool("odd", r#","description":"a\u00e9\ud83d","annotations":{"\udc00":"\ud800"}"#),
+        tool(r"\ud83d", ""),
+        tool("weird", ""),
+        tool("emit", ""),
+    ];
+    let knobs = format!(r#"{{"name":"bad","instructions":"Be kind.","tools":[{}]}}"#, tools.join(","));
+    let config = json!({"mcpServers": {"bad": {"command": bin("fake-server"), "args": [knobs]}}});
+    // The second time from what was saved.
+    for time in ["first", "second"] {
+        let mut client = studio(&sandbox, &config);
+        client.send_text(r#"{"jsonrpc":"2.0","id":500,"method":"tools/list"}"#);
+        let listed = answer_bytes(&mut client, 500);
+        assert!(listed.contains(r#"a\u00e9\ud83d","annotations":{"\udc00":"\ud800"}"#), "{time}: {listed}");
+        assert_eq!(listed.matches(r#""name":"bad."#).count(), 4, "{time}: one is left out: {listed}");
+        client.leave();
+    }
+    let mut client = studio(&sandbox, &config);
+    let raw = r#"{"content":[{"type":"text","text":"\ud83d"}],"_meta":{"\udfff":"x"}}"#;
+    let call = json!({"jsonrpc": "2.0", "id": 501, "method": "tools/call", "params": {"name": "bad.weird", "arguments": {"raw": raw}}});
+    client.send(call);
+    let answer = answer_bytes(&mut client, 501);
+    assert!(answer.contains(raw), "{answer}");
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\udc00\ud800"}}"#;
+    client
+        .request("tools/call", json!({"name": "bad.emit", "arguments": {"bytesHex": hex(told.as_bytes())}}));
+    let passed = |frame: Vec<u8>| String::from_utf8_lossy(&frame).contains(r#""data":"\udc00\ud800""#);
+    assert!(std::iter::from_fn(|| client.recv_raw(SOON)).any(passed));
+    let arguments = r#"{"text":"\ud83dx","\udc00":1}"#;
+    client.send_text(&format!(
+        r#"{{"jsonrpc":"2.0","id":502,"method":"tools/call","params":{{"name":"bad.echo","arguments":{arguments}}}}}"#
+    ));
+    assert_eq!(text_of(&client.wait_for(502, SOON)), arguments);
+    for (name, code) in [(r"bad.\ud83d", -32602), (r"\udc00", -32602)] {
+        client.send_text(&format!(
+            r#"{{"jsonrpc":"2.0","id":503,"method":"tools/call","params":{{"name":"{name}","arguments":{{}}}}}}"#
+        ));
+        assert_eq!(client.wait_for(503, SOON)["error"]["code"], code, "{name}");
+    }
+    client.send_text(r#"{"jsonrpc":"2.0","id":504,"method":"\ud800"}"#);
+    assert_eq!(client.wait_for(504, SOON)["error"]["code"], -32600);
+    assert_eq!(text_of(&client.call("bad.echo", json!({"text": "x"}))), "x");
 }
 
 #[test]
@@ -199,8 +246,7 @@ fn f7_a_byte_order_mark_is_only_packing() {
 fn f7_and_from_the_client() {
     let sandbox = Sandbox::new();
     let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
-    let refused: [&[u8]; 7] =
-        [b"\xff\xfe", b"\xc3", b"\x00", b"\xed\xa0\x80", br"\ud800", br"\udc00\ud800", b"\x01"];
+    let refused: [&[u8]; 6] = [b"\xff\xfe", b"\xc3", b"\x00", b"\xed\xa0\x80", br"\ud80", b"\x01"];
     for bad in refused {
         let head = br#"{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"good.echo","arguments":{"text":""#;
         client.send_raw(&[&head[..], bad, b"\"}}}\n"].concat());
@@ -252,7 +298,10 @@ fn f9_a_flood_of_list_changes_is_few_readings() {
     let readings = sandbox.received("bad.log", "tools/list").len();
     let grown = usage.most();
     assert!(readings <= 20, "{readings}");
-    assert!(client.notifications().is_empty(), "nothing changed, nothing is said");
+    // The server says so, and so do we, though nothing changed: no more often than it is read.
+    let told = client.notifications();
+    assert!(told.len() <= readings, "{} announcements, {readings} readings", told.len());
+    assert!(told.iter().all(|one| one["method"] == "notifications/tools/list_changed"), "{told:?}");
     assert!(grown < 16 << 10, "{grown} KiB");
     eprintln!("F9: {news} list changes, {readings} readings, at most {grown} KiB more");
 }

@@ -20,6 +20,23 @@ fn check(validate: ValidateArguments, tool: &str, arguments: Option<&str>, expec
     });
 }
 
+// F7, M12: half of a surrogate pair is judged as a character like any other.
+#[test]
+fn what_is_no_text_is_judged_all_the_same() {
+    let full = ValidateArguments::Full;
+    check(full, TOOL, Some(r#"{"query":"\ud83d","limit":1}"#), expect!["fine"]);
+    let odd = r#"{"inputSchema":{"type":"object","description":"\udc00","properties":{"a":{"type":"string","maxLength":1}}}}"#;
+    check(full, odd, Some(r#"{"a":"\ud83d"}"#), expect!["fine"]);
+    check(
+        full,
+        odd,
+        Some(r#"{"a":"\ud83dx"}"#),
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: 'a' of 's__search': \"�x\" is longer than 1 character","data":{"parameter":"a","field":"a","issue":"\"�x\" is longer than 1 character","toolName":"s__search"}}"#
+        ]],
+    );
+}
+
 #[test]
 fn off_leaves_everything_to_the_server() {
     check(ValidateArguments::Off, TOOL, None, expect!["fine"]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
 use manifold_protocol::dialect::{legacy, modern};
-use manifold_protocol::{Freshness, Kind, Raw, RawObject};
+use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
 use tracing::warn;
 
 use super::shown::Shown;
@@ -100,10 +100,12 @@ impl Merge<'_> {
         let (input_schema, is_loose) = (object.get("inputSchema"), legacy::is_loose_tool(&object));
         object.set("name", Raw::string(&exposed));
         if let Some(prefix) = &member.description_prefix {
-            let description = object.get("description");
-            let text = description.as_ref().and_then(|raw| raw.to_text()).unwrap_or_default();
-            let prefixed = if text.is_empty() { prefix.clone() } else { format!("{prefix} {text}") };
-            object.set("description", Raw::string(&prefixed));
+            let is_said = |text: &Raw| text.kind() == raw::Kind::String && text.as_bytes() != br#""""#;
+            let prefixed = match object.get("description").filter(is_said) {
+                Some(text) => text.prefixed(&format!("{prefix} ")),
+                None => Raw::string(prefix),
+            };
+            object.set("description", prefixed);
         }
         self.page(at, &mut object);
         let route = ToolRoute {
@@ -315,7 +317,7 @@ fn extensions(catalog: &Catalog, listings: &[Option<Arc<Listing>>]) -> RawObject
         // Tasks and pages come with tools, which have rules of their own.
         let is_permitted =
             |key: &str| [modern::TASKS, modern::UI].contains(&key) || catalog.permits_unnamed(at);
-        let is_object = |value: &Raw| value.kind() == manifold_protocol::raw::Kind::Object;
+        let is_object = |value: &Raw| value.kind() == raw::Kind::Object;
         for (key, value) in declared.iter().filter(|(key, value)| is_object(value) && is_permitted(key)) {
             if !all.contains(&key) {
                 all.set(&key, value);

@@ -216,7 +216,8 @@ fn check_descriptions(settings: &str, server: &str, expected: Expect) {
     ));
     world.fake("fs").publish(
         r#"{"tools":[{"name":"full","description":"Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2},
-            {"name":"empty","description":""},{"name":"none"},{"name":"wrong","description":7}]}"#,
+            {"name":"empty","description":""},{"name":"none"},{"name":"wrong","description":7},
+            {"name":"odd","description":"a\u00e9\/\ud83d"}]}"#,
     );
     let list = world.gateway.catalog().shown(Kind::Tools).get("tools").unwrap().elements().unwrap();
     let text: String = list.iter().map(|tool| format!("{tool}\n")).collect();
@@ -230,31 +231,34 @@ async fn descriptions_tell_the_server_and_all_else_keeps_its_bytes() {
         "",
         "",
         expect![[r#"
-        {"name":"fs__full","description":"[fs] Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
-        {"name":"fs__empty","description":"[fs]"}
-        {"name":"fs__none","description":"[fs]"}
-        {"name":"fs__wrong","description":"[fs]"}
-    "#]],
+            {"name":"fs__full","description":"[fs] Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
+            {"name":"fs__empty","description":"[fs]"}
+            {"name":"fs__none","description":"[fs]"}
+            {"name":"fs__wrong","description":"[fs]"}
+            {"name":"fs__odd","description":"[fs] a\u00e9\/\ud83d"}
+        "#]],
     );
     check_descriptions(
         "",
         r#","name":"My Files""#,
         expect![[r#"
-        {"name":"fs__full","description":"[My Files] Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
-        {"name":"fs__empty","description":"[My Files]"}
-        {"name":"fs__none","description":"[My Files]"}
-        {"name":"fs__wrong","description":"[My Files]"}
-    "#]],
+            {"name":"fs__full","description":"[My Files] Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
+            {"name":"fs__empty","description":"[My Files]"}
+            {"name":"fs__none","description":"[My Files]"}
+            {"name":"fs__wrong","description":"[My Files]"}
+            {"name":"fs__odd","description":"[My Files] a\u00e9\/\ud83d"}
+        "#]],
     );
     check_descriptions(
         r#","prefixDescriptions":false"#,
         "",
         expect![[r#"
-        {"name":"fs__full","description":"Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
-        {"name":"fs__empty","description":""}
-        {"name":"fs__none"}
-        {"name":"fs__wrong","description":7}
-    "#]],
+            {"name":"fs__full","description":"Reads a \"file\"","inputSchema":{ "z":1.0, "a" : [] },"x-new":1e2}
+            {"name":"fs__empty","description":""}
+            {"name":"fs__none"}
+            {"name":"fs__wrong","description":7}
+            {"name":"fs__odd","description":"a\u00e9\/\ud83d"}
+        "#]],
     );
 }
 

@@ -52,6 +52,10 @@ impl Gateway {
         if method == notification::TASKS {
             return self.notice_task(server, params);
         }
+        // The server's own word counts, even where its list turns out the same.
+        if let Some(kinds) = changed_kinds(method) {
+            return kinds.iter().for_each(|kind| self.clients.bump(*kind));
+        }
         if method != notification::RESOURCE_UPDATED {
             let level =
                 (method == notification::MESSAGE).then(|| Level::of_message(params.as_ref())).flatten();
@@ -201,6 +205,15 @@ impl Gateway {
 
     pub(crate) fn opening(&self) -> &Opening {
         self.reopened.get().unwrap_or(&self.opening)
+    }
+}
+
+fn changed_kinds(method: &str) -> Option<&'static [Kind]> {
+    match method {
+        notification::TOOLS_CHANGED => Some(&[Kind::Tools]),
+        notification::RESOURCES_CHANGED => Some(&[Kind::Resources, Kind::Templates]),
+        notification::PROMPTS_CHANGED => Some(&[Kind::Prompts]),
+        _ => None,
     }
 }
 

@@ -196,7 +196,7 @@ fn explain(failure: &Failure) -> String {
         Failure::Fault(fault) => fault.message(),
         Failure::Peer(error) => {
             let message = error.get("message").filter(|message| message.kind() == Kind::String);
-            let message = message.as_ref().and_then(|message| message.to_text());
+            let message = message.as_ref().and_then(|message| message.to_lossy_text());
             message.map_or_else(|| error.as_str().to_owned(), |message| message.into_owned())
         }
     }

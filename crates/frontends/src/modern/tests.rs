@@ -457,6 +457,8 @@ async fn a_listener_hears_what_it_asked_for_under_its_own_id() {
     ] {
         office.world.fake.host().notice(&server, method, Some(Raw::from_static(params)));
     }
+    // Changes of lists are announced together.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     expect![[r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}"#]].assert_eq(&heard.all().join("\n"));
     ticket.cancel(None);
     assert_eq!(heard.all(), ["abandoned"]);

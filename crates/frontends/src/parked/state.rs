@@ -137,11 +137,12 @@ fn feed(hash: &mut Sha256, value: &Raw, except: &[&str]) {
     match value.kind() {
         Kind::Object => {
             let object = value.object().unwrap_or_default();
-            let mut members: Vec<_> = object.iter().filter(|(key, _)| !except.contains(&&**key)).collect();
+            let goes = |key: &[u8]| except.iter().any(|except| except.as_bytes() == key);
+            let mut members: Vec<_> = object.iter_decoded().filter(|(key, _)| !goes(key)).collect();
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
             hash.update(b"{");
             for (key, value) in members {
-                feed_bytes(hash, key.as_bytes());
+                feed_bytes(hash, &key);
                 feed(hash, &value, &[]);
             }
             hash.update(b"}");
@@ -153,7 +154,7 @@ fn feed(hash: &mut Sha256, value: &Raw, except: &[&str]) {
         }
         Kind::String => {
             hash.update(b"\"");
-            feed_bytes(hash, value.to_text().unwrap_or_default().as_bytes());
+            feed_bytes(hash, &value.to_decoded().unwrap_or_default());
         }
         Kind::Null | Kind::Bool | Kind::Number => {
             hash.update(b"#");
@@ -223,6 +224,9 @@ mod tests {
         }
         let params = raw(r#"{"name":"t","arguments":{"a":"x","b":1}}"#);
         assert_ne!(digest(b"you", &Method::ToolsCall, Some(&params)), plain);
+        // Half of a surrogate pair is no text, and still differs from the other half.
+        assert_ne!(of(r#"{"a":"\ud83d"}"#), of(r#"{"a":"\udc00"}"#));
+        assert_ne!(of(r#"{"\ud83d":1}"#), of(r#"{"\udc00":1}"#));
         assert_ne!(digest(b"me", &Method::PromptsGet, Some(&params)), plain);
     }
 }

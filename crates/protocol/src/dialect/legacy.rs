@@ -72,11 +72,10 @@ pub fn initialize_params(revision: Revision, capabilities: &Raw, client_info: &R
 
 /// Reads a server's answer to `initialize`.
 pub fn read_initialize_result(result: &Raw) -> Option<ServerFacts> {
-    let text = |key: &str| Some(result.get(key)?.to_text()?.into_owned());
     Some(ServerFacts {
-        revision: text("protocolVersion")?,
+        revision: result.get("protocolVersion")?.to_text()?.into_owned(),
         capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
-        instructions: text("instructions"),
+        instructions: result.get("instructions").and_then(|text| Some(text.to_lossy_text()?.into_owned())),
     })
 }
 

@@ -170,10 +170,10 @@ fn integer_id(raw: &Raw) -> Option<Id> {
     is_whole.then(|| Id::from_raw(raw)).flatten()
 }
 
-/// Returns a member that is a string; others are taken as their JSON text, null as none.
+/// Returns a member that is a string, for people and models to read; others are taken as their JSON text, null as none.
 fn text_of(object: &Raw, key: &str) -> Option<String> {
     let value = object.get(key).filter(|value| value.kind() != Kind::Null)?;
-    Some(value.to_text().map_or_else(|| value.as_str().to_owned(), |text| text.into_owned()))
+    Some(value.to_lossy_text().map_or_else(|| value.as_str().to_owned(), |text| text.into_owned()))
 }
 
 /// Returns a value as a JSON string: itself if it is one, else its JSON text as one.

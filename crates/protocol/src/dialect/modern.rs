@@ -336,7 +336,7 @@ pub fn read_discover_result(result: &Raw) -> Option<ServerFacts> {
     Some(ServerFacts {
         revision: REVISION.to_owned(),
         capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
-        instructions: result.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
+        instructions: result.get("instructions").and_then(|text| Some(text.to_lossy_text()?.into_owned())),
     })
 }
 

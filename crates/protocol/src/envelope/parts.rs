@@ -123,7 +123,10 @@ impl Parts {
         if unless_null(&self.result).is_some() || unless_null(&self.error).is_some() {
             return refuse("a request has neither result nor error");
         }
-        let Some(method) = method_name(text, method) else { return refuse("method must be a string") };
+        let method = match method_name(text, method) {
+            Ok(method) => method,
+            Err(why) => return refuse(why),
+        };
         let params = unless_null(&self.params);
         let has_object = params.as_ref().is_none_or(|params| params.kind() == Kind::Object);
         match id {
@@ -142,13 +145,14 @@ fn is_version(quoted: Option<&[u8]>) -> bool {
     })
 }
 
-fn method_name(text: &Bytes, range: &Range<usize>) -> Option<MethodName> {
-    let quoted = text.get(range.clone())?;
-    if quoted.first() != Some(&b'"') {
-        return None;
-    }
-    Some(MethodName(match unquote_bytes(quoted) {
+fn method_name(text: &Bytes, range: &Range<usize>) -> Result<MethodName, &'static str> {
+    let quoted =
+        text.get(range.clone()).filter(|value| value.starts_with(b"\"")).ok_or("method must be a string")?;
+    Ok(MethodName(match unquote_bytes(quoted) {
         Cow::Borrowed(_) => text.slice(range.start + 1..range.end - 1),
-        Cow::Owned(method) => Bytes::from(method),
+        Cow::Owned(method) => match String::from_utf8(method) {
+            Ok(method) => Bytes::from(method),
+            Err(_) => return Err("method has half of a surrogate pair, which is no text"),
+        },
     }))
 }

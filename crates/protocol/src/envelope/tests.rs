@@ -233,12 +233,47 @@ fn many_keys_are_compared_too() {
 #[test]
 fn tells_broken_from_unfinished() {
     assert_eq!(refused("Server listening on 3000").kind, RefusalKind::Parse);
-    assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#).kind, RefusalKind::Parse);
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1,"method":"a"}}"#).kind, RefusalKind::Parse);
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1,"id":2 "method":"a"}"#).kind, RefusalKind::Parse);
     assert_eq!(refused(&format!("{{\"params\":{}", "[".repeat(100_000))).kind, RefusalKind::Parse);
     assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1,"params":{"a":{}}"#).kind, RefusalKind::Unfinished);
     assert_eq!(parse(Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().kind, RefusalKind::Parse);
+}
+
+/// F7, M12: half of a surrogate pair passes as it came, in whatever is not read here.
+#[test]
+fn half_a_surrogate_pair_passes() {
+    check_parse(
+        r#"{"jsonrpc":"2.0","id":"\ud800","method":"a","params":{"\udfff":"\ud83d","\ud800":{"\ud83d":1},"x":"\ud83d\ude00"}}"#,
+        expect![[
+            r#"Request { id: "\ud800", method: "a", params: Some({"\udfff":"\ud83d","\ud800":{"\ud83d":1},"x":"\ud83d\ude00"}) }"#
+        ]],
+    );
+    check_parse(
+        r#"{"jsonrpc":"2.0","id":1,"result":{"t":"\ud83d"},"\ud800":1,"\udbff":2}"#,
+        expect![[r#"Response { id: 1, outcome: Result({"t":"\ud83d"}) }"#]],
+    );
+    check_parse(
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"\udfff"}}"#,
+        expect![[r#"Response { id: 1, outcome: Error({"code":1,"message":"\udfff"}) }"#]],
+    );
+    check_parse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call\ud800"}"#,
+        expect![[
+            r#"Refusal { id: Some(1), kind: Invalid("method has half of a surrogate pair, which is no text") }"#
+        ]],
+    );
+    check_parse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"\ud800":1,"\ud800":2}}"#,
+        expect![[r#"Refusal { id: Some(1), kind: Invalid("a member occurs twice") }"#]],
+    );
+    check_parse(
+        r#"[{"jsonrpc":"2.0","id":1,"method":"\ud800"},{"jsonrpc":"2.0","id":2,"method":"b","params":{"x":"\ud800"}}]"#,
+        expect![[r#"
+            Err(Refusal { id: Some(1), kind: Invalid("method has half of a surrogate pair, which is no text") })
+            Ok(Request { id: 2, method: "b", params: Some({"x":"\ud800"}) })
+        "#]],
+    );
 }
 
 #[test]

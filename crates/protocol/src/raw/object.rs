@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Kind, MAX_ITEMS, Raw, spells, unquote};
+use super::{Kind, MAX_ITEMS, Raw, spells, unquote_bytes, unquote_lossy};
 use crate::parcel::Packer;
 use crate::scan::Cursor;
 
@@ -115,6 +115,7 @@ impl RawObject {
         self.living().next().is_none()
     }
 
+    /// Returns the keys, with U+FFFD for what is no text.
     pub fn keys(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.living().map(|member| self.key(member))
     }
@@ -123,10 +124,16 @@ impl RawObject {
         self.living().map(|member| (self.key(member), self.value(member)))
     }
 
+    /// Returns the members by what their keys say, text or not: different keys differ.
+    pub fn iter_decoded(&self) -> impl Iterator<Item = (Cow<'_, [u8]>, Raw)> {
+        self.living().map(|member| (unquote_bytes(self.quoted_key(member)), self.value(member)))
+    }
+
     /// Returns a key that occurs twice.
     pub fn duplicate(&self) -> Option<Cow<'_, str>> {
         let mut seen = HashSet::with_capacity(self.members.len());
-        self.keys().find(|key| !seen.insert(key.clone()))
+        let mut keys = self.living().map(|member| (member, unquote_bytes(self.quoted_key(member))));
+        keys.find_map(|(member, key)| (!seen.insert(key)).then(|| self.key(member)))
     }
 
     pub fn into_raw(self) -> Raw {
@@ -229,7 +236,7 @@ impl RawObject {
     }
 
     fn key<'a>(&'a self, member: &'a Member) -> Cow<'a, str> {
-        unquote(self.quoted_key(member))
+        unquote_lossy(self.quoted_key(member))
     }
 
     fn quoted_key<'a>(&'a self, member: &'a Member) -> &'a [u8] {

@@ -102,6 +102,44 @@ fn reads_members() {
     assert!(object.contains("a") && !object.contains("b"));
 }
 
+/// F7, M12: a string with half of a surrogate pair is no text, and still differs from every other.
+#[test]
+fn half_a_surrogate_pair_is_no_text() {
+    let odd =
+        [r#""\ud83d""#, r#""\udc00""#, r#""a\ud83d\ud83d\ude00""#, r#""\ude00\ud83d""#, r#""\\\ud800""#];
+    for text in odd.map(raw) {
+        assert_eq!(text.to_text(), None, "{text}");
+        assert!(text.to_lossy_text().unwrap().contains('\u{fffd}'), "{text}");
+        assert_eq!(odd.iter().filter(|one| raw(one).to_decoded() == text.to_decoded()).count(), 1, "{text}");
+        assert!(serde_json::from_slice::<serde_json::Value>(text.as_bytes()).is_err());
+        assert!(serde_json::from_slice::<serde_json::Value>(&text.mended()).is_ok(), "{text}");
+    }
+    assert_eq!(raw(odd[2]).to_lossy_text().as_deref(), Some("a\u{fffd}\u{1f600}"));
+    assert_eq!(raw(odd[0]).to_decoded().as_deref(), Some(&b"\xed\xa0\xbd"[..]));
+    for fine in [r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\\\\ud83d\n""#, r#""\uFFFD""#] {
+        assert!(raw(fine).to_text().is_some(), "{fine}");
+        assert!(matches!(raw(fine).mended(), Cow::Borrowed(_)), "{fine}");
+    }
+    let object = raw(r#"{"\ud83d":1,"\udc00":2,"name":3}"#).object().unwrap();
+    assert_eq!(object.duplicate(), None);
+    assert_eq!(
+        (object.get("name"), object.get("\u{fffd}"), object.get("")),
+        (Some(Raw::number(3)), None, None)
+    );
+    check_edit(
+        r#"{"\ud83d":"\udc00","name":"a"}"#,
+        |object| object.set("name", Raw::string("b")),
+        expect![[r#"{"\ud83d":"\udc00","name":"b"}"#]],
+    );
+}
+
+#[test]
+fn a_prefix_leaves_the_spelling_alone() {
+    let prefixed = |text: &str| raw(text).prefixed("[\"é\"] ").as_str().to_owned();
+    assert_eq!(prefixed(r#""a\u00e9\/\ud83d""#), r#""[\"é\"] a\u00e9\/\ud83d""#);
+    assert_eq!((prefixed(r#""""#), prefixed("7")), (r#""[\"é\"] ""#.to_owned(), r#""[\"é\"] ""#.to_owned()));
+}
+
 #[test]
 fn debug_is_short() {
     let text = format!("{:?}", Raw::string(&"é".repeat(10_000)));

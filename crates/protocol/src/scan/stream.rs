@@ -44,15 +44,8 @@ enum Role {
 enum InText {
     Plain,
     Escape,
-    /// Inside `\uXXXX`: digits left, number so far, whether it must be a low surrogate.
-    Unit {
-        left: u8,
-        unit: u32,
-        low: bool,
-    },
-    /// After a high surrogate: `\` and then `u` must follow.
-    LowBackslash,
-    LowU,
+    /// Inside `\uXXXX`: digits left.
+    Unit(u8),
     /// Inside a character: bytes left and the range the next one must be in.
     Utf8 {
         left: u8,
@@ -190,21 +183,14 @@ fn in_text(text: InText, byte: u8) -> Option<InText> {
         InText::Utf8 { left, .. } => InText::Utf8 { left: left - 1, from: 0x80, to: 0xbf },
         InText::Escape => match byte {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => InText::Plain,
-            b'u' => InText::Unit { left: 4, unit: 0, low: false },
+            b'u' => InText::Unit(4),
             _ => return None,
         },
-        InText::Unit { left, unit, low } => {
-            let unit = unit << 4 | char::from(byte).to_digit(16)?;
-            match (left, unit, low) {
-                (2.., ..) => InText::Unit { left: left - 1, unit, low },
-                (_, 0xd800..=0xdbff, false) => InText::LowBackslash,
-                (_, 0xdc00..=0xdfff, true) => InText::Plain,
-                (_, 0xd800..=0xdfff, false) | (_, _, true) => return None,
-                (_, _, false) => InText::Plain,
-            }
-        }
-        InText::LowBackslash => (byte == b'\\').then_some(InText::LowU)?,
-        InText::LowU => (byte == b'u').then_some(InText::Unit { left: 4, unit: 0, low: true })?,
+        InText::Unit(left) if byte.is_ascii_hexdigit() => match left {
+            2.. => InText::Unit(left - 1),
+            _ => InText::Plain,
+        },
+        InText::Unit(_) => return None,
     })
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
 use manifold_protocol::members::Flaw;
-use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Kind, Raw, notification};
+use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Raw, notification};
 
 use super::table::Origin;
 use super::{Connection, Taken};
@@ -133,9 +133,7 @@ impl Connection {
                     self.questions.withdraw(&id, params.and_then(|params| params.get("reason")));
                 }
             }
-            notification::TOOLS_CHANGED => self.stale.mark(&[Kind::Tools]),
-            notification::PROMPTS_CHANGED => self.stale.mark(&[Kind::Prompts]),
-            notification::RESOURCES_CHANGED => self.stale.mark(&[Kind::Resources, Kind::Templates]),
+            _ if self.list_changed(method) => {}
             // Of interest to whoever subscribed, in whatever call the server says it.
             notification::RESOURCE_UPDATED | notification::TASKS => {
                 self.host.notice(&self.server.key, method, params);

@@ -112,7 +112,7 @@ fn reason(failure: &Failure) -> String {
         Failure::Fault(fault) => fault.message(),
         Failure::Peer(error) => {
             let message = error.get("message");
-            let message = message.as_ref().and_then(|message| message.to_text());
+            let message = message.as_ref().and_then(|message| message.to_lossy_text());
             message.map_or_else(|| error.as_str().to_owned(), |message| message.into_owned())
         }
     }

@@ -1,25 +1,31 @@
-//! Which lists the server has said are out of date.
+//! Which lists are out of date, and which of them the server itself has said are.
 
 use std::sync::{Mutex, PoisonError};
 
-use manifold_protocol::Kind;
+use manifold_protocol::{Kind, notification};
 use tokio::sync::Notify;
+
+use super::Connection;
 
 #[derive(Default)]
 pub(crate) struct Stale {
     kinds: Mutex<Vec<Kind>>,
+    /// The notifications of the server that were not passed on yet.
+    said: Mutex<Vec<&'static str>>,
     pub(crate) marked: Notify,
 }
 
 impl Stale {
     pub(crate) fn mark(&self, kinds: &[Kind]) {
-        let mut marked = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        for kind in kinds {
-            if !marked.contains(kind) {
-                marked.push(*kind);
-            }
-        }
-        drop(marked);
+        add(&self.kinds, kinds);
+        self.marked.notify_one();
+    }
+
+    /// Takes the server's own word that a list changed.
+    pub(super) fn say(&self, method: &'static str, kinds: &[Kind]) {
+        // Whoever finds the second finds the first: what was said is passed on after the list is read.
+        add(&self.kinds, kinds);
+        add(&self.said, &[method]);
         self.marked.notify_one();
     }
 
@@ -29,6 +35,46 @@ impl Stale {
     }
 
     pub(crate) fn take(&self) -> Vec<Kind> {
-        std::mem::take(&mut *self.kinds.lock().unwrap_or_else(PoisonError::into_inner))
+        take(&self.kinds)
     }
+
+    /// Returns what is to be passed on once the lists that are taken after this are read.
+    pub(crate) fn take_said(&self) -> Vec<&'static str> {
+        take(&self.said)
+    }
+}
+
+impl Connection {
+    /// Takes a notification of changed lists. Returns whether it is one.
+    pub(super) fn list_changed(&self, method: &str) -> bool {
+        match method {
+            notification::TOOLS_CHANGED => self.stale.say(notification::TOOLS_CHANGED, &[Kind::Tools]),
+            notification::PROMPTS_CHANGED => self.stale.say(notification::PROMPTS_CHANGED, &[Kind::Prompts]),
+            notification::RESOURCES_CHANGED => {
+                self.stale.say(notification::RESOURCES_CHANGED, &[Kind::Resources, Kind::Templates]);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Passes on what the server said of its lists, whether or not they turned out the same.
+    pub(crate) fn pass_on(&self, said: Vec<&'static str>) {
+        for method in said {
+            self.host.notice(&self.server.key, method, None);
+        }
+    }
+}
+
+fn add<T: Copy + PartialEq>(list: &Mutex<Vec<T>>, more: &[T]) {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    for one in more {
+        if !list.contains(one) {
+            list.push(*one);
+        }
+    }
+}
+
+fn take<T>(list: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -127,7 +127,7 @@ impl Followed {
             Some(error) => Failure::Peer(error),
             None => {
                 let message = state.get("statusMessage");
-                let message = message.as_ref().and_then(|message| message.to_text());
+                let message = message.as_ref().and_then(|message| message.to_lossy_text());
                 self.refused(&format!("the task failed: {}", message.unwrap_or_default())).into()
             }
         })

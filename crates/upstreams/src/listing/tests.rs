@@ -141,7 +141,8 @@ async fn a_list_that_never_comes_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_that_come_together_are_read_together() {
-    let connection = connection("", &Arc::new(FakeHost::default()));
+    let host = Arc::new(FakeHost::default());
+    let connection = connection("", &host);
     let asked = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&asked);
     let mut version = 0;
@@ -170,6 +171,7 @@ async fn changes_that_come_together_are_read_together() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(*lock(&asked), ["tools/list"], "one reading, and of what changed alone");
     assert_eq!(*lock(&published), ["v1", "v3"]);
+    assert_eq!(host.notices(), ["notifications/tools/list_changed"], "and passed on once");
 
     // F9: one that keeps changing is not read without a breath.
     lock(&asked).clear();
@@ -179,6 +181,42 @@ async fn changes_that_come_together_are_read_together() {
     }
     let readings = lock(&asked).len();
     assert!((2..=5).contains(&readings), "{readings} in a second");
+    let told = host.notices().len();
+    assert!((2..=5).contains(&told), "passed on {told} times in a second");
+}
+
+// What the server says is passed on where its list turns out the same, or cannot be read; our own doubts are not.
+#[tokio::test(start_paused = true)]
+async fn the_servers_own_word_is_passed_on() {
+    for modern in [false, true] {
+        let host = Arc::new(FakeHost::default());
+        let connection = connection("", &host);
+        if modern {
+            connection.speak_modern(&said(r#"{"tools":{"listChanged":true}}"#), None);
+        }
+        let mut readings = 0;
+        let mut tasks = run(Arc::clone(&connection), move |method, _| match method {
+            "tools/list" => {
+                readings += 1;
+                match readings {
+                    3 => Does::Refuse(r#"{"code":-32603,"message":"m"}"#.to_owned()),
+                    _ => answer(r#"{"resultType":"complete","tools":[{"name":"a"}]}"#),
+                }
+            }
+            _ => Does::Nothing,
+        });
+        tasks.spawn(follow(Arc::clone(&connection), said(r#"{"tools":{"listChanged":true}}"#), |_| {}));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(host.notices(), [""; 0]);
+        for round in 1..=2 {
+            receive(&connection, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(host.notices(), ["notifications/tools/list_changed"], "modern {modern}, round {round}");
+        }
+        connection.stale.mark_all();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(host.notices(), [""; 0], "nobody said so");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_protocol::{Fault, Kind, Revision};
+use manifold_protocol::{Fault, Kind, Revision, notification};
 use tokio::time::Instant;
 
 use crate::changes::SETTLE;
@@ -176,6 +176,38 @@ async fn a_listing_that_reads_the_same_is_no_change() {
     world.fake("a").publish(&tools(&["x"]));
     tokio::time::sleep(3 * SETTLE).await;
     assert_eq!(listener.take(), [""; 0]);
+}
+
+// A server's own word is passed on, whatever its list says: once with the change it comes with, and to who looked.
+#[tokio::test(start_paused = true)]
+async fn what_a_server_says_of_its_lists_is_passed_on() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(r#"{"tools":[{"name":"x"}],"prompts":[{"name":"p"}],"resources":[]}"#);
+    let (looked, never) = (Arc::new(Listener::default()), Arc::new(Listener::default()));
+    let client = world.gateway.attach(Arc::clone(&looked) as _);
+    world.gateway.attach(Arc::clone(&never) as _);
+    world.call_as(client, "tools/list", "{}").await;
+    world.call_as(client, "resources/list", "{}").await;
+    world.call_as(client, "resources/templates/list", "{}").await;
+    let fake = world.fake("a");
+    let (key, host) = fake.host();
+    for (method, heard) in [
+        (notification::TOOLS_CHANGED, &[notification::TOOLS_CHANGED][..]),
+        (notification::RESOURCES_CHANGED, &[notification::RESOURCES_CHANGED]),
+        (notification::PROMPTS_CHANGED, &[]),
+    ] {
+        host.notice(key, method, None);
+        tokio::time::sleep(3 * SETTLE).await;
+        assert_eq!(looked.take(), heard, "{method}");
+    }
+    world.fake("a").publish(&tools(&["x", "y"]));
+    host.notice(key, notification::TOOLS_CHANGED, None);
+    host.notice(key, notification::TOOLS_CHANGED, None);
+    tokio::time::sleep(3 * SETTLE).await;
+    let mut heard = looked.take();
+    heard.sort();
+    assert_eq!(heard, [notification::TOOLS_CHANGED]);
+    assert_eq!(never.take(), [""; 0]);
 }
 
 // S1-45

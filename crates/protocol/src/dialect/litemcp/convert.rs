@@ -100,7 +100,7 @@ fn convert(schema: &Raw, property: &Raw, text: &Raw) -> Option<Raw> {
     if !words.is_empty() && words.iter().all(|word| kind_of(word) == Some(Kind::String)) {
         return Some(text.clone());
     }
-    let plain = text.to_text()?;
+    let plain = text.to_lossy_text()?;
     let value = Raw::parse(plain.trim().to_owned()).ok().or_else(|| word_in_capitals(&plain));
     match value {
         Some(value) if value.kind() != Kind::String && allows(value.kind()) => Some(value),

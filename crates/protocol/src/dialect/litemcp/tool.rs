@@ -128,7 +128,7 @@ impl Parameter {
             name: name.to_owned(),
             kind: type_of(schema, property),
             description,
-            example: example.map(|example| match example.to_text() {
+            example: example.map(|example| match example.to_lossy_text() {
                 Some(text) => text.into_owned(),
                 None => example.as_str().to_owned(),
             }),

@@ -71,7 +71,11 @@ impl Mirror {
     /// Returns the argument's value as a header has it; `None` where there is nothing to say.
     pub fn value(&self, arguments: Option<&Raw>) -> Option<String> {
         let argument = self.argument(arguments)?;
-        Some(argument.to_text().map_or_else(|| argument.as_str().to_owned(), Cow::into_owned))
+        match argument.kind() {
+            // What is no text cannot be said in a header.
+            Kind::String => argument.to_text().map(Cow::into_owned),
+            _ => Some(argument.as_str().to_owned()),
+        }
     }
 
     /// Returns the argument itself where a header must say it.

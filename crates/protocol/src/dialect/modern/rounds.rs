@@ -25,8 +25,8 @@ impl InputRequired {
             None => Vec::new(),
             Some(requests) => requests
                 .object()?
-                .iter()
-                .map(|(key, request)| Some((key.into_owned(), question(&request)?)))
+                .iter_decoded()
+                .map(|(key, request)| Some((String::from_utf8(key.into_owned()).ok()?, question(&request)?)))
                 .collect::<Option<Vec<_>>>()?,
         };
         (state.is_some() || !questions.is_empty()).then_some(Self { questions, state })

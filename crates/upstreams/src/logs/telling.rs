@@ -48,7 +48,17 @@ pub(super) fn telling(lines: &[String]) -> Vec<&str> {
 
 fn count(line: &str) -> usize {
     let line = line.to_lowercase();
-    SIGNS.iter().filter(|sign| line.contains(*sign)).count()
+    SIGNS.iter().filter(|sign| holds(&line, sign)).count()
+}
+
+/// Returns whether a line holds a sign. A number is one only by itself: `1404` tells of nothing.
+fn holds(line: &str, sign: &str) -> bool {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let is_number = is_digit(sign.as_bytes().first());
+    line.match_indices(sign).any(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|before| line.as_bytes().get(before));
+        !is_number || !(is_digit(before) || is_digit(line.as_bytes().get(at + sign.len())))
+    })
 }
 
 #[cfg(test)]

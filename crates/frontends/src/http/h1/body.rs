@@ -45,9 +45,8 @@ pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// A body as it comes in.
-struct Reader<'b> {
+struct Reader {
     limit_bytes: usize,
-    budget: &'b Budget,
     /// What is only announced counts for nothing: a client could keep others out with it.
     share: Share,
     began: Instant,
@@ -55,10 +54,10 @@ struct Reader<'b> {
     body: BytesMut,
 }
 
-impl<'b> Reader<'b> {
-    fn new(limit_bytes: usize, budget: &'b Budget, length: Length) -> Self {
+impl Reader {
+    fn new(limit_bytes: usize, budget: &Budget, length: Length) -> Self {
         let (share, framing) = (budget.share(), Framing::new(length));
-        Self { limit_bytes, budget, share, began: Instant::now(), framing, body: BytesMut::new() }
+        Self { limit_bytes, share, began: Instant::now(), framing, body: BytesMut::new() }
     }
 
     /// Reads to the end of the body.
@@ -122,7 +121,7 @@ impl<'b> Reader<'b> {
         if self.body.len().saturating_add(self.framing.data_left()) > self.limit_bytes {
             return Err(Unread::TooLarge);
         }
-        if !self.budget.admits(bytes) {
+        if !self.share.admits(bytes) {
             return Err(Unread::Overloaded);
         }
         self.share.grow(bytes);

@@ -33,7 +33,9 @@ fn a_modern_server_discovers_lists_and_calls() {
         let sandbox = Sandbox::new();
         let mut client = modern(&sandbox, era);
         let found = client.ask("server/discover", json!({}));
-        assert_eq!(found["result"]["supportedVersions"], json!([REVISION]));
+        let versions =
+            if era == "dual" { json!(["2025-06-18", "2025-11-25", REVISION]) } else { json!([REVISION]) };
+        assert_eq!(found["result"]["supportedVersions"], versions);
         assert_eq!(found["result"]["capabilities"]["resources"]["subscribe"], true);
         assert_eq!(client.tool_names(), ALL);
         assert_eq!(text(&client.call("echo", json!({"text": "hello"}))), "hello");

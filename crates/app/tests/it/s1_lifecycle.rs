@@ -221,7 +221,7 @@ fn a_dead_server_is_given_ever_longer_rests() {
 fn a_failing_server_costs_one_list_its_patience_and_no_other() {
     let sandbox = Sandbox::new();
     let mut hangs = fake(json!({"hangOn": "initialize", "pid": sandbox.path("hangs.pid")}));
-    hangs["startTimeout"] = json!(300);
+    hangs["startTimeout"] = json!(1000);
     let mut client = studio(&sandbox, &json!({"mcpServers": {"hangs": hangs, "good": fake(json!({}))}}));
     assert_eq!(tools(&mut client), ["good.echo"]);
     let failed = |client: &mut Client| {
@@ -234,9 +234,12 @@ fn a_failing_server_costs_one_list_its_patience_and_no_other() {
         assert_eq!(tools(&mut client), ["good.echo"]);
         assert!(failed(&mut client));
     }
-    let complaints =
-        client.stderr().lines().filter(|line| line.contains(" WARN ") && line.contains("server=")).count();
-    assert_eq!(complaints, 1, "{}", client.stderr());
+    // A machine that is busy may be a reason of its own; the same is never said twice in a row.
+    let stderr = client.stderr();
+    let complaints = stderr.lines().filter(|line| line.contains(" WARN ") && line.contains("server=hangs"));
+    let reasons: Vec<&str> =
+        complaints.filter_map(|line| line.split_once("failed to start")).map(|two| two.1).collect();
+    assert!(!reasons.is_empty() && reasons.windows(2).all(|two| two[0] != two[1]), "{stderr}");
 }
 
 // S1-31: what failed once may work the next time

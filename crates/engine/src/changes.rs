@@ -122,11 +122,6 @@ impl Clients {
         only.cloned()
     }
 
-    pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Entry>> {
-        self.looked(1);
-        self.lock().get(id).cloned()
-    }
-
     /// Notes that a client wants to hear of something, by the name it knows.
     pub(crate) fn subscribe(&self, id: ClientId, topic: Topic, what: &str) -> Result<(), Refusal> {
         self.lock().subscribe(id, topic, what)
@@ -201,7 +196,9 @@ impl Clients {
 
     /// Notes that a client was served the present content of a list.
     pub(crate) fn served(&self, id: Option<ClientId>, kind: Kind) {
-        if let Some(entry) = id.and_then(|id| self.get(id)) {
+        let Some(id) = id else { return };
+        self.looked(1);
+        if let Some(entry) = self.lock().get(id) {
             entry.saw(kind, self.version(kind));
         }
     }

@@ -117,6 +117,7 @@ pub(crate) static RESULT: Members = Members::new(
     &[("_meta", &RESULT_META), ("task", &TASK), ("result", &TASK_RESULT)],
 );
 
+/// What a call came to (`content`, `structuredContent`, `contents`, `messages`) is the box, not the label.
 const RESULT_NAMES: &[&str] = &[
     "task",
     "_meta",
@@ -127,10 +128,7 @@ const RESULT_NAMES: &[&str] = &[
     "taskId",
     "status",
     "result",
-    "content",
-    "isError",
     "prompts",
-    "contents",
     "resources",
     "resultType",
     "nextCursor",
@@ -142,7 +140,6 @@ const RESULT_NAMES: &[&str] = &[
     "inputRequests",
     "statusMessage",
     "protocolVersion",
-    "structuredContent",
     "resourceTemplates",
     "supportedVersions",
 ];

@@ -154,8 +154,9 @@ fn of_a_server() {
     client.initialize("2025-11-25", json!({}));
     assert_eq!(client.tool_names(), ["weird", "echo", "last"]);
     for raw in [
-        r#"{"content":[],"Content":[{"type":"text","text":"x"}]}"#,
-        r#"{"content":[],"c\u006fntent":[]}"#,
+        r#"{"content":[],"resultType":"complete","ResultType":"task"}"#,
+        r#"{"content":[],"task":{"taskId":"a"},"Ta\u017fk":{"taskId":"b"}}"#,
+        r#"{"content":[],"resultType":"complete","result\u0054ype":"complete"}"#,
         r#"{"content":[],"_META":{}}"#,
     ] {
         let answer = client.call("weird", json!({"raw": raw}));
@@ -163,7 +164,7 @@ fn of_a_server() {
         assert_eq!(answer["error"]["data"]["serverId"], "g", "{answer}");
         assert_eq!(text_of(&client.call("echo", json!({"text": "x"}))), "x");
     }
-    let deep = r#"{"content":[{"type":"text","text":"x","TEXT":"y"}],"structuredContent":{"a":1,"A":2}}"#;
+    let deep = r#"{"content":[{"type":"text","text":"x","TEXT":"y"}],"Content":[],"structuredContent":{"a":1,"A":2}}"#;
     let id = client.request("tools/call", json!({"name": "weird", "arguments": {"raw": deep}}));
     assert!(client.wait_for_text(id, PATIENCE).contains(deep));
 }

@@ -553,7 +553,9 @@ async fn an_answer_with_doubles_is_malformed() {
     let [first, second, third, fourth] = ids.as_slice() else { panic!("{ids:?}") };
     wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{first},"ID":{second},"result":{{}}}}"#));
     wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{third},"result":{{}},"Result":{{"x":1}}}}"#));
-    wire.receive(&format!(r#"{{"jsonrpc":"2.0","id":{fourth},"result":{{"content":[],"CONTENT":[]}}}}"#));
+    wire.receive(&format!(
+        r#"{{"jsonrpc":"2.0","id":{fourth},"result":{{"nextCursor":"a","NEXTCURSOR":"b"}}}}"#
+    ));
     assert_eq!((asked[0].answer(), asked[1].answer()), (None, None), "nobody can tell whose it is");
     for refused in &mut asked[2..] {
         let answer = refused.answer().unwrap();

@@ -122,6 +122,11 @@ impl Clients {
         only.cloned()
     }
 
+    pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Entry>> {
+        self.looked(1);
+        self.lock().get(id).cloned()
+    }
+
     /// Notes that a client wants to hear of something, by the name it knows.
     pub(crate) fn subscribe(&self, id: ClientId, topic: Topic, what: &str) -> Result<(), Refusal> {
         self.lock().subscribe(id, topic, what)

@@ -155,7 +155,7 @@ impl PerClient {
                     "{MAX_INSTANCES} clients have a process of their own there, which is the most; try again when \
                      one has left, or give the server an `idleTimeout`"
                 );
-                Err(Fault::NotRunning { server, reason })
+                Err(Fault::Busy { server, reason })
             }
         }
     }

@@ -20,6 +20,22 @@ impl Gateway {
         exchange: Exchange,
         answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
     ) {
+        let catalog = self.catalog.load();
+        // Mostly all is known, and one look at each server tells so.
+        if catalog.view.members.iter().all(is_known) {
+            self.catch_up(&catalog);
+            return answer(self, exchange);
+        }
+        drop(catalog);
+        self.ask_and_answer(exchange, answer);
+    }
+
+    /// Asks the servers of which too little is known before it answers.
+    fn ask_and_answer(
+        self: &Arc<Self>,
+        exchange: Exchange,
+        answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
+    ) {
         self.refresh_stale();
         let unknown = self.undiscovered();
         if unknown.is_empty() {
@@ -133,6 +149,11 @@ impl Gateway {
         let members = catalog.view.members.iter().filter(|member| wanted(member));
         members.map(|member| (member.key.clone(), Arc::clone(&member.upstream))).collect()
     }
+}
+
+/// Returns whether what a server offers is known well enough to ask nobody.
+fn is_known(member: &Member) -> bool {
+    member.server.is_none() || member.upstream.listing().is_some_and(|listing| !listing.is_stale())
 }
 
 /// Returns whether a list may start this server to learn what it offers. One that has failed is tried again by itself, and

@@ -25,9 +25,11 @@ async fn read_from(
         lock(&record).push(format!("{method} {cursor}"));
         deal(method, &cursor)
     });
-    let listing = read_all(&connection, &said(capabilities)).await;
+    let published = Mutex::new(None);
+    read_all(&connection, &said(capabilities), &|read| *lock(&published) = Some(read)).await;
+    let listing = lock(&published).take().expect("a list, or why there is none");
     let asked = lock(&asked).clone();
-    (listing, asked)
+    (listing.map(|listing| (*listing).clone()), asked)
 }
 
 fn labels(items: &[Item]) -> Vec<&str> {
@@ -211,7 +213,11 @@ async fn the_servers_own_word_is_passed_on() {
         for round in 1..=2 {
             receive(&connection, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
             tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(host.notices(), ["notifications/tools/list_changed"], "modern {modern}, round {round}");
+            assert_eq!(
+                host.notices(),
+                ["notifications/tools/list_changed"],
+                "modern {modern}, round {round}"
+            );
         }
         connection.stale.mark_all();
         tokio::time::sleep(Duration::from_secs(1)).await;

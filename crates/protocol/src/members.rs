@@ -34,8 +34,9 @@ pub struct Members {
     /// Where the names of each length begin among them.
     starts: [u8; LONGEST + 2],
     rule: Rule,
-    /// Members whose own members have meaning, too.
+    /// Members whose own members have meaning, too, and a bit for each of them.
     inner: &'static [(&'static str, &'static Members)],
+    has_inner: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -206,79 +207,103 @@ impl Members {
         }
         // Each has a bit of its own, and the search goes by length.
         assert!(at == names.len() && at <= 64, "too many names, or not the shortest first");
-        Self { names, starts, rule, inner }
+        let (mut has_inner, mut at) = (0, 0);
+        while at < names.len() {
+            let mut one = 0;
+            while one < inner.len() {
+                if is_same(inner[one].0.as_bytes(), names[at].as_bytes()) {
+                    has_inner |= 1 << at;
+                }
+                one += 1;
+            }
+            at += 1;
+        }
+        Self { names, starts, rule, inner, has_inner }
     }
 
     /// Returns what is wrong with the keys of an object, if it is one and anything is.
     pub fn flaw(&'static self, object: &Raw) -> Option<Flaw> {
+        let mut flaw = None;
         // It was scanned before, so it has no end before its end.
-        self.pass(&mut object.cursor()).ok().flatten()
+        let _ = self.pass(&mut object.cursor(), &mut flaw);
+        flaw
     }
 
-    /// Passes a value; if it is an object, looks at its keys on the way.
-    pub(crate) fn pass(&'static self, cursor: &mut Cursor<'_>) -> Result<Option<Flaw>, ScanError> {
+    /// Passes a value; if it is an object, looks at its keys on the way. The first flaw of all is noted.
+    pub(crate) fn pass(
+        &'static self,
+        cursor: &mut Cursor<'_>,
+        flaw: &mut Option<Flaw>,
+    ) -> Result<(), ScanError> {
         if cursor.peek() != Some(b'{') {
-            return cursor.value().map(|()| None);
+            return cursor.value();
         }
         let mut watch = Watch::new(self);
-        let mut flaw = None;
         let mut first = true;
         cursor.enter()?;
         while let Some(key) = cursor.next_key(first)? {
             first = false;
-            let (found, wrong) = watch.add(cursor.name(&key));
-            flaw = flaw.or(wrong);
-            match self.inner_of(found) {
-                Some(inner) => {
-                    let wrong = inner.pass(cursor)?;
-                    flaw = flaw.or(wrong);
-                }
+            let found = watch.add(cursor.name(&key), flaw);
+            match found.filter(|at| self.has_inner >> at & 1 == 1).and_then(|at| self.inner_of(at)) {
+                Some(inner) => inner.pass(cursor, flaw)?,
                 None => cursor.value()?,
             }
         }
-        Ok(flaw)
+        Ok(())
     }
 
-    fn inner_of(&self, found: Option<&'static str>) -> Option<&'static Members> {
-        let found = found?;
-        self.inner.iter().find(|(name, _)| *name == found).map(|(_, inner)| *inner)
+    fn inner_of(&self, at: usize) -> Option<&'static Members> {
+        let name = self.names.get(at)?;
+        self.inner.iter().find(|(one, _)| one == name).map(|(_, inner)| *inner)
     }
 
-    /// Finds the name that a key is spelled like, in whatever case.
+    /// Finds the name that a key is.
     #[inline]
-    fn find(&self, key: &[u8]) -> Option<usize> {
-        let of_len =
-            |len: usize| Some(usize::from(*self.starts.get(len)?)..usize::from(*self.starts.get(len + 1)?));
-        let range = of_len(key.len()).unwrap_or_default();
-        let start = range.start;
-        let first = key.first()? | 0x20;
-        for (at, name) in (start..).zip(self.names.get(range)?) {
-            let name = name.as_bytes();
-            // Most differ in their first letter.
-            if name.first().is_some_and(|one| one | 0x20 == first)
-                && (name == key || name.eq_ignore_ascii_case(key))
-            {
+    fn find_exact(&self, key: &[u8]) -> Option<usize> {
+        let start = usize::from(*self.starts.get(key.len())?);
+        let first = key.first()?;
+        let mut at = start;
+        // Those of its length are few, and most differ in their first letter.
+        while let Some(name) = self.names.get(at).filter(|name| name.len() == key.len()) {
+            if name.as_bytes().first() == Some(first) && name.as_bytes() == key {
                 return Some(at);
             }
+            at += 1;
         }
-        if key.is_ascii() || key.len() > 3 * LONGEST { None } else { self.find_folded(key) }
+        None
     }
 
-    /// Finds a name in a key that has other letters than ASCII's.
-    #[cold]
-    fn find_folded(&self, key: &[u8]) -> Option<usize> {
+    /// Finds the name that a key is spelled like but for its case.
+    fn find_variant(&self, key: &[u8]) -> Option<usize> {
+        if key.is_ascii() {
+            return self.names.iter().position(|name| name.as_bytes().eq_ignore_ascii_case(key));
+        }
+        if key.len() > 3 * LONGEST {
+            return None;
+        }
         // The only ones that Unicode's simple folding, which Go goes by, makes letters of ASCII.
-        let folded: String = std::str::from_utf8(key)
-            .ok()?
-            .chars()
-            .map(|letter| match letter {
-                '\u{17f}' => 's',
-                '\u{212a}' => 'k',
-                other => other.to_ascii_lowercase(),
-            })
-            .collect();
+        let letters = std::str::from_utf8(key).ok()?.chars().map(|letter| match letter {
+            '\u{17f}' => 's',
+            '\u{212a}' => 'k',
+            other => other,
+        });
+        let folded: String = letters.collect();
         self.names.iter().position(|name| name.eq_ignore_ascii_case(&folded))
     }
+}
+
+impl Members {
+    fn variant(&self, at: usize) -> Flaw {
+        Flaw::Variant { of: self.names.get(at).copied().unwrap_or_default() }
+    }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// Looks at the keys of one object as they come.
@@ -296,27 +321,40 @@ impl<'a> Watch<'a> {
         Self { members, exact: 0, variant: 0, others: None }
     }
 
-    /// Takes the next key. Returns which member it is, if it has meaning, and what is wrong with it.
+    /// Takes the next key. Returns which member it is, if it has meaning; the first flaw of all is noted.
     #[inline]
-    pub(crate) fn add(&mut self, key: Cow<'a, [u8]>) -> (Option<&'static str>, Option<Flaw>) {
-        let Some(at) = self.members.find(&key) else {
-            return match self.members.rule {
-                Rule::Exact => (None, self.others.get_or_insert_default().add(key)),
-                Rule::Pairs { .. } => (None, None),
-            };
+    pub(crate) fn add(&mut self, key: Cow<'a, [u8]>, flaw: &mut Option<Flaw>) -> Option<usize> {
+        let Some(at) = self.members.find_exact(&key) else {
+            self.add_other(key, flaw);
+            return None;
         };
-        let (bit, name) = (1 << at, self.members.names.get(at).copied().unwrap_or_default());
-        if *key == *name.as_bytes() {
-            let twice = (self.exact & bit != 0).then_some(Flaw::Twice);
-            let mixed = (self.variant & bit != 0).then_some(Flaw::Variant { of: name });
-            self.exact |= bit;
-            return (Some(name), twice.or(mixed));
+        let bit = 1 << at;
+        if (self.exact | self.variant) & bit != 0 {
+            let is_twice = self.exact & bit != 0;
+            flaw.get_or_insert(if is_twice { Flaw::Twice } else { self.members.variant(at) });
         }
-        self.variant |= bit;
-        let is_wrong = match self.members.rule {
-            Rule::Exact => true,
-            Rule::Pairs { own } => self.exact & bit != 0 || own.contains(&name),
+        self.exact |= bit;
+        Some(at)
+    }
+
+    /// Takes a key that is none with meaning, but may be spelled like one.
+    #[inline(never)]
+    fn add_other(&mut self, key: Cow<'a, [u8]>, flaw: &mut Option<Flaw>) {
+        let wrong = match (self.members.find_variant(&key), self.members.rule) {
+            (Some(at), rule) => {
+                self.variant |= 1 << at;
+                let is_wrong = match rule {
+                    Rule::Exact => true,
+                    Rule::Pairs { own } => {
+                        self.exact >> at & 1 == 1
+                            || self.members.names.get(at).is_some_and(|name| own.contains(name))
+                    }
+                };
+                is_wrong.then(|| self.members.variant(at))
+            }
+            (None, Rule::Exact) => self.others.get_or_insert_default().add(key),
+            (None, Rule::Pairs { .. }) => None,
         };
-        (None, is_wrong.then_some(Flaw::Variant { of: name }))
+        *flaw = flaw.or(wrong);
     }
 }

@@ -35,50 +35,54 @@ impl Parts {
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Parts, ScanError> {
         let mut parts = Parts::default();
         let mut others = Watch::new(&members::ENVELOPE);
+        let mut inner_flaw = None;
         let mut first = true;
         cursor.enter()?;
         while let Some(key) = cursor.next_key(first)? {
             first = false;
             let key = cursor.name(&key);
             let start = cursor.at();
-            let (inner, within) = match &*key {
-                b"params" => (members::PARAMS.pass(cursor)?, Within::Params),
-                b"result" => (members::RESULT.pass(cursor)?, Within::Elsewhere),
-                b"error" => (members::ERROR.pass(cursor)?, Within::Elsewhere),
-                _ => (cursor.value().map(|()| None)?, Within::Elsewhere),
-            };
-            let value = start..cursor.at();
-            let own = match parts.place_of(&key) {
-                Some(place) if place.is_some() => Some(Flaw::Twice),
-                Some(place) => {
-                    *place = Some(value);
-                    None
+            let (place, inner) = match &*key {
+                b"jsonrpc" => (&mut parts.jsonrpc, None),
+                b"id" => (&mut parts.id, None),
+                b"method" => (&mut parts.method, None),
+                b"params" => (&mut parts.params, Some(&members::PARAMS)),
+                b"result" => (&mut parts.result, Some(&members::RESULT)),
+                b"error" => (&mut parts.error, Some(&members::ERROR)),
+                _ => {
+                    cursor.value()?;
+                    parts.foreign(key, &mut others);
+                    continue;
                 }
-                None => others.add(key).1,
             };
-            // Which of two is the id nobody can tell.
-            parts.two_ids |= own == Some(Flaw::Variant { of: "id" });
-            let own = own.map(|flaw| (flaw, Within::Elsewhere));
-            parts.flaw = parts.flaw.or(inner.map(|flaw| (flaw, within))).or(own);
+            match inner {
+                Some(inner) => inner.pass(cursor, &mut inner_flaw)?,
+                None => cursor.value()?,
+            }
+            let twice = place.replace(start..cursor.at()).is_some();
+            if twice || inner_flaw.is_some() {
+                parts.note(&key, twice, inner_flaw);
+            }
         }
         Ok(parts)
     }
 
-    /// Returns where a member belongs.
-    #[inline]
-    fn place_of(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
-        Some(match key {
-            b"jsonrpc" => &mut self.jsonrpc,
-            b"id" => {
-                self.two_ids |= self.id.is_some();
-                &mut self.id
-            }
-            b"method" => &mut self.method,
-            b"params" => &mut self.params,
-            b"result" => &mut self.result,
-            b"error" => &mut self.error,
-            _ => return None,
-        })
+    /// Takes a key that is none of ours, or only looks like one.
+    fn foreign<'a>(&mut self, key: Cow<'a, [u8]>, others: &mut Watch<'a>) {
+        let mut flaw = None;
+        others.add(key, &mut flaw);
+        // Which of two is the id nobody can tell.
+        self.two_ids |= flaw == Some(Flaw::Variant { of: "id" });
+        self.flaw = self.flaw.or(flaw.map(|flaw| (flaw, Within::Elsewhere)));
+    }
+
+    /// Notes what is wrong with one of our own members; the first flaw counts.
+    #[cold]
+    fn note(&mut self, key: &[u8], twice: bool, inner: Option<Flaw>) {
+        self.two_ids |= twice && key == b"id";
+        let within = if key == b"params" { Within::Params } else { Within::Elsewhere };
+        let inner = inner.map(|flaw| (flaw, within));
+        self.flaw = self.flaw.or(inner).or(twice.then_some((Flaw::Twice, Within::Elsewhere)));
     }
 
     pub(super) fn message(self, text: &Bytes) -> Result<Message, Refusal> {

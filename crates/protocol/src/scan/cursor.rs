@@ -73,11 +73,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns what a key says.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn name(&self, key: &Key) -> Cow<'a, [u8]> {
-        match key.has_escapes {
-            false => Cow::Borrowed(self.slice(key.place.start + 1..key.place.end - 1)),
-            true => unquote_bytes(self.slice(key.place.clone())),
+        // Called once per key of every message, and most keys are plain.
+        let quoted = self.slice(key.place.clone());
+        match quoted {
+            [_, plain @ .., _] if !key.has_escapes => Cow::Borrowed(plain),
+            _ => unquote_bytes(quoted),
         }
     }
 

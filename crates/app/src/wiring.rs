@@ -6,10 +6,10 @@ use manifold_config::{
     Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, config_path, load, select_namespace,
     stand_in,
 };
-use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, vigil};
+use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, busy_poll};
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
-use manifold_upstreams::{Memory, Upstreams};
+use manifold_upstreams::{Cache, Upstreams};
 use tracing::{info, warn};
 
 use crate::cli::Flags;
@@ -18,7 +18,7 @@ use crate::watch::watch_config;
 
 /// Everything that runs, whatever the front end.
 #[derive(Clone)]
-pub(crate) struct Plant {
+pub(crate) struct Services {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) tasks: Tasks,
     processes: ProcessHost,
@@ -34,12 +34,12 @@ pub(crate) enum Serving {
     All,
 }
 
-impl Plant {
+impl Services {
     /// Makes the servers of a config ready to be started.
     pub(crate) fn new(config: Config, options: LoadOptions, flags: &Flags, serving: Serving) -> Self {
         let tasks = Tasks::new();
         let nesting = Nesting::of(config.source.path.as_deref(), &options.environment);
-        let upstreams = Upstreams::new(tasks.clone(), memory(&options), config.settings.limits.message_bytes)
+        let upstreams = Upstreams::new(tasks.clone(), cache(&options), config.settings.limits.message_bytes)
             .marked(&nesting.mark());
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
@@ -54,7 +54,7 @@ impl Plant {
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
         slim_down(&tasks);
-        tasks.spawn_background(vigil::keep());
+        tasks.spawn_background(busy_poll::keep());
         Self { fleet, tasks, processes, reloader }
     }
 
@@ -95,8 +95,8 @@ impl Plant {
 }
 
 /// Returns what is remembered from earlier runs.
-pub(crate) fn memory(options: &LoadOptions) -> Memory {
-    Memory::new(options.environment.cache_home().map(|home| home.join("manifold")))
+pub(crate) fn cache(options: &LoadOptions) -> Cache {
+    Cache::new(options.environment.cache_home().map(|home| home.join("manifold")))
 }
 
 /// Turns a selection into what is opened, or into the fault a client hears (decision 5).

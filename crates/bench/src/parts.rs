@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{Exchange, Front, Gateway, Sink};
-use manifold_frontends::{Doorway, Outlet, Session};
-use manifold_protocol::{Call, CodeSet, Id, Method, Parcel, Raw, Reply, envelope};
+use manifold_frontends::{Destination, Outlet, Session};
+use manifold_protocol::{Call, CodeSet, Id, Method, Outgoing, Raw, Reply, envelope};
 
 use crate::world;
 
@@ -116,14 +116,14 @@ fn dispatch(gateway: Arc<Gateway>, call: impl Fn() -> Call + 'static) -> Result<
 
 /// From a client's bytes to the bytes it gets.
 fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, Box<dyn Error>> {
-    let doorway = Doorway {
+    let destination = Destination {
         gateway: Ok(world::gateway(servers, tools)?),
         codes: CodeSet::Own,
         profile: Profile::Manifold,
         front: Front::Stdio,
     };
     let desk = Arc::new(Desk::default());
-    let session = Session::new(doorway, Arc::clone(&desk) as Arc<dyn Outlet>);
+    let session = Session::new(destination, Arc::clone(&desk) as Arc<dyn Outlet>);
     let message = Bytes::from_static(message.as_bytes());
     session.receive(Bytes::from_static(HELLO.as_bytes()));
     session.receive(message.clone());
@@ -146,12 +146,12 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
 /// The client's end of a session: keeps the last answer, and counts the bytes of all.
 #[derive(Default)]
 struct Desk {
-    last: Mutex<Option<Parcel>>,
+    last: Mutex<Option<Outgoing>>,
     bytes: AtomicU64,
 }
 
 impl Outlet for Desk {
-    fn answer(&self, message: Parcel) {
+    fn answer(&self, message: Outgoing) {
         self.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
     }

@@ -3,7 +3,7 @@
 
 mod merge;
 mod naming;
-mod shown;
+mod rendered_list;
 mod template;
 
 use std::borrow::Cow;

@@ -66,12 +66,12 @@ pub struct Target {
 
 /// The answering end of a call, held by whoever works on it. Dropping it unanswered answers with an error.
 pub struct Exchange {
-    flight: Arc<Flight<dyn Sink>>,
+    flight: Arc<CallHandle<dyn Sink>>,
     target: Option<Arc<Target>>,
 }
 
 /// The asking end's view of the same call.
-pub struct Flight<S: ?Sized> {
+pub struct CallHandle<S: ?Sized> {
     state: Mutex<State>,
     sink: S,
 }
@@ -87,8 +87,9 @@ enum State {
 
 impl Exchange {
     /// Opens an exchange. The asker keeps the flight to cancel by.
-    pub fn open<S: Sink + 'static>(sink: S) -> (Self, Arc<Flight<dyn Sink>>) {
-        let flight: Arc<Flight<dyn Sink>> = Arc::new(Flight { state: Mutex::new(State::Loose), sink });
+    pub fn open<S: Sink + 'static>(sink: S) -> (Self, Arc<CallHandle<dyn Sink>>) {
+        let flight: Arc<CallHandle<dyn Sink>> =
+            Arc::new(CallHandle { state: Mutex::new(State::Loose), sink });
         (Self { flight: Arc::clone(&flight), target: None }, flight)
     }
 
@@ -109,8 +110,8 @@ impl Exchange {
     }
 
     /// Opens an exchange whose answer does not matter.
-    pub fn unheard() -> Self {
-        Self::open(Unheard).0
+    pub fn detached() -> Self {
+        Self::open(DetachedSink).0
     }
 
     /// Opens an exchange that takes the place of this one; its answer goes to `next`, which has the last word on
@@ -128,7 +129,7 @@ impl Exchange {
         let outer = Arc::clone(&self.flight);
         let target = self.target.clone();
         let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
-        let flight = Arc::new(Flight { state: Mutex::new(State::Loose), sink });
+        let flight = Arc::new(CallHandle { state: Mutex::new(State::Loose), sink });
         if !outer.hold(flight.clone(), 0) {
             // Cancelled meanwhile: whoever gets the inner call must find it so.
             flight.cancel(None);
@@ -136,7 +137,7 @@ impl Exchange {
         Self { flight, target }
     }
 
-    pub fn aim(&mut self, target: Arc<Target>) {
+    pub fn set_target(&mut self, target: Arc<Target>) {
         self.target = Some(target);
     }
 
@@ -166,7 +167,7 @@ impl Exchange {
     }
 
     /// Returns the asking end: to bring it progress and questions without holding the call itself.
-    pub fn asker(&self) -> Arc<Flight<dyn Sink>> {
+    pub fn asker(&self) -> Arc<CallHandle<dyn Sink>> {
         Arc::clone(&self.flight)
     }
 
@@ -195,7 +196,7 @@ impl Drop for Exchange {
     }
 }
 
-impl<S: Sink + ?Sized> Flight<S> {
+impl<S: Sink + ?Sized> CallHandle<S> {
     pub fn progress(&self, params: Raw) {
         self.sink.progress(params);
     }
@@ -256,7 +257,7 @@ impl<S: Sink + ?Sized> Flight<S> {
     }
 }
 
-impl<S: Sink> Cancel for Flight<S> {
+impl<S: Sink> Cancel for CallHandle<S> {
     fn cancel(&self, _key: u64, reason: Option<Raw>) {
         Self::cancel(self, reason);
     }
@@ -281,9 +282,9 @@ impl Sink for Waiting {
     }
 }
 
-struct Unheard;
+struct DetachedSink;
 
-impl Sink for Unheard {
+impl Sink for DetachedSink {
     fn reply(&self, reply: Reply) {
         if let Err(failure) = reply {
             debug!(?failure, "a server refused what it was told in passing");
@@ -295,7 +296,7 @@ type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
 
 /// The sink of an exchange that stands before another.
 struct Then {
-    outer: Arc<Flight<dyn Sink>>,
+    outer: Arc<CallHandle<dyn Sink>>,
     rest: Mutex<Option<(Exchange, Next)>>,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::changes::{Client, ClientId};
 use crate::control::{Control, ReloadReport, Reloader};
-use crate::exchange::{Exchange, Flight, Sink};
+use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Front, Gateway, Opening};
 use crate::tasks::Tasks;
@@ -146,7 +146,7 @@ pub(crate) fn show(reply: &Reply) -> String {
 /// A call of a test, waiting for its answer.
 pub(crate) struct Asked {
     pub(crate) reply: oneshot::Receiver<Reply>,
-    pub(crate) flight: Arc<Flight<dyn Sink>>,
+    pub(crate) flight: Arc<CallHandle<dyn Sink>>,
 }
 
 impl Asked {

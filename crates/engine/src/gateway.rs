@@ -4,7 +4,7 @@ mod extensions;
 mod listings;
 mod logging;
 mod lookup;
-mod news;
+mod notifications;
 mod resources;
 mod subscriptions;
 mod view;
@@ -27,7 +27,7 @@ use crate::outbox::Outbox;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Upstream};
 pub use lookup::KnownTool;
-use news::answer_from_config;
+use notifications::answer_from_config;
 use view::view;
 
 /// Which door a namespace is served at: some defaults differ.
@@ -321,13 +321,14 @@ impl Gateway {
                 }
                 debug!(tool = ?name, server = %route.target.server, "call");
                 call.replace_param(place, &route.original);
-                exchange.aim(Arc::clone(&route.target));
+                exchange.set_target(Arc::clone(&route.target));
                 let member = catalog.member(route.member);
                 if extensions::may_be_task(&call) {
                     exchange = Self::naming_tasks(member, exchange);
                 }
                 if route.is_loose {
-                    exchange = exchange.then(|reply, outer| outer.finish(reply.map(Answer::loosely)));
+                    exchange =
+                        exchange.then(|reply, outer| outer.finish(reply.map(Answer::allow_any_structured)));
                 }
                 member.upstream.send(call, exchange);
             }
@@ -335,7 +336,7 @@ impl Gateway {
                 let member = catalog.member(member);
                 debug!(tool = ?name, server = %member.key.id, "call to a server not listed yet");
                 call.replace_param(place, &Raw::string(&original));
-                exchange.aim(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
+                exchange.set_target(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
                 if extensions::may_be_task(&call) {
                     exchange = Self::naming_tasks(member, exchange);
                 }
@@ -374,7 +375,7 @@ impl Gateway {
                 if route.original != name {
                     call.set_param("name", Raw::string(&route.original));
                 }
-                exchange.aim(Arc::clone(&member.target));
+                exchange.set_target(Arc::clone(&member.target));
                 member.upstream.send(call, exchange);
             }
             None if asked => exchange.fail(Fault::UnknownPrompt(name)),
@@ -418,7 +419,7 @@ impl Gateway {
                     call.set_param("ref", reference.into_raw());
                 }
                 let member = catalog.member(route.member);
-                exchange.aim(Arc::clone(&member.target));
+                exchange.set_target(Arc::clone(&member.target));
                 member.upstream.send(call, exchange);
             }
             None if !asked => {

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod budget;
+pub mod busy_poll;
 mod catalog;
 mod changes;
 mod control;
@@ -18,7 +19,6 @@ mod principal;
 mod router;
 mod tasks;
 mod upstream;
-pub mod vigil;
 
 /// The names clients see, within reach of the fuzz target.
 #[doc(hidden)]
@@ -29,7 +29,7 @@ pub mod names {
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
-pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
+pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -28,7 +28,7 @@ pub struct Outbox {
 
 #[derive(Debug, Default)]
 struct Queue {
-    messages: VecDeque<Parcel>,
+    messages: VecDeque<Outgoing>,
     /// Queued, or taken by the writer and not yet written.
     bytes: usize,
     closed: bool,
@@ -56,7 +56,7 @@ impl Outbox {
     }
 
     /// Queues a message. Returns false when the peer is gone.
-    pub fn push(&self, message: impl Into<Parcel>) -> bool {
+    pub fn push(&self, message: impl Into<Outgoing>) -> bool {
         let mut queue = self.lock();
         if queue.closed {
             return false;
@@ -73,7 +73,7 @@ impl Outbox {
     }
 
     /// Queues a message unless the peer is behind. Returns whether it was queued.
-    pub fn push_droppable(&self, message: impl Into<Parcel>) -> bool {
+    pub fn push_droppable(&self, message: impl Into<Outgoing>) -> bool {
         !self.crowded() && self.push(message)
     }
 
@@ -109,7 +109,7 @@ impl Outbox {
     }
 
     /// Waits for messages and moves all of them into `batch`. Returns false once closed and empty.
-    pub async fn take(&self, batch: &mut Vec<Parcel>) -> bool {
+    pub async fn take(&self, batch: &mut Vec<Outgoing>) -> bool {
         loop {
             let filled = self.filled.notified();
             {

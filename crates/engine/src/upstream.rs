@@ -64,7 +64,7 @@ pub enum Order {
     Stop,
     Restart,
     /// End it in good order; the next call starts it. Nothing happens to one that does not run.
-    Rest,
+    Sleep,
 }
 
 /// How a server is doing.

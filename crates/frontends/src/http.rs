@@ -1,24 +1,24 @@
-//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front door.
+//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front admission.
 
-mod attempts;
+mod admission;
 mod body;
 mod connection;
-mod door;
 mod h1;
 mod h2;
 mod json_api;
 mod legacy_sse;
 mod litemcp;
 mod modern;
+mod namespaces;
 mod peer;
-mod rewound;
-mod rooms;
+mod rewind;
 mod route;
 mod sessions;
 mod status;
 mod stream;
 mod streamable;
 mod tls;
+mod token_failures;
 mod websocket;
 
 use std::io;
@@ -34,13 +34,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-use crate::modern::Desk;
-use attempts::Attempts;
-pub use door::{Door, is_loopback};
+use crate::modern::ModernService;
+pub use admission::{Admission, is_loopback};
+pub use namespaces::{Namespaces, Served};
 use peer::Peer;
-pub use rooms::{Plan, Rooms};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
+use token_failures::TokenFailures;
 pub use tokio_rustls::TlsAcceptor;
 use websocket::Sockets;
 
@@ -54,10 +54,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What HTTP serves.
 pub struct Site {
-    pub rooms: Arc<Rooms>,
+    pub namespaces: Arc<Namespaces>,
     pub codes: CodeSet,
     pub profile: Profile,
-    pub door: Door,
+    pub admission: Admission,
     pub limit_bytes: usize,
     /// What all messages under way may take up.
     pub budget: Budget,
@@ -82,9 +82,9 @@ impl Site {
 struct Shared {
     site: Site,
     sessions: Sessions,
-    desk: Arc<Desk>,
+    modern: Arc<ModernService>,
     sockets: Sockets,
-    attempts: Attempts,
+    attempts: TokenFailures,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -94,9 +94,9 @@ impl Shared {
     /// done.
     async fn clear_closed_rooms(self: Arc<Self>, drain: Duration) {
         loop {
-            self.site.rooms.changed().await;
-            let plan = self.site.rooms.plan();
-            self.desk.end_listening(|gateway| !plan.serves(gateway));
+            self.site.namespaces.changed().await;
+            let plan = self.site.namespaces.served();
+            self.modern.end_listening(|gateway| !plan.serves(gateway));
             for session in self.sessions.all() {
                 if plan.serves(&session.gateway) {
                     continue;
@@ -133,9 +133,9 @@ pub async fn serve(
     let shared = Arc::new(Shared {
         site,
         sessions,
-        desk: Desk::for_many(tasks, parked),
+        modern: ModernService::for_many(tasks, parked),
         sockets,
-        attempts: Attempts::default(),
+        attempts: TokenFailures::default(),
         closing,
     });
     let expiry = Arc::clone(&shared);
@@ -176,13 +176,13 @@ pub async fn serve(
     drop(listener);
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
-    shared.desk.stop();
+    shared.modern.stop();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {
         warn!("calls were still in flight at the end of the drain time; they are taken back");
     }
     // Whoever still waits is told so, and given a moment to hear it.
     shared.sessions.close_all();
-    shared.desk.close();
+    shared.modern.close();
     let _ = timeout(LAST_WORDS, all_ended(&mut connections)).await;
 }
 

@@ -3,7 +3,7 @@
 
 mod conversation;
 mod dispatcher;
-mod seen;
+mod recent_ids;
 mod service;
 #[cfg(test)]
 mod tests;

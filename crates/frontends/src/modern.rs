@@ -16,16 +16,16 @@ use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Kind, Method, Parcel, Raw, RawObject, Reply, Revision,
-    envelope,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Kind, Method, Outgoing, Raw, RawObject, Reply,
+    Revision, envelope,
 };
 use tokio::sync::Notify;
 use tracing::{debug, error};
 
-use crate::parked::{self, Errand, Parked};
+use crate::parked::{self, Parked, Resumption};
 use listen::Listener;
 pub(crate) use run::Run;
-use run::{Asker, Sought, Visit};
+use run::{Asker, OriginalRequest, PendingRequest};
 
 /// What servers are told that clients can do, where each request says it anew: all that some client may be able to.
 const CAPABILITIES: &str =
@@ -56,7 +56,7 @@ pub(crate) enum Verdict {
 /// The way back to whoever sent one request. None of these may block.
 pub(crate) trait Lane: Send + Sync {
     /// Takes the one answer.
-    fn answer(&self, verdict: Verdict, message: Parcel);
+    fn answer(&self, verdict: Verdict, message: Outgoing);
 
     /// Takes a message the client must see.
     fn say(&self, message: Bytes);
@@ -79,7 +79,7 @@ pub(crate) struct Request {
 }
 
 /// Where requests of this era are served.
-pub(crate) struct Desk {
+pub(crate) struct ModernService {
     tasks: Tasks,
     parked: Parked,
     /// Requests without an answer yet.
@@ -97,34 +97,34 @@ enum Open {
 }
 
 /// The asker's hold on a request: to take it back by.
-pub(crate) struct Ticket {
-    desk: Arc<Desk>,
+pub(crate) struct RequestHandle {
+    modern: Arc<ModernService>,
     number: Option<u64>,
 }
 
-impl Ticket {
+impl RequestHandle {
     /// Takes the request back, with everything that hangs on it; without effect once it is answered.
     pub(crate) fn cancel(&self, reason: Option<Raw>) {
         let Some(number) = self.number else { return };
-        let open = self.desk.lock().remove(&number);
+        let open = self.modern.lock().remove(&number);
         match open {
             Some(Open::Call(run)) => run.leave(number, reason),
             Some(Open::Listen(listener)) => listener.leave(),
             None => return,
         }
-        self.desk.tell_if_idle();
+        self.modern.tell_if_idle();
     }
 }
 
-impl Desk {
-    /// Opens a desk for one client.
+impl ModernService {
+    /// Returns the service of one client.
     pub(crate) fn new(tasks: &Tasks) -> Arc<Self> {
         Self::for_many(tasks, usize::MAX)
     }
 
-    /// Opens a desk for clients of which each may leave only so many calls waiting.
+    /// Returns the service of clients of which each may leave only so many calls waiting.
     pub(crate) fn for_many(tasks: &Tasks, parked_per_client: usize) -> Arc<Self> {
-        let desk = Arc::new(Self {
+        let modern = Arc::new(Self {
             tasks: tasks.clone(),
             parked: Parked::new(parked_per_client),
             open: Mutex::default(),
@@ -132,9 +132,9 @@ impl Desk {
             stopping: AtomicBool::new(false),
             idle: Notify::new(),
         });
-        let expiry = Arc::clone(&desk);
+        let expiry = Arc::clone(&modern);
         tasks.spawn_background(async move { expiry.parked.expire().await });
-        desk
+        modern
     }
 
     /// Serves a request; whatever follows from it goes to `lane`, in time.
@@ -143,12 +143,12 @@ impl Desk {
         gateway: &Arc<Gateway>,
         request: Request,
         lane: Arc<dyn Lane>,
-    ) -> Ticket {
+    ) -> RequestHandle {
         let Request { id, method, params, principal, client } = request;
         debug!(method = method.as_str(), "request");
         let refuse = |fault: Fault, verdict| {
             refuse(&*lane, Some(&id), &fault, verdict);
-            Ticket { desk: Arc::clone(self), number: None }
+            RequestHandle { modern: Arc::clone(self), number: None }
         };
         let (params, caller) = match modern::open(params) {
             Ok(opened) => opened,
@@ -165,7 +165,7 @@ impl Desk {
             return refuse(Fault::InvalidParams(why), Verdict::Served);
         }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let ticket = Ticket { desk: Arc::clone(self), number: Some(number) };
+        let handle = RequestHandle { modern: Arc::clone(self), number: Some(number) };
         match method {
             Method::Discover => {
                 gateway.expect(|| facts_of_anyone(caller.info.clone()));
@@ -189,49 +189,67 @@ impl Desk {
                 gateway.admit(|| facts_of_anyone(caller.info.clone()));
                 let token = params.as_ref().and_then(|params| params.path(&["_meta", "progressToken"]));
                 let level = caller.log_level.as_ref().and_then(|level| Level::parse(&level.to_text()?));
-                let visit = Visit { number, id, lane, token: token.map(|token| token.detached()), level };
-                let sought = Sought { method, params, principal, client };
-                self.call(gateway, sought, caller, visit);
+                let pending =
+                    PendingRequest { number, id, lane, token: token.map(|token| token.detached()), level };
+                let original = OriginalRequest { method, params, principal, client };
+                self.call(gateway, original, caller, pending);
             }
         }
-        ticket
+        handle
     }
 
     /// Begins a call, or goes on with the one the client comes back for.
-    fn call(self: &Arc<Self>, gateway: &Arc<Gateway>, sought: Sought, mut caller: Caller, visit: Visit) {
-        if !caller.is_back || !may_return(&sought.method) {
-            return self.begin(gateway, sought, caller, visit);
+    fn call(
+        self: &Arc<Self>,
+        gateway: &Arc<Gateway>,
+        original: OriginalRequest,
+        mut caller: Caller,
+        pending: PendingRequest,
+    ) {
+        if !caller.is_retry || !may_return(&original.method) {
+            return self.begin(gateway, original, caller, pending);
         }
-        let (first, brought) = rounds::take_return(sought.params.clone());
+        let (first, brought) = rounds::take_return(original.params.clone());
         let ours = brought.state.as_deref().filter(|state| state.starts_with(parked::PREFIX));
         let Some(state) = ours else {
             // The server's own affair.
-            return self.begin(gateway, sought, caller, visit);
+            return self.begin(gateway, original, caller, pending);
         };
-        match self.parked.seal.open(state, &sought.digest()) {
-            Err(fault) => refuse(&*visit.lane, Some(&visit.id), &fault, Verdict::Served),
-            Ok(Errand::Parked { place, round }) => self.resume(&place, round, brought, caller, visit),
-            Ok(Errand::Again) => {
-                caller.is_back = false;
-                self.begin(gateway, Sought { params: first, ..sought }, caller, visit);
+        match self.parked.seal.open(state, &original.digest()) {
+            Err(fault) => refuse(&*pending.lane, Some(&pending.id), &fault, Verdict::Served),
+            Ok(Resumption::Parked { place, round }) => self.resume(&place, round, brought, caller, pending),
+            Ok(Resumption::Again) => {
+                caller.is_retry = false;
+                self.begin(gateway, OriginalRequest { params: first, ..original }, caller, pending);
             }
-            Ok(Errand::Foreign(state)) => {
-                let answers = sought.params.as_ref().and_then(|params| params.get("inputResponses"));
+            Ok(Resumption::Foreign(state)) => {
+                let answers = original.params.as_ref().and_then(|params| params.get("inputResponses"));
                 let mut params = first.and_then(|params| params.object()).unwrap_or_default();
                 if let Some(answers) = answers {
                     params.set("inputResponses", answers);
                 }
                 params.set("requestState", Raw::string(&state));
-                self.begin(gateway, Sought { params: Some(params.into_raw()), ..sought }, caller, visit);
+                self.begin(
+                    gateway,
+                    OriginalRequest { params: Some(params.into_raw()), ..original },
+                    caller,
+                    pending,
+                );
             }
         }
     }
 
-    fn begin(self: &Arc<Self>, gateway: &Arc<Gateway>, sought: Sought, caller: Caller, visit: Visit) {
+    fn begin(
+        self: &Arc<Self>,
+        gateway: &Arc<Gateway>,
+        original: OriginalRequest,
+        caller: Caller,
+        pending: PendingRequest,
+    ) {
         let caller = Arc::new(caller);
-        let call = Call::new(sought.method.clone(), sought.params.clone()).by(Arc::clone(&caller));
-        let number = visit.number;
-        let run = Run::new(self, gateway, sought, caller, visit);
+        let call = Call::new(original.method.clone(), original.params.clone()).by(Arc::clone(&caller));
+        let number = pending.number;
+        let run = Run::new(self, gateway, original, caller, pending);
         self.lock().insert(number, Open::Call(Arc::clone(&run)));
         let (exchange, flight) = Exchange::open(Asker(Arc::clone(&run)));
         run.takes_off(flight);
@@ -247,12 +265,12 @@ impl Desk {
         round: u32,
         brought: Return,
         caller: Caller,
-        visit: Visit,
+        pending: PendingRequest,
     ) {
-        let (number, id, lane) = (visit.number, visit.id.clone(), Arc::clone(&visit.lane));
+        let (number, id, lane) = (pending.number, pending.id.clone(), Arc::clone(&pending.lane));
         let resumed = self.parked.find(place).and_then(|run| {
             self.lock().insert(number, Open::Call(Arc::clone(&run)));
-            run.come_back(visit, Arc::new(caller), round, &brought.answers)
+            run.come_back(pending, Arc::new(caller), round, &brought.answers)
         });
         if let Err(fault) = resumed {
             refuse(&*lane, Some(&id), &fault, Verdict::Served);
@@ -353,7 +371,7 @@ fn discovery(gateway: &Arc<Gateway>) -> Answer {
     reply.encode().into()
 }
 
-fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict, Parcel) {
+fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict, Outgoing) {
     match reply {
         Ok(answer) => {
             (Verdict::Served, envelope::result(id, &modern::result(&answer, method, &server_info(gateway))))

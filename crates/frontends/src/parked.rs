@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tracing::info;
 
 use crate::modern::Run;
-pub(crate) use state::{Digest, Errand, PREFIX, PlaceId, Seal, digest, refused};
+pub(crate) use state::{Digest, PREFIX, PlaceId, Resumption, Seal, digest, refused};
 
 /// How long a client may take to come back: people do think.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);

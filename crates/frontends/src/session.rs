@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{Cancel, Client, ClientFacts, ClientId, Exchange, Flight, Front, Gateway, Sink};
+use manifold_engine::{CallHandle, Cancel, Client, ClientFacts, ClientId, Exchange, Front, Gateway, Sink};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
 use manifold_protocol::members::Flaw;
 use manifold_protocol::{
-    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Parcel, Raw, Reply, Revision,
+    Answer, Call, Caller, CodeSet, Failure, Fault, Id, Mark, Method, Outgoing, Raw, Reply, Revision,
     notification,
 };
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ use calls::CallSink;
 pub use outlet::Outlet;
 
 /// What a client gets to: a namespace, or the reason why there is none.
-pub struct Doorway {
+pub struct Destination {
     pub gateway: Result<Arc<Gateway>, Fault>,
     pub codes: CodeSet,
     pub profile: Profile,
@@ -39,7 +39,7 @@ pub struct Doorway {
 /// One legacy client.
 pub struct Session {
     me: Weak<Session>,
-    doorway: Doorway,
+    destination: Destination,
     /// Where messages go that belong to no request of the client's.
     outlet: Arc<dyn Outlet>,
     state: Mutex<State>,
@@ -74,7 +74,7 @@ struct State {
 }
 
 struct InFlight {
-    flight: Arc<Flight<dyn Sink>>,
+    flight: Arc<CallHandle<dyn Sink>>,
     lane: Lane,
 }
 
@@ -91,7 +91,7 @@ impl Lane {
         Self { outlet: Arc::clone(outlet), batch: None }
     }
 
-    fn answer(&self, message: impl Into<Parcel>) {
+    fn answer(&self, message: impl Into<Outgoing>) {
         let message = message.into();
         match &self.batch {
             Some(batch) => batch.add(message),
@@ -100,7 +100,7 @@ impl Lane {
     }
 
     /// Answers that the same may be asked again in a moment.
-    fn turn_away(&self, message: Parcel) {
+    fn turn_away(&self, message: Outgoing) {
         match &self.batch {
             Some(batch) => batch.add(message),
             None => self.outlet.turn_away(message),
@@ -125,26 +125,26 @@ enum Phase {
 }
 
 impl Session {
-    pub fn new(doorway: Doorway, outlet: Arc<dyn Outlet>) -> Arc<Self> {
-        Self::limited(doorway, outlet, None)
+    pub fn new(destination: Destination, outlet: Arc<dyn Outlet>) -> Arc<Self> {
+        Self::limited(destination, outlet, None)
     }
 
     /// Opens a session that may have only so many calls in flight, and says what those beyond it are told.
     pub(crate) fn limited(
-        doorway: Doorway,
+        destination: Destination,
         outlet: Arc<dyn Outlet>,
         limit: Option<(usize, Fault)>,
     ) -> Arc<Self> {
         let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
-            doorway,
+            destination,
             outlet,
             state: Mutex::default(),
             client: OnceLock::new(),
             limit,
             idle: Notify::new(),
         });
-        if let Ok(gateway) = &session.doorway.gateway {
+        if let Ok(gateway) = &session.destination.gateway {
             let _ = session.client.set(gateway.attach(Arc::new(Handle(session.me.clone()))));
         }
         session
@@ -197,7 +197,7 @@ impl Session {
 
     /// Answers something that never became a message.
     pub fn reject(&self, id: Option<&Id>, fault: &Fault) {
-        self.outlet.answer(envelope::error(id, &fault.to_error(self.doorway.codes)).into());
+        self.outlet.answer(envelope::error(id, &fault.to_error(self.destination.codes)).into());
     }
 
     /// Waits until no call is in flight.
@@ -229,7 +229,7 @@ impl Session {
             in_flight.lane.answer(answer);
         }
         drop(questions);
-        if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
+        if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
             gateway.detach(*client);
         }
         self.idle.notify_waiters();
@@ -239,7 +239,7 @@ impl Session {
         let allowed = self.lock().revision.is_some_and(Revision::has_batches);
         if !allowed {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
-            let error = Fault::InvalidRequest(why).to_error(self.doorway.codes);
+            let error = Fault::InvalidRequest(why).to_error(self.destination.codes);
             lane.answer(envelope::error(None, &error));
             return Received::Done;
         }
@@ -259,7 +259,7 @@ impl Session {
     }
 
     fn refuse(&self, refusal: &Refusal, lane: &Lane) {
-        let error = refusal_fault(refusal).to_error(self.doorway.codes);
+        let error = refusal_fault(refusal).to_error(self.destination.codes);
         lane.answer(envelope::error(refusal.id.as_ref(), &error));
     }
 
@@ -283,7 +283,7 @@ impl Session {
         let phase = self.lock().phase;
         let is_answered_here = match call.method {
             Method::Initialize | Method::Ping => true,
-            Method::Shutdown => self.doorway.front == Front::Stdio,
+            Method::Shutdown => self.destination.front == Front::Stdio,
             _ => phase != Phase::Open,
         };
         let reply: Reply = match (&call.method, phase) {
@@ -299,7 +299,9 @@ impl Session {
             }
             (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
             (Method::Ping, _) => Ok(Raw::from_static("{}").into()),
-            (Method::Shutdown, _) if self.doorway.front == Front::Stdio => return self.shut_down(id, lane),
+            (Method::Shutdown, _) if self.destination.front == Front::Stdio => {
+                return self.shut_down(id, lane);
+            }
             // So that the probe of a client of a later revision gets the answer it looks for.
             (Method::Other(name), Phase::New) => Err(Fault::UnknownMethod(name.as_str().to_owned()).into()),
             (_, Phase::New) => {
@@ -311,7 +313,7 @@ impl Session {
     }
 
     fn initialize(self: &Arc<Self>, call: &Call) -> Result<Raw, Fault> {
-        let gateway = self.doorway.gateway.as_ref().map_err(Clone::clone)?;
+        let gateway = self.destination.gateway.as_ref().map_err(Clone::clone)?;
         let Some(requested) = call.text_param("protocolVersion") else {
             return Err(Fault::InvalidParams("`protocolVersion` is missing".to_owned()));
         };
@@ -329,17 +331,17 @@ impl Session {
                 capabilities: capabilities.clone(),
                 info: Some(info.clone()),
                 log_level: None,
-                comes_back: false,
-                is_back: false,
+                retries: false,
+                is_retry: false,
                 words: Default::default(),
             }));
         }
-        let echoes = self.doorway.profile == Profile::McpAllInOne;
+        let echoes = self.destination.profile == Profile::McpAllInOne;
         let echoed: Vec<&str> = ["roots", "sampling"]
             .into_iter()
             .filter(|capability| echoes && capabilities.get(capability).is_some())
             .collect();
-        let introduction = match self.doorway.front {
+        let introduction = match self.destination.front {
             Front::Stdio => gateway.introduce(ClientFacts { capabilities, info, revision }),
             // Servers shared by many are told nothing of any one client (decision 29).
             Front::Http => gateway.introduction(),
@@ -378,7 +380,7 @@ impl Session {
     }
 
     fn call(self: &Arc<Self>, id: Id, call: Call, lane: &Lane) {
-        let Ok(gateway) = &self.doorway.gateway else { return };
+        let Ok(gateway) = &self.destination.gateway else { return };
         let wants_logs = call.caller.as_ref().is_some_and(|caller| caller.log_level.is_some());
         let sink = CallSink { session: Arc::clone(self), id: id.clone(), lane: lane.clone(), wants_logs };
         let (exchange, flight) = Exchange::open(sink);
@@ -387,7 +389,7 @@ impl Session {
             if let Some((_, fault)) = self.limit.as_ref().filter(|(most, _)| state.flights.len() >= *most) {
                 drop(state);
                 flight.cancel(None);
-                let error = fault.to_error(self.doorway.codes);
+                let error = fault.to_error(self.destination.codes);
                 return lane.turn_away(envelope::error(Some(&id), &error).into());
             }
             match state.flights.entry(id) {
@@ -400,7 +402,7 @@ impl Session {
                     // Two at once; the sink must stay silent, its id belongs to the first.
                     flight.cancel(None);
                     let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
-                    return lane.answer(envelope::error(Some(&id), &fault.to_error(self.doorway.codes)));
+                    return lane.answer(envelope::error(Some(&id), &fault.to_error(self.destination.codes)));
                 }
             }
         }
@@ -416,7 +418,7 @@ impl Session {
             notification::EXIT | "exit" => return Received::Exit,
             notification::CANCELLED => self.cancelled(params.as_ref()),
             notification::ROOTS_CHANGED => {
-                if let Ok(gateway) = &self.doorway.gateway {
+                if let Ok(gateway) = &self.destination.gateway {
                     gateway.tell_servers(notification::ROOTS_CHANGED, params);
                 }
             }
@@ -463,7 +465,7 @@ impl Session {
         self.confirm_shutdown(&mut state);
     }
 
-    fn encode(&self, id: &Id, reply: Reply) -> Parcel {
+    fn encode(&self, id: &Id, reply: Reply) -> Outgoing {
         match reply {
             // Such a client would take it for a result with nothing in it.
             Ok(answer) if answer.mark() == Mark::InputRequired => {
@@ -475,7 +477,7 @@ impl Session {
             Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)).into(),
             Err(Failure::Fault(fault)) => {
                 debug!(fault = fault.message(), "answered with an error");
-                envelope::error(Some(id), &fault.to_error(self.doorway.codes)).into()
+                envelope::error(Some(id), &fault.to_error(self.destination.codes)).into()
             }
         }
     }
@@ -488,7 +490,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // A session that was never closed must not stay known as a client; one that was is not known any more.
-        if let (Ok(gateway), Some(client)) = (&self.doorway.gateway, self.client.get()) {
+        if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
             gateway.detach(*client);
         }
     }

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{Budget, Outbox, TURN, Tasks, vigil};
+use manifold_engine::{Budget, Outbox, TURN, Tasks, busy_poll};
 use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
-use manifold_protocol::{Fault, Frames, Parcel, envelope};
+use manifold_protocol::{Fault, Frames, Outgoing, envelope};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::session::{Doorway, Outlet, Received, Session};
+use crate::session::{Destination, Outlet, Received, Session};
 
 use pipe::Pipe;
 pub use streams::{Input, Output, standard_streams};
@@ -39,7 +39,7 @@ pub struct Options {
 
 /// Serves one client until it leaves or `stop` resolves, then lets calls in flight finish.
 pub async fn serve<I, O>(
-    doorway: Doorway,
+    destination: Destination,
     (input, output): (I, O),
     options: Options,
     stop: impl Future<Output = ()>,
@@ -49,11 +49,11 @@ pub async fn serve<I, O>(
     O: AsyncWrite + Unpin + Send + 'static,
 {
     let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&options.budget));
-    if let Ok(gateway) = &doorway.gateway {
+    if let Ok(gateway) = &destination.gateway {
         gateway.serve_only(&outbox);
     }
-    let pipe = Pipe::new(doorway.gateway.clone(), &outbox, tasks);
-    let session = Session::new(doorway, Arc::clone(&outbox) as Arc<dyn Outlet>);
+    let pipe = Pipe::new(destination.gateway.clone(), &outbox, tasks);
+    let session = Session::new(destination, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
     let spoken = Arc::clone(&framing);
     tasks.spawn(write(Arc::clone(&outbox), output, move |message, frames| {
@@ -74,11 +74,11 @@ pub async fn serve<I, O>(
         }
     };
     session.stop_taking_calls();
-    pipe.desk.stop();
+    pipe.modern.stop();
     // A client that stays can still answer questions and cancel calls while we wait for the rest.
     let both_settled = || async {
         session.settled().await;
-        pipe.desk.settled().await;
+        pipe.modern.settled().await;
     };
     let settled = async {
         tokio::select! {
@@ -94,7 +94,7 @@ pub async fn serve<I, O>(
         () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are taken back"),
     }
     session.close();
-    pipe.desk.close();
+    pipe.modern.close();
     let _ = timeout(LAST_WORDS, outbox.flushed()).await;
     outbox.abandon();
 }
@@ -115,7 +115,7 @@ async fn read<I: AsyncRead + Unpin>(
         // Nor is it where all that is under way takes up too much (F35).
         options.budget.room().await;
         let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
-        vigil::mark();
+        busy_poll::mark();
         for taken in 1_usize.. {
             if taken.is_multiple_of(TURN) {
                 yield_now().await;
@@ -176,9 +176,9 @@ fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Ar
 pub(crate) async fn write<O: AsyncWrite + Unpin>(
     outbox: Arc<Outbox>,
     mut output: O,
-    push: impl Fn(Parcel, &mut Frames),
+    push: impl Fn(Outgoing, &mut Frames),
 ) {
-    let mut batch: Vec<Parcel> = Vec::new();
+    let mut batch: Vec<Outgoing> = Vec::new();
     let mut frames = Frames::default();
     while outbox.take(&mut batch).await {
         let mut waiting = 0;

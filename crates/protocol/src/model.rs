@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::method::Method;
 use crate::raw::Raw;
 
-/// One request, neutral: a label we may rewrite and a parcel we do not open.
+/// One request, neutral: a label we may rewrite and a payload we do not open.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub method: Method,
@@ -29,9 +29,9 @@ pub struct Caller {
     /// The least grave log message it wants to hear, by the protocol's name for it.
     pub log_level: Option<Raw>,
     /// Takes a request for input as an answer and comes back with it in a new call. Others are asked in mid-call.
-    pub comes_back: bool,
+    pub retries: bool,
     /// This call is such a coming back, with the server's own state.
-    pub is_back: bool,
+    pub is_retry: bool,
     pub words: Words,
 }
 
@@ -160,7 +160,7 @@ impl Answer {
     }
 
     /// Notes that the structured content may be something else than an object.
-    pub fn loosely(self) -> Self {
+    pub fn allow_any_structured(self) -> Self {
         match self {
             Self::Result { body, mark, .. } => Self::Result { body, mark, loose: true },
             Self::List(list) => Self::List(list),

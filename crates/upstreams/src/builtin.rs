@@ -106,7 +106,7 @@ impl Upstream for Builtin {
     }
 
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
-        if order != Order::Rest {
+        if order != Order::Sleep {
             self.set_stopped(order == Order::Stop);
         }
         Box::pin(std::future::ready(Ok(())))

@@ -1,23 +1,23 @@
 //! One generation of a server: calls numbered, matched with their answers, timed and taken back. It knows
 //! messages, not pipes: whoever owns the streams feeds `receive` and empties the outbox.
 
-mod asides;
-mod company;
+mod attribution;
+mod continuation;
 mod deadlines;
 mod dual;
 mod health;
 mod incoming;
-mod kept;
-mod known;
 mod listening;
 mod lite;
 mod modern;
+mod notifications;
 mod question;
 mod rounds;
-mod stale;
+mod stale_lists;
 mod table;
 mod tasks;
-mod visits;
+mod tool_facts;
+mod url_elicitations;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_config::Server;
-use manifold_engine::{Cancel, Exchange, Flight, Host, Outbox, Sink};
+use manifold_engine::{CallHandle, Cancel, Exchange, Host, Outbox, Sink};
 use manifold_protocol::{Answer, Call, Failure, Fault, Id, Method, Raw, RawObject, envelope, notification};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
@@ -33,17 +33,17 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
 use crate::logs::LogRing;
+use continuation::Stage;
 use health::Health;
-use kept::Stage;
-pub(crate) use known::Known;
 use lite::Lite;
 pub(crate) use lite::Way;
 use modern::Modern;
 pub(crate) use modern::{Post, Poster};
 use question::Questions;
-use stale::Stale;
+use stale_lists::StaleLists;
 use table::{Origin, Pending, Table};
-use visits::Visits;
+pub(crate) use tool_facts::ToolFacts;
+use url_elicitations::UrlElicitations;
 
 /// What a server may be owed before new calls are refused: one that never reads may cost 16 MiB in all (F4).
 const CROWDED_BYTES: usize = 8 << 20;
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     table: Mutex<Table>,
     questions: Questions,
-    visits: Visits,
+    url_elicitations: UrlElicitations,
     /// Wakes the deadline keeper.
     sooner: Notify,
     /// Told when the last call in flight is over.
@@ -72,11 +72,11 @@ pub(crate) struct Connection {
     /// What is different with a LiteMCP server; set before the handshake.
     lite: OnceLock<Lite>,
     /// What of its tools matters to their calls, where anything does.
-    known: ArcSwapOption<Known>,
+    known: ArcSwapOption<ToolFacts>,
     learnt: Notify,
     /// What goes on beside calls: rounds of questions, tasks, listening.
     work: Mutex<JoinSet<()>>,
-    pub(crate) stale: Stale,
+    pub(crate) stale: StaleLists,
     large: Semaphore,
     /// Lines that were no message, and answers nobody asked for.
     noise: AtomicU64,
@@ -111,7 +111,7 @@ impl Connection {
             outbox,
             table: Mutex::new(table),
             questions: Questions::default(),
-            visits: Visits::default(),
+            url_elicitations: UrlElicitations::default(),
             sooner: Notify::new(),
             emptied: Notify::new(),
             modern: OnceLock::new(),
@@ -119,7 +119,7 @@ impl Connection {
             known: ArcSwapOption::empty(),
             learnt: Notify::new(),
             work: Mutex::default(),
-            stale: Stale::default(),
+            stale: StaleLists::default(),
             large: Semaphore::new(LARGE_AT_ONCE),
             noise: AtomicU64::new(0),
             proven: AtomicBool::new(false),
@@ -208,7 +208,7 @@ impl Connection {
     async fn request_call(&self, call: Call, origin: Origin, timeout: Duration) -> Result<Raw, Failure> {
         let (mut exchange, answer) = Exchange::answered();
         let target = manifold_engine::Target { server: self.id().to_owned(), tool: None, timeout };
-        exchange.aim(Arc::new(target));
+        exchange.set_target(Arc::new(target));
         self.send_as(call, exchange, origin);
         let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());
         answer.await.unwrap_or_else(lost).map(Answer::into_body)
@@ -216,7 +216,7 @@ impl Connection {
 
     /// Sends one of our own requests whose answer does not matter.
     pub(crate) fn order(&self, method: Method, params: Raw) {
-        self.send_own(Call::new(method, Some(params)), Exchange::unheard());
+        self.send_own(Call::new(method, Some(params)), Exchange::detached());
     }
 
     /// Tells a server that starts anew what was told before: the log level and the subscriptions.
@@ -253,7 +253,7 @@ impl Connection {
         }
     }
 
-    fn asker_of(&self, call: u64) -> Option<Arc<Flight<dyn Sink>>> {
+    fn asker_of(&self, call: u64) -> Option<Arc<CallHandle<dyn Sink>>> {
         self.lock().get(call).map(|pending| pending.exchange.asker())
     }
 
@@ -389,7 +389,7 @@ impl Connection {
     fn take_unless_kept(&self, id: u64) -> Taken {
         let table = self.lock();
         match table.get(id) {
-            Some(pending) if pending.kept.is_some() => Taken::Kept,
+            Some(pending) if pending.kept.is_some() => Taken::Continuation,
             _ => self.take_from(table, id).map_or(Taken::Nothing, Taken::Pending),
         }
     }
@@ -448,7 +448,7 @@ impl Connection {
 enum Taken {
     Pending(Pending),
     /// A call that may go on stays where it is.
-    Kept,
+    Continuation,
     Nothing,
 }
 

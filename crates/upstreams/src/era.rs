@@ -5,7 +5,7 @@ use manifold_engine::ClientFacts;
 use manifold_protocol::dialect::{ServerFacts, modern};
 use manifold_protocol::{Caller, Era, Raw, Revision};
 
-use crate::memory::Memory;
+use crate::cache::Cache;
 
 /// How a start goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +19,11 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    pub(crate) fn of(server: &Server, memory: &Memory) -> Self {
+    pub(crate) fn of(server: &Server, cache: &Cache) -> Self {
         match server.era {
             EraSetting::Legacy => Self::Only(Era::Legacy),
             EraSetting::Modern => Self::Only(Era::Modern),
-            EraSetting::Auto => memory.era(server).map_or(Self::Probe, Self::Remembered),
+            EraSetting::Auto => cache.era(server).map_or(Self::Probe, Self::Remembered),
         }
     }
 }
@@ -47,11 +47,11 @@ impl From<Era> for Found {
 }
 
 /// Writes down what a start by this plan has shown.
-pub(crate) fn learn(memory: &Memory, server: &Server, plan: Plan, found: Found) {
+pub(crate) fn learn(cache: &Cache, server: &Server, plan: Plan, found: Found) {
     // What was taken on trust is no news: its date stays, so that it is looked at again in time.
     let is_news = server.era == EraSetting::Auto && plan != Plan::Remembered(Era::Legacy);
     if is_news {
-        memory.note_era(server, found);
+        cache.note_era(server, found);
     }
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn caller(facts: &ClientFacts) -> Caller {
         capabilities: facts.capabilities.clone(),
         info: Some(facts.info.clone()),
         log_level: None,
-        comes_back: false,
-        is_back: false,
+        retries: false,
+        is_retry: false,
         words: Default::default(),
     }
 }
@@ -159,17 +159,17 @@ mod tests {
     #[test]
     fn the_config_has_the_first_word_and_memory_the_second() {
         let home = tempfile::tempdir().unwrap();
-        let memory = Memory::new(Some(home.path().to_owned()));
+        let cache = Cache::new(Some(home.path().to_owned()));
         let (auto, pinned) = (server(""), server(r#","era":"modern""#));
-        assert_eq!(Plan::of(&auto, &memory), Plan::Probe);
-        assert_eq!(Plan::of(&pinned, &memory), Plan::Only(Era::Modern));
-        learn(&memory, &pinned, Plan::Only(Era::Modern), Found::Modern);
-        assert_eq!(Plan::of(&auto, &memory), Plan::Probe, "what the config says was not found out");
-        learn(&memory, &auto, Plan::Probe, Found::Dual);
-        assert_eq!(Plan::of(&auto, &memory), Plan::Remembered(Era::Modern));
-        assert!(memory.saved(&auto).is_some_and(|saved| saved.is_dual));
-        learn(&memory, &auto, Plan::Probe, Found::Legacy);
-        assert_eq!(Plan::of(&auto, &memory), Plan::Remembered(Era::Legacy));
-        assert_eq!(Plan::of(&pinned, &memory), Plan::Only(Era::Modern));
+        assert_eq!(Plan::of(&auto, &cache), Plan::Probe);
+        assert_eq!(Plan::of(&pinned, &cache), Plan::Only(Era::Modern));
+        learn(&cache, &pinned, Plan::Only(Era::Modern), Found::Modern);
+        assert_eq!(Plan::of(&auto, &cache), Plan::Probe, "what the config says was not found out");
+        learn(&cache, &auto, Plan::Probe, Found::Dual);
+        assert_eq!(Plan::of(&auto, &cache), Plan::Remembered(Era::Modern));
+        assert!(cache.saved(&auto).is_some_and(|saved| saved.is_dual));
+        learn(&cache, &auto, Plan::Probe, Found::Legacy);
+        assert_eq!(Plan::of(&auto, &cache), Plan::Remembered(Era::Legacy));
+        assert_eq!(Plan::of(&pinned, &cache), Plan::Only(Era::Modern));
     }
 }

@@ -307,8 +307,8 @@ mod tests {
     fn calls_without_a_client_are_one_client_s() {
         let mut queue = FairQueue::bounded(1, 100);
         let call = || Call::new(Method::ToolsCall, None);
-        assert!(queue.push(call(), Exchange::unheard()).is_none());
-        assert!(queue.push(call(), Exchange::unheard()).is_some());
+        assert!(queue.push(call(), Exchange::detached()).is_none());
+        assert!(queue.push(call(), Exchange::detached()).is_some());
         assert_eq!(push(&mut queue, 1, 1).1, None);
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{
-    Addressee, Audience, ClientFacts, ClientId, Exchange, Flight, Host, Sink, Standing, Target,
+    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Sink, Standing, Target,
 };
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
-use manifold_protocol::{Call, CodeSet, Failure, Id, Parcel, Raw, Reply, Revision};
+use manifold_protocol::{Call, CodeSet, Failure, Id, Outgoing, Raw, Reply, Revision};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -41,7 +41,7 @@ pub(crate) fn raw(text: &str) -> Raw {
 pub(crate) fn written(connection: &Connection) -> Vec<String> {
     let mut batch = Vec::new();
     let _ = pin!(connection.outbox.take(&mut batch)).poll(&mut Context::from_waker(Waker::noop()));
-    connection.outbox.written(batch.iter().map(Parcel::len).sum());
+    connection.outbox.written(batch.iter().map(Outgoing::len).sum());
     batch.into_iter().map(|message| String::from_utf8(message.into_bytes().to_vec()).unwrap()).collect()
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn run(
 /// One call of a test.
 pub(crate) struct Asked {
     pub(crate) reply: oneshot::Receiver<Reply>,
-    pub(crate) flight: Arc<Flight<dyn Sink>>,
+    pub(crate) flight: Arc<CallHandle<dyn Sink>>,
     heard: Arc<Mutex<Heard>>,
 }
 
@@ -143,7 +143,7 @@ impl Asked {
             has_session: false,
         });
         let (mut exchange, flight) = Exchange::open(probe);
-        exchange.aim(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
+        exchange.set_target(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
         (exchange, Self { reply, flight, heard })
     }
 

@@ -2,6 +2,7 @@
 
 mod broken;
 mod builtin;
+mod cache;
 mod connection;
 mod era;
 mod fair_queue;
@@ -10,7 +11,6 @@ mod fake;
 mod listing;
 mod litemcp;
 mod logs;
-mod memory;
 pub mod process;
 mod remote;
 mod stdio;
@@ -22,7 +22,7 @@ use manifold_config::{Builtin, Server, Transport};
 use manifold_engine::{Connector, Host, Tasks, Upstream};
 
 pub use builtin::manager;
-pub use memory::{Memory, Saved};
+pub use cache::{Cache, Saved};
 use process::ProcessHost;
 
 /// Makes upstreams for every kind of server we can reach.
@@ -30,7 +30,7 @@ pub struct Upstreams {
     processes: ProcessHost,
     tasks: Tasks,
     trust: remote::Trust,
-    memory: Memory,
+    cache: Cache,
     /// The longest message a server may send (`limits.messageBytes`).
     limit_bytes: usize,
     /// What tells a gateway among our servers who stands above it (`config::Nesting`).
@@ -39,11 +39,11 @@ pub struct Upstreams {
 
 impl Upstreams {
     /// Starts what all upstreams share. No process is started before a server needs one.
-    pub fn new(tasks: Tasks, memory: Memory, limit_bytes: usize) -> Self {
+    pub fn new(tasks: Tasks, cache: Cache, limit_bytes: usize) -> Self {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
-        let memory = memory.written_behind(&tasks);
-        Self { processes, tasks, trust: remote::Trust::default(), memory, limit_bytes, above: Arc::default() }
+        let cache = cache.written_behind(&tasks);
+        Self { processes, tasks, trust: remote::Trust::default(), cache, limit_bytes, above: Arc::default() }
     }
 
     /// Marks every process, so that a gateway among them knows who stands above it.
@@ -71,10 +71,10 @@ impl Connector for Upstreams {
                     processes: self.processes.clone(),
                     host,
                     logs: Arc::default(),
-                    memory: self.memory.clone(),
+                    cache: self.cache.clone(),
                     limit_bytes: self.limit_bytes,
                     above: Arc::clone(&self.above),
-                    leaving: stdio::Leaving::default(),
+                    shutdowns: stdio::Shutdowns::default(),
                 };
                 supervisor::Supervised::new(launch, &self.tasks)
             }
@@ -86,7 +86,7 @@ impl Connector for Upstreams {
                     logs: Arc::default(),
                     tasks: self.tasks.clone(),
                     trust: self.trust.clone(),
-                    memory: self.memory.clone(),
+                    cache: self.cache.clone(),
                     limit_bytes: self.limit_bytes,
                 };
                 supervisor::Supervised::new(remote, &self.tasks)

@@ -28,7 +28,7 @@ pub(crate) async fn start(launch: &Launch, deadline: Instant) -> Result<Running<
             Some(tail) => format!("{why}; its log: {tail}"),
             None => why,
         }),
-        () = launch.leaving.given_up() => Err("it is not wanted any more".to_owned()),
+        () = launch.shutdowns.given_up() => Err("it is not wanted any more".to_owned()),
         how = life.exited() => Err(format!("it ended before it told of its tool, {how}")),
     };
     match met {

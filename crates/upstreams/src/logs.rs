@@ -1,6 +1,6 @@
 //! The last lines a server wrote beside the protocol.
 
-mod telling;
+mod cause;
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,7 @@ impl LogRing {
     pub(crate) fn tail(&self) -> Option<String> {
         let fresh = self.lock().fresh;
         let lines = self.last(fresh.min(LOOKED_AT));
-        let lines = telling::telling(&lines);
+        let lines = cause::telling(&lines);
         (!lines.is_empty()).then(|| lines.join(" | "))
     }
 

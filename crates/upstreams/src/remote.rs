@@ -6,7 +6,7 @@ mod events;
 mod h1;
 mod modern;
 mod old_sse;
-mod prompt;
+mod quickack;
 mod retries;
 mod streamable;
 
@@ -15,17 +15,17 @@ use std::time::Duration;
 
 use manifold_config::{RemoteKind, RemoteSpec, Secret, Server};
 use manifold_engine::{Host, Tasks};
-use manifold_protocol::{Era, Fault, Parcel};
+use manifold_protocol::{Era, Fault, Outgoing};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
+use crate::cache::Cache;
 use crate::connection::Connection;
 use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
-use crate::memory::Memory;
 use crate::supervisor::{Ending, Launcher, Life, Running};
 pub(crate) use client::{HttpClient, Unreached};
 pub(crate) use dial::Trust;
@@ -43,7 +43,7 @@ pub(crate) struct Remote {
     pub(crate) logs: Arc<LogRing>,
     pub(crate) tasks: Tasks,
     pub(crate) trust: Trust,
-    pub(crate) memory: Memory,
+    pub(crate) cache: Cache,
     pub(crate) limit_bytes: usize,
 }
 
@@ -72,8 +72,8 @@ impl Launcher for Remote {
         &self.logs
     }
 
-    fn memory(&self) -> &Memory {
-        &self.memory
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     /// A try costs one connection: a server that is back serves calls well within a second (F14).
@@ -103,14 +103,14 @@ impl Remote {
             RemoteKind::LiteMcp => return litemcp::reach(self, client).await,
             RemoteKind::Auto | RemoteKind::StreamableHttp => {}
         }
-        let plan = Plan::of(&self.server, &self.memory);
+        let plan = Plan::of(&self.server, &self.cache);
         let (found, running) = match plan {
             Plan::Only(Era::Modern) => self.reach_modern(client).await?,
             Plan::Only(Era::Legacy) => (Found::Legacy, self.reach_legacy(client).await?),
             Plan::Remembered(Era::Legacy) => match streamable::reach(self, Arc::clone(&client)).await {
                 Ok(running) => (Found::Legacy, running),
                 Err(why) if why.is_modern() => {
-                    self.memory.forget_era(&self.server);
+                    self.cache.forget_era(&self.server);
                     self.reach_modern(client).await?
                 }
                 Err(why) => (Found::Legacy, self.reach_older(client, why).await?),
@@ -126,7 +126,7 @@ impl Remote {
                 }
             }
         };
-        era::learn(&self.memory, &self.server, plan, found);
+        era::learn(&self.cache, &self.server, plan, found);
         Ok(running)
     }
 
@@ -202,7 +202,7 @@ fn is_credential((name, _): &(String, Secret)) -> bool {
 /// Posts every message of a connection, each on its own.
 async fn post_all<F, W>(connection: Arc<Connection>, post: F)
 where
-    F: Fn(Parcel, Option<u64>) -> W,
+    F: Fn(Outgoing, Option<u64>) -> W,
     W: Future<Output = ()> + Send + 'static,
 {
     let mut posts = JoinSet::new();
@@ -237,7 +237,7 @@ pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, una
 }
 
 /// Returns the number of a message of ours that is a request, known by how `envelope::request` writes it.
-fn request_id(message: &Parcel) -> Option<u64> {
+fn request_id(message: &Outgoing) -> Option<u64> {
     let rest = message.pieces().next()?.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = rest.split_at_checked(digits)?;

@@ -1,7 +1,7 @@
 //! A server that is a local process: its pipes, its handshake, its end.
 
 mod handshake;
-mod leaving;
+mod shutdown;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use manifold_config::{ABOVE, InheritEnv, ProcessDialect, ProcessSpec, Server};
-use manifold_engine::{Host, TURN, vigil};
+use manifold_engine::{Host, TURN, busy_poll};
 use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
-use manifold_protocol::{Era, Fault, Frames, Parcel};
+use manifold_protocol::{Era, Fault, Frames, Outgoing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
 
+use crate::cache::Cache;
 use crate::connection::Connection;
 use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
-use crate::memory::Memory;
 use crate::process::{
     Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand,
     StopGrace,
 };
 use crate::supervisor::{Ending, GivenUp, Launcher, Life, Running};
 use handshake::{Handshake, Unmet};
-pub(crate) use leaving::Leaving;
+pub(crate) use shutdown::Shutdowns;
 
 const MAX_LOG_LINE_BYTES: usize = 64 << 10;
 /// What a server may say beside the protocol within this time: 8 MiB a second.
@@ -47,12 +47,12 @@ pub(crate) struct Launch {
     pub(crate) processes: ProcessHost,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) logs: Arc<LogRing>,
-    pub(crate) memory: Memory,
+    pub(crate) cache: Cache,
     pub(crate) limit_bytes: usize,
     /// The mark a gateway among our servers knows us by; empty for none.
     pub(crate) above: Arc<str>,
     /// Processes that could not be met, or are not wanted any more.
-    pub(crate) leaving: Leaving,
+    pub(crate) shutdowns: Shutdowns,
 }
 
 /// What is written at once.
@@ -94,33 +94,31 @@ impl Launcher for Launch {
         &self.logs
     }
 
-    fn memory(&self) -> &Memory {
-        &self.memory
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     /// Starts the process and shakes hands, within the server's start timeout.
     async fn launch(&self) -> Result<Running<Process>, Fault> {
-        self.leaving.begin();
+        self.shutdowns.begin();
         // There is never more than one process of a server.
-        self.leaving.gone().await;
+        self.shutdowns.gone().await;
         let deadline = Instant::now() + self.server.start_timeout;
         if self.spec.dialect == ProcessDialect::LiteMcp {
             return litemcp::start(self, deadline).await;
         }
-        let mut plan = Plan::of(&self.server, &self.memory);
+        let mut plan = Plan::of(&self.server, &self.cache);
         for _ in 0..MAX_STARTS {
             match self.start(plan, deadline).await {
                 Ok(running) => return Ok(running),
                 Err(Unmet::Failed(fault)) => return Err(fault),
-                Err(Unmet::Again(_)) if self.leaving.is_given_up() => return Err(Fault::ShuttingDown),
+                Err(Unmet::Again(_)) if self.shutdowns.is_given_up() => return Err(Fault::ShuttingDown),
                 Err(Unmet::Again(next)) => {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
                     match next {
                         // Its own word: true however this start ends.
-                        Plan::Only(Era::Modern) => {
-                            era::learn(&self.memory, &self.server, next, Found::Modern)
-                        }
-                        _ => self.memory.forget_era(&self.server),
+                        Plan::Only(Era::Modern) => era::learn(&self.cache, &self.server, next, Found::Modern),
+                        _ => self.cache.forget_era(&self.server),
                     }
                     plan = next;
                 }
@@ -130,12 +128,12 @@ impl Launcher for Launch {
     }
 
     fn give_up(&self) -> GivenUp {
-        self.leaving.give_up();
+        self.shutdowns.give_up();
         GivenUp::EndsByItself
     }
 
     async fn gone(&self) {
-        self.leaving.gone().await;
+        self.shutdowns.gone().await;
     }
 }
 
@@ -156,7 +154,7 @@ impl Launch {
             tokio::pin!(shaking);
             tokio::select! {
                 met = &mut shaking => met,
-                () = self.leaving.given_up() => Err(Unmet::Failed(Fault::ShuttingDown)),
+                () = self.shutdowns.given_up() => Err(Unmet::Failed(Fault::ShuttingDown)),
                 _ = life.control.exit().wait() => {
                     let how = life.exited().await;
                     // One that never looked at its input did not go for what we said.
@@ -177,12 +175,12 @@ impl Launch {
         drop(gauge);
         match met {
             Ok((found, said)) => {
-                era::learn(&self.memory, &self.server, plan, found);
+                era::learn(&self.cache, &self.server, plan, found);
                 Ok(Running { connection, said, pid: Some(pid), life })
             }
             // Callers hear of it at once, not when a stubborn process has gone (F3).
             Err(failed @ Unmet::Failed(_)) => {
-                self.leaving.see_off(life.stop());
+                self.shutdowns.see_off(life.stop());
                 Err(failed)
             }
             Err(again) => {
@@ -231,7 +229,7 @@ impl Launch {
         let spawned = tokio::select! {
             biased;
             spawned = timeout_at(deadline, &mut spawning) => spawned,
-            () = self.leaving.given_up() => timeout(StopGrace::default().after_close, &mut spawning).await,
+            () = self.shutdowns.given_up() => timeout(StopGrace::default().after_close, &mut spawning).await,
         };
         match spawned {
             Ok(Ok(process)) => Ok(process),
@@ -346,7 +344,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
         if fill(&mut lines, &mut stdout).await == 0 {
             break;
         }
-        vigil::mark();
+        busy_poll::mark();
         let mut taken = 0_usize;
         while let Some(line) = lines.next() {
             connection.receive(line);
@@ -398,7 +396,7 @@ async fn write_messages(
     end: &'static str,
     said_hello: Arc<AtomicBool>,
 ) {
-    let mut batch: Vec<Parcel> = Vec::new();
+    let mut batch: Vec<Outgoing> = Vec::new();
     let mut frames = Frames::default();
     while connection.outbox.take(&mut batch).await {
         let mut messages = batch.drain(..).peekable();

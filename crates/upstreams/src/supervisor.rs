@@ -1,11 +1,11 @@
 //! The life of one server: asleep, starting, ready, resting after a failure, stopped. One task owns the state;
 //! others hold a handle to ask and a snapshot to look.
 
+mod backoff;
 mod life;
 mod mailbox;
-mod recall;
-mod resting;
-mod rests;
+mod not_running;
+mod saved_listing;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,20 +19,20 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
+use crate::cache::ListingKey;
 use crate::connection::Connection;
 use crate::fair_queue::FairQueue;
 use crate::listing;
 use crate::logs::LogRing;
-use crate::memory::Told;
+use backoff::{Attempts, Complaint, back_off, restart_delay};
 pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::{Commands, Mailbox, mailbox};
-use recall::Recall;
-use resting::Rest;
-use rests::{Attempts, Complaint, back_off, restart_delay};
+use not_running::NotRunning;
+use saved_listing::SavedListing;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
-const SHORT_REST: Duration = Duration::from_secs(1);
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// Calls start a server that fails this often at most; a few may do so one after the other.
 const CALL_REST: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
@@ -49,7 +49,7 @@ struct Shared {
     /// Set while calls can go straight out.
     ready: ArcSwapOption<Connection>,
     listing: ArcSwapOption<Listing>,
-    recall: Recall,
+    saved: SavedListing,
     status: Mutex<Status>,
     logs: Arc<LogRing>,
 }
@@ -69,7 +69,7 @@ impl Supervised {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::empty(),
             listing: ArcSwapOption::empty(),
-            recall: Recall::of(&launcher),
+            saved: SavedListing::of(&launcher),
             status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
             logs: Arc::clone(launcher.logs()),
         });
@@ -125,7 +125,7 @@ impl Upstream for Supervised {
     }
 
     fn introduced(&self) {
-        let Some(listing) = self.shared.recall.anew() else { return };
+        let Some(listing) = self.shared.saved.anew() else { return };
         // What runs tells for itself.
         if self.shared.ready.load().is_none() {
             self.shared.listing.store(listing);
@@ -186,29 +186,29 @@ struct Supervisor<L> {
 }
 
 /// What a rest or a life ended with.
-enum Turn {
+enum Next {
     Start,
-    Rest(Rest),
+    NotRunning(NotRunning),
     Closed(Option<oneshot::Sender<()>>),
 }
 
 impl<L: Launcher> Supervisor<L> {
     /// Each state is one method; this loop is the whole diagram.
     async fn live(mut self) {
-        let mut turn = Turn::Rest(Rest::Asleep);
+        let mut next = Next::NotRunning(NotRunning::Asleep);
         let done = loop {
-            turn = match turn {
-                Turn::Rest(rest) => self.rest(rest).await,
-                Turn::Start => match self.starting().await {
+            next = match next {
+                Next::NotRunning(state) => self.not_running(state).await,
+                Next::Start => match self.starting().await {
                     Ok(running) => self.ready(running).await,
-                    Err(turn) => turn,
+                    Err(next) => next,
                 },
-                Turn::Closed(done) => break done,
+                Next::Closed(done) => break done,
             };
         };
         self.refuse_all(&Fault::ShuttingDown);
         self.launcher.gone().await;
-        self.launcher.memory().settle(self.launcher.server());
+        self.launcher.cache().settle(self.launcher.server());
         self.commands.close();
         if let Some(done) = done {
             let _ = done.send(());
@@ -230,7 +230,7 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     /// Starts the server, taking in what comes meanwhile.
-    async fn starting(&mut self) -> Result<Running<L::Life>, Turn> {
+    async fn starting(&mut self) -> Result<Running<L::Life>, Next> {
         if !self.ordering.is_empty() {
             // Whoever orders it hears of it again.
             self.complaint.forget();
@@ -263,11 +263,11 @@ impl<L: Launcher> Supervisor<L> {
                 match command {
                     None => {
                         abandon(&self.launcher, attempt).await;
-                        return Err(Turn::Closed(None));
+                        return Err(Next::Closed(None));
                     }
                     Some(Command::Close(done)) => {
                         abandon(&self.launcher, attempt).await;
-                        return Err(Turn::Closed(Some(done)));
+                        return Err(Next::Closed(Some(done)));
                     }
                     Some(Command::Call(call, exchange)) => {
                         if let Some(refused) = self.waiting.push(call, exchange) {
@@ -282,10 +282,10 @@ impl<L: Launcher> Supervisor<L> {
                     Some(Command::Order(Order::Stop, done)) => {
                         abandon(&self.launcher, attempt).await;
                         let _ = done.send(Ok(()));
-                        return Err(Turn::Rest(Rest::Stopped));
+                        return Err(Next::NotRunning(NotRunning::Stopped));
                     }
                     // Somebody else wants it.
-                    Some(Command::Order(Order::Rest, done)) => {
+                    Some(Command::Order(Order::Sleep, done)) => {
                         let _ = done.send(Ok(()));
                     }
                 }
@@ -297,14 +297,14 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Decides what follows a start that failed: it is tried again by itself, ever more seldom. A start in between, by a
     /// call, changes nothing in that.
-    fn failed(&mut self, fault: Fault) -> Turn {
+    fn failed(&mut self, fault: Fault) -> Next {
         match self.complaint.is_new(&fault.message()) {
             true => warn!(server = %self.shared.id, "{}", fault.message()),
             false => debug!(server = %self.shared.id, "{}", fault.message()),
         }
         if self.is_manual() {
             self.failures += 1;
-            return Turn::Rest(Rest::Failed(fault, None));
+            return Next::NotRunning(NotRunning::Failed(fault, None));
         }
         let now = Instant::now();
         let at = match self.retry_at.filter(|at| *at > now) {
@@ -312,11 +312,11 @@ impl<L: Launcher> Supervisor<L> {
             None => now + back_off(&mut self.failures, &self.shared.id),
         };
         self.retry_at = Some(at);
-        Turn::Rest(Rest::Failed(fault, Some(at)))
+        Next::NotRunning(NotRunning::Failed(fault, Some(at)))
     }
 
     /// Serves until the server ends, by itself or by order.
-    async fn ready(&mut self, mut running: Running<L::Life>) -> Turn {
+    async fn ready(&mut self, mut running: Running<L::Life>) -> Next {
         let connection = Arc::clone(&running.connection);
         self.show(Phase::Ready, running.pid);
         self.shared.ready.store(Some(Arc::clone(&connection)));
@@ -332,7 +332,7 @@ impl<L: Launcher> Supervisor<L> {
         follower.spawn(self.follower(&running, listed.clone()));
         let mut read_once = false;
         let idle_timeout = self.launcher.server().idle_timeout;
-        let turn = loop {
+        let next = loop {
             let command = tokio::select! {
                 ending = running.life.ended() => break match ending {
                     Ending::Exited { clean, how } => self.died(&connection, clean, &format!("it ended {how}")),
@@ -348,15 +348,15 @@ impl<L: Launcher> Supervisor<L> {
                 () = unused(&connection, idle_timeout) => {
                     if self.is_unwanted() && connection.retire() {
                         info!(server = %self.shared.id, "nobody uses it; it rests until it is needed");
-                        break Turn::Rest(Rest::Asleep);
+                        break Next::NotRunning(NotRunning::Asleep);
                     }
                     continue;
                 }
                 command = self.commands.recv() => command,
             };
             match command {
-                None => break Turn::Closed(None),
-                Some(Command::Close(done)) => break Turn::Closed(Some(done)),
+                None => break Next::Closed(None),
+                Some(Command::Close(done)) => break Next::Closed(Some(done)),
                 Some(Command::Call(call, exchange)) => {
                     if let Err((call, exchange)) = connection.send(call, exchange) {
                         self.wait(call, exchange);
@@ -378,25 +378,25 @@ impl<L: Launcher> Supervisor<L> {
                 }
                 Some(Command::Order(Order::Restart, done)) => {
                     self.ordering.push(done);
-                    break Turn::Start;
+                    break Next::Start;
                 }
-                Some(Command::Order(Order::Rest, done)) => {
+                Some(Command::Order(Order::Sleep, done)) => {
                     let _ = done.send(Ok(()));
                     // Nothing is lost to it: what is in flight keeps it.
                     if self.discovering.is_empty() && connection.retire() {
-                        break Turn::Rest(Rest::Asleep);
+                        break Next::NotRunning(NotRunning::Asleep);
                     }
                 }
                 Some(Command::Order(Order::Stop, done)) => {
                     self.ordering.push(done);
-                    break Turn::Rest(Rest::Stopped);
+                    break Next::NotRunning(NotRunning::Stopped);
                 }
             }
         };
         follower.abort_all();
         self.shared.ready.store(None);
-        self.end(&connection, running.life, &turn).await;
-        turn
+        self.end(&connection, running.life, &next).await;
+        next
     }
 
     /// Returns whether nobody waits to hear from the server.
@@ -406,14 +406,17 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
-    async fn end(&mut self, connection: &Connection, life: L::Life, turn: &Turn) {
+    async fn end(&mut self, connection: &Connection, life: L::Life, next: &Next) {
         connection.stop_listening().await;
         self.waiting.put_back(connection.close("it was stopped"));
         life.stop().await;
-        if !matches!(turn, Turn::Rest(Rest::Asleep | Rest::Restarting(..) | Rest::Failed(..))) {
+        if !matches!(
+            next,
+            Next::NotRunning(NotRunning::Asleep | NotRunning::Restarting(..) | NotRunning::Failed(..))
+        ) {
             info!(server = %self.shared.id, "stopped");
         }
-        if matches!(turn, Turn::Rest(Rest::Stopped)) {
+        if matches!(next, Next::NotRunning(NotRunning::Stopped)) {
             for done in self.ordering.drain(..) {
                 let _ = done.send(Ok(()));
             }
@@ -421,7 +424,7 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     /// Gives up on a server that lives on without taking or giving messages.
-    fn fell_silent(&mut self, connection: &Connection) -> Turn {
+    fn fell_silent(&mut self, connection: &Connection) -> Next {
         let how = "it closed its input or output and was ended";
         match self.shared.logs.tail() {
             Some(tail) => self.died(connection, false, &format!("{how}; its log: {tail}")),
@@ -430,7 +433,7 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     /// Decides what follows when a server ended by itself.
-    fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Turn {
+    fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Next {
         let how = &*redact(how);
         let busy = connection.is_busy();
         let proven = connection.has_answered();
@@ -452,10 +455,10 @@ impl<L: Launcher> Supervisor<L> {
         if delay.is_none() && self.waiting.is_empty() {
             let reason = format!("{how}, and `restart` is off");
             let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
-            return Turn::Rest(Rest::Failed(fault, None));
+            return Next::NotRunning(NotRunning::Failed(fault, None));
         }
         if !wanted {
-            return Turn::Rest(Rest::Asleep);
+            return Next::NotRunning(NotRunning::Asleep);
         }
         // A server that did its work is back at once; one that only dies is given ever longer rests.
         let pause = if proven {
@@ -468,7 +471,7 @@ impl<L: Launcher> Supervisor<L> {
         let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
         let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
         let now = Instant::now();
-        Turn::Rest(Rest::Restarting(fault, now + delay.unwrap_or_default(), now + pause))
+        Next::NotRunning(NotRunning::Restarting(fault, now + delay.unwrap_or_default(), now + pause))
     }
 
     /// Makes the task that reads the lists and keeps them fresh.
@@ -479,14 +482,14 @@ impl<L: Launcher> Supervisor<L> {
     ) -> impl Future<Output = ()> + Send + 'static + use<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
-        let (memory, server) = (self.launcher.memory().clone(), Arc::clone(self.launcher.server()));
+        let (cache, server) = (self.launcher.cache().clone(), Arc::clone(self.launcher.server()));
         let era = if running.connection.is_modern() { Era::Modern } else { Era::Legacy };
-        let told = Told::of(&server, era, &host.client_facts().capabilities);
+        let told = ListingKey::of(&server, era, &host.client_facts().capabilities);
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
-                    memory.note_listing_for(&server, told.clone(), &listing);
+                    cache.note_listing_for(&server, told.clone(), &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
                 }

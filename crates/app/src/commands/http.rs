@@ -8,7 +8,9 @@ use std::sync::Arc;
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
 use manifold_engine::{Front, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
-use manifold_frontends::http::{self, Door, Plan, Rooms, Site, TlsAcceptor, is_loopback, tls_acceptor};
+use manifold_frontends::http::{
+    self, Admission, Namespaces, Served, Site, TlsAcceptor, is_loopback, tls_acceptor,
+};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
@@ -18,7 +20,7 @@ use super::{fail, token};
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
-use crate::wiring::{Plant, Serving};
+use crate::wiring::{Services, Serving};
 
 /// More threads than this would only wait for each other.
 const MAX_WORKERS: usize = 8;
@@ -160,25 +162,25 @@ async fn serve(
             exists.join(", ")
         ));
     }
-    let plant = Plant::new(config, options, flags, Serving::All);
-    let stop = signals::watch_signals(&plant.tasks).map_err(|error| error.to_string())?;
+    let services = Services::new(config, options, flags, Serving::All);
+    let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;
     let eager = flags.eager;
-    let rooms = Arc::new(Rooms::new(plan(&plant, &selected, eager, None)));
-    let (theirs, plans, named) = (Arc::downgrade(&rooms), plant.clone(), flags.namespace.clone());
-    plant.watch_config(move || {
-        if let Some(rooms) = theirs.upgrade() {
-            let selected = select_namespace(&plans.fleet.config(), named.as_deref());
-            rooms.replace(plan(&plans, &selected, eager, Some(&rooms.plan())));
+    let namespaces = Arc::new(Namespaces::new(served(&services, &selected, eager, None)));
+    let (theirs, renewed, named) = (Arc::downgrade(&namespaces), services.clone(), flags.namespace.clone());
+    services.watch_config(move || {
+        if let Some(namespaces) = theirs.upgrade() {
+            let selected = select_namespace(&renewed.fleet.config(), named.as_deref());
+            namespaces.replace(served(&renewed, &selected, eager, Some(&namespaces.served())));
         }
     });
     let scheme = if tls.is_some() { "https" } else { "http" };
     info!("listening on {scheme}://{address}");
     let shown = if is_loopback(host) { "localhost" } else { host };
     let site = Site {
-        rooms,
-        codes: plant.codes(),
+        namespaces,
+        codes: services.codes(),
         profile,
-        door: Door {
+        admission: Admission {
             public: !is_loopback(host),
             secure: tls.is_some(),
             allowed_hosts: settings.allowed_hosts,
@@ -192,13 +194,13 @@ async fn serve(
         url: format!("{scheme}://{shown}:{}", address.port()),
         started: Instant::now(),
     };
-    http::serve(listener, tls, site, drain, signals::asked(stop), &plant.tasks).await;
-    plant.close().await;
+    http::serve(listener, tls, site, drain, signals::asked(stop), &services.tasks).await;
+    services.close().await;
     Ok(())
 }
 
 /// Opens every enabled namespace, and the selected one as the default. Those that are open stay so.
-fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>) -> Plan {
+fn served(services: &Services, selected: &Selection, eager: bool, before: Option<&Served>) -> Served {
     let open = |namespace: Option<String>| {
         let known = before.and_then(|before| match &namespace {
             Some(id) => before.namespaces.get(id).cloned(),
@@ -207,13 +209,13 @@ fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>)
         // `default` may be another name of one that goes by its own now.
         known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
             let selection = if namespace.is_some() { "flag" } else { "all" };
-            let gateway = plant.open(Opening { namespace, selection, front: Front::Http, eager });
+            let gateway = services.open(Opening { namespace, selection, front: Front::Http, eager });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));
             gateway
         })
     };
-    let config = plant.fleet.config();
+    let config = services.fleet.config();
     let enabled = config.namespaces.iter().filter(|namespace| namespace.enabled);
     let mut namespaces: HashMap<String, Arc<Gateway>> =
         enabled.map(|namespace| (namespace.id.clone(), open(Some(namespace.id.clone())))).collect();
@@ -226,5 +228,5 @@ fn plan(plant: &Plant, selected: &Selection, eager: bool, before: Option<&Plan>)
     if let Some(gateway) = &default {
         namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
-    Plan { namespaces, default, config }
+    Served { namespaces, default, config }
 }

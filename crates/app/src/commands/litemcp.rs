@@ -12,7 +12,7 @@ use super::stdio::serve_one;
 use crate::cli::Flags;
 use crate::machine::budget;
 use crate::signals;
-use crate::wiring::{Plant, Serving, opening};
+use crate::wiring::{Services, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags, tool: Option<String>) -> ExitCode {
     serve_one(config, flags, |config, selection| serve(config, options, flags, selection, tool))
@@ -31,18 +31,18 @@ async fn serve(
         budget: budget(&config.settings.limits),
         drain_timeout: config.settings.drain_timeout,
     };
-    let plant = Plant::new(config, options, flags, Serving::One);
-    let stop = signals::watch_signals(&plant.tasks)?;
+    let services = Services::new(config, options, flags, Serving::One);
+    let stop = signals::watch_signals(&services.tasks)?;
     let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
         let namespace = opening.namespace.as_deref().unwrap_or("all servers");
         info!(namespace, tool = tool.as_deref().unwrap_or("all tools"), "serving LiteMCP on stdio");
-        plant.open(opening)
+        services.open(opening)
     });
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }
-    plant.watch_config(|| {});
-    litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &plant.tasks).await;
-    plant.close().await;
+    services.watch_config(|| {});
+    litemcp::serve(Service::new(gateway, tool), streams, served, signals::asked(stop), &services.tasks).await;
+    services.close().await;
     Ok(())
 }

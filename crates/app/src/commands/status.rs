@@ -8,12 +8,12 @@ use manifold_config::{
     ServerStart, Transport, load,
 };
 use manifold_protocol::Era;
-use manifold_upstreams::Memory;
+use manifold_upstreams::Cache;
 use serde::Serialize;
 
 use super::{asked_namespace, fail, print};
 use crate::cli::USAGE;
-use crate::wiring::memory;
+use crate::wiring::cache;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +84,7 @@ pub(super) fn run(options: &LoadOptions, namespace: Option<&str>, json: bool) ->
         Ok(None) => {}
         Err(why) => return fail(&why, USAGE),
     }
-    let report = report(config, &memory(options));
+    let report = report(config, &cache(options));
     if json {
         print(&serde_json::to_string_pretty(&report).unwrap_or_default());
     } else {
@@ -101,7 +101,7 @@ fn keep_only(config: &mut Config, id: &str) {
     config.servers.retain(|server| namespaces.iter().any(|one| one.servers.contains(&server.key)));
 }
 
-fn report(config: Config, memory: &Memory) -> Report {
+fn report(config: Config, cache: &Cache) -> Report {
     Report {
         summary: config.summary(),
         client: config.source.client,
@@ -114,7 +114,7 @@ fn report(config: Config, memory: &Memory) -> Report {
             Format::Servers => "servers",
             Format::McpServers => "mcpServers",
         },
-        servers: config.servers.iter().map(|server| row(server, memory)).collect(),
+        servers: config.servers.iter().map(|server| row(server, cache)).collect(),
         namespaces: config
             .namespaces
             .iter()
@@ -130,7 +130,7 @@ fn report(config: Config, memory: &Memory) -> Report {
     }
 }
 
-fn row(server: &Server, memory: &Memory) -> Row {
+fn row(server: &Server, cache: &Cache) -> Row {
     let (transport, target) = match &server.transport {
         Transport::Builtin(Builtin::Time) => ("builtin", "time".to_owned()),
         // Arguments may hold secrets; their number tells enough.
@@ -168,7 +168,7 @@ fn row(server: &Server, memory: &Memory) -> Row {
             ServerStart::Lazy => "lazy",
             ServerStart::Manual => "manual",
         },
-        saved: memory.saved(server).map(|saved| SavedRow {
+        saved: cache.saved(server).map(|saved| SavedRow {
             era: saved.era.map(|era| match era {
                 _ if saved.is_dual => "dual",
                 Era::Legacy => "legacy",

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
 use manifold_engine::Front;
-use manifold_frontends::Doorway;
+use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
 
@@ -12,7 +12,7 @@ use super::fail;
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
-use crate::wiring::{Plant, Serving, opening};
+use crate::wiring::{Services, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
     serve_one(config, flags, |config, selection| serve(config, options, flags, selection))
@@ -63,18 +63,18 @@ async fn serve(
         drain_timeout: config.settings.drain_timeout,
         framing: flags.framing.map(Into::into),
     };
-    let plant = Plant::new(config, options, flags, Serving::One);
-    let stop = signals::watch_signals(&plant.tasks)?;
+    let services = Services::new(config, options, flags, Serving::One);
+    let stop = signals::watch_signals(&services.tasks)?;
     let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");
-        plant.open(opening)
+        services.open(opening)
     });
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }
-    plant.watch_config(|| {});
-    let doorway = Doorway { gateway, codes: plant.codes(), profile, front: Front::Stdio };
-    stdio::serve(doorway, streams, served, signals::asked(stop), &plant.tasks).await;
-    plant.close().await;
+    services.watch_config(|| {});
+    let destination = Destination { gateway, codes: services.codes(), profile, front: Front::Stdio };
+    stdio::serve(destination, streams, served, signals::asked(stop), &services.tasks).await;
+    services.close().await;
     Ok(())
 }

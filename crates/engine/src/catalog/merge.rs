@@ -8,7 +8,7 @@ use manifold_protocol::dialect::{legacy, modern};
 use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
 use tracing::warn;
 
-use super::shown::Shown;
+use super::rendered_list::RenderedList;
 use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, scheme};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
@@ -45,7 +45,7 @@ impl Catalog {
     fn empty(view: Arc<View>) -> Self {
         Self {
             view,
-            rendered: Kind::ALL.map(|kind| Shown::new(kind).finish(Freshness::default())),
+            rendered: Kind::ALL.map(|kind| RenderedList::new(kind).finish(Freshness::default())),
             tools: HashMap::new(),
             bare_tools: HashMap::new(),
             prompts: HashMap::new(),
@@ -74,8 +74,8 @@ struct Merge<'v> {
 }
 
 impl Merge<'_> {
-    fn tools(&mut self, listings: &[Option<Arc<Listing>>], manager: Option<usize>) -> Shown {
-        let mut shown = Shown::new(Kind::Tools);
+    fn tools(&mut self, listings: &[Option<Arc<Listing>>], manager: Option<usize>) -> RenderedList {
+        let mut shown = RenderedList::new(Kind::Tools);
         shown.expect(listings.iter().flatten().flat_map(|listing| &listing.tools).map(|item| &item.raw));
         let mut managers = Vec::new();
         let order = manager.into_iter().chain((0..listings.len()).filter(|at| Some(*at) != manager));
@@ -181,8 +181,8 @@ impl Merge<'_> {
         Some(hashed)
     }
 
-    fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> Shown {
-        let mut shown = Shown::new(Kind::Prompts);
+    fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> RenderedList {
+        let mut shown = RenderedList::new(Kind::Prompts);
         let mut seen = HashSet::new();
         for (at, item) in items(listings, Kind::Prompts) {
             if !self.catalog.permits(at, Kind::Prompts, &item.label) || !seen.insert((at, &item.label)) {
@@ -217,8 +217,8 @@ impl Merge<'_> {
     }
 
     /// Resources and their templates: locators, so they stay as given unless two servers claim one (decision 22).
-    fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> Shown {
-        let mut shown = Shown::new(kind);
+    fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> RenderedList {
+        let mut shown = RenderedList::new(kind);
         for (at, item) in items(listings, kind) {
             if !self.catalog.permits(at, kind, &item.label) {
                 continue;

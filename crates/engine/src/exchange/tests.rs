@@ -23,7 +23,7 @@ impl Cancel for Holder {
     }
 }
 
-fn open() -> (Exchange, Arc<Flight<dyn Sink>>, mpsc::Receiver<Reply>) {
+fn open() -> (Exchange, Arc<CallHandle<dyn Sink>>, mpsc::Receiver<Reply>) {
     let (sender, receiver) = mpsc::channel();
     let (exchange, flight) = Exchange::open(Probe(sender));
     (exchange, flight, receiver)

@@ -190,7 +190,7 @@ impl PerClient {
         let told: Vec<_> =
             self.lock().instances.values().filter(is_meant).map(|one| Arc::clone(&one.upstream)).collect();
         for upstream in told {
-            upstream.send(call.clone(), Exchange::unheard());
+            upstream.send(call.clone(), Exchange::detached());
         }
         exchange.finish(Ok(Raw::from_static("{}")));
     }
@@ -304,7 +304,7 @@ impl Upstream for PerClient {
         Box::pin(async move {
             lister.discover().await;
             // It has told what there is; whoever calls gets an instance.
-            let _ = lister.order(Order::Rest).await;
+            let _ = lister.order(Order::Sleep).await;
         })
     }
 

@@ -44,7 +44,7 @@ impl Gateway {
         };
         let member = catalog.member(at);
         call.set_param("taskId", Raw::string(own));
-        exchange.aim(Arc::clone(&member.target));
+        exchange.set_target(Arc::clone(&member.target));
         let prefix = member.exposed_id.clone();
         let exchange = exchange.then(move |reply, outer| {
             outer.finish(reply.map(|answer| answer.map(|result| expose_task(&prefix, result))));
@@ -82,7 +82,7 @@ impl Gateway {
             return;
         }
         if member.upstream.status().phase == Phase::Ready {
-            member.upstream.send(Call::new(Method::Listen, None), Exchange::unheard());
+            member.upstream.send(Call::new(Method::Listen, None), Exchange::detached());
         }
     }
 
@@ -108,7 +108,7 @@ impl Gateway {
         match (able.next(), able.next()) {
             (Some(at), None) => {
                 let member = catalog.member(at);
-                exchange.aim(Arc::clone(&member.target));
+                exchange.set_target(Arc::clone(&member.target));
                 member.upstream.send(call, exchange);
             }
             (None, _) if !asked && self.may_have_extensions(&catalog, &call) => {
@@ -122,7 +122,7 @@ impl Gateway {
 
     /// Servers are started to find out only for a client that may speak of extensions at all.
     fn may_have_extensions(&self, catalog: &Catalog, call: &Call) -> bool {
-        call.caller.as_ref().is_some_and(|caller| caller.comes_back)
+        call.caller.as_ref().is_some_and(|caller| caller.retries)
             && catalog.view.members.iter().any(|member| member.upstream.listing().is_none())
     }
 }
@@ -171,7 +171,7 @@ pub(super) fn expose_task(prefix: &str, task: Raw) -> Raw {
 /// Says which answers are about a task, for those who only know the bytes.
 pub(super) fn may_be_task(call: &Call) -> bool {
     // Clients with sessions are many, and their capabilities need not be read.
-    let caller = call.caller.as_ref().filter(|caller| caller.comes_back);
+    let caller = call.caller.as_ref().filter(|caller| caller.retries);
     caller.is_some_and(|caller| modern::declares_tasks(&caller.capabilities))
 }
 

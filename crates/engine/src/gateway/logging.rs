@@ -24,7 +24,7 @@ impl Gateway {
     /// client hears is chosen where it is known.
     pub(super) fn want_logs(&self, call: &Call) {
         // Whoever has a session says it once, by `logging/setLevel`.
-        let Some(caller) = call.caller.as_ref().filter(|caller| caller.comes_back) else { return };
+        let Some(caller) = call.caller.as_ref().filter(|caller| caller.retries) else { return };
         let Some(wanted) = &caller.log_level else { return };
         let Some(level) = wanted.to_text().and_then(|name| Level::parse(&name)) else { return };
         if self.clients.lower_level(level) {
@@ -37,7 +37,7 @@ impl Gateway {
             standing(member).log_level.clone_from(&call.params);
             let logs = member.upstream.listing().is_none_or(|listing| listing.declares("logging"));
             if logs && member.upstream.status().phase == Phase::Ready {
-                member.upstream.send(call.clone(), Exchange::unheard());
+                member.upstream.send(call.clone(), Exchange::detached());
             }
         }
     }

@@ -87,7 +87,7 @@ impl Gateway {
         mut exchange: Exchange,
     ) {
         let member = catalog.member(at);
-        exchange.aim(Arc::clone(&member.target));
+        exchange.set_target(Arc::clone(&member.target));
         if original != exposed {
             call.set_param("uri", Raw::string(original));
             let (original, exposed) = (original.to_owned(), exposed.to_owned());

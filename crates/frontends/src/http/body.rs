@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use manifold_engine::{BoxFuture, Budget};
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::modern::LaneBody;
@@ -26,7 +26,7 @@ pub(super) struct Body {
 }
 
 enum Content {
-    Whole(Parcel),
+    Whole(Outgoing),
     Events(EventBody),
     Lane(LaneBody),
     /// No body at all: the connection is something else from here on.
@@ -45,12 +45,12 @@ pub(super) type Upgraded = Box<dyn Duplex>;
 pub(super) type Upgrade = Box<dyn FnOnce(Upgraded) -> BoxFuture<()> + Send>;
 
 impl Body {
-    pub(super) fn whole(message: impl Into<Parcel>) -> Self {
+    pub(super) fn whole(message: impl Into<Outgoing>) -> Self {
         Self { content: Content::Whole(message.into()), owed: None }
     }
 
     pub(super) fn empty() -> Self {
-        Self::whole(Parcel::default())
+        Self::whole(Outgoing::default())
     }
 
     pub(super) fn events(events: EventBody) -> Self {
@@ -84,7 +84,7 @@ impl Body {
 
     /// Takes out what the connection is to become, if anything.
     pub(super) fn take_upgrade(&mut self) -> Option<Upgrade> {
-        match std::mem::replace(&mut self.content, Content::Whole(Parcel::default())) {
+        match std::mem::replace(&mut self.content, Content::Whole(Outgoing::default())) {
             Content::Upgrade(upgrade) => Some(upgrade),
             content => {
                 self.content = content;
@@ -94,10 +94,10 @@ impl Body {
     }
 
     /// Returns a body that is there whole, or gives back a stream.
-    pub(super) fn into_whole(self) -> Result<Parcel, Self> {
+    pub(super) fn into_whole(self) -> Result<Outgoing, Self> {
         match self.content {
             Content::Whole(message) => Ok(message),
-            Content::Upgrade(_) => Ok(Parcel::default()),
+            Content::Upgrade(_) => Ok(Outgoing::default()),
             Content::Events(_) | Content::Lane(_) => Err(self),
         }
     }
@@ -155,7 +155,7 @@ impl Read {
 }
 
 /// Makes a JSON response.
-pub(super) fn json(status: StatusCode, body: impl Into<Parcel>) -> Response<Body> {
+pub(super) fn json(status: StatusCode, body: impl Into<Outgoing>) -> Response<Body> {
     let mut response = Response::new(Body::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));

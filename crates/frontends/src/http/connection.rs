@@ -46,5 +46,5 @@ pub(super) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>
         End::Broken(error) => debug!("connection ended: {error}"),
         End::Done => {}
     }
-    shared.site.rooms.plan().client_left(peer.client);
+    shared.site.namespaces.served().client_left(peer.client);
 }

@@ -22,7 +22,7 @@ use self::wire::Wire;
 pub(super) use self::wire::overdue;
 use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
-use super::rewound::Rewound;
+use super::rewind::Rewind;
 use super::{Peer, Shared, route};
 
 /// How long the head of the last request is kept for the next.
@@ -35,9 +35,9 @@ pub(super) enum End<S> {
     TooSlow,
     Broken(io::Error),
     /// It is HTTP/2 that is spoken here.
-    Preface(Rewound<S>),
+    Preface(Rewind<S>),
     /// It has become something else.
-    Upgraded(Rewound<S>, Upgrade),
+    Upgraded(Rewind<S>, Upgrade),
 }
 
 impl<S> From<io::Error> for End<S> {

@@ -71,8 +71,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             biased;
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, respond))) => {
-                    let visit = Visit { busy: Busy::new(&watch), peer: Arc::clone(&peer), shared: Arc::clone(&shared) };
-                    streams.spawn(visit.serve(request, respond));
+                    let one = OneRequest { busy: Busy::new(&watch), peer: Arc::clone(&peer), shared: Arc::clone(&shared) };
+                    streams.spawn(one.serve(request, respond));
                 }
                 Some(Err(error)) => return debug!("connection ended: {error}"),
                 None => return,
@@ -88,14 +88,14 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 /// One request and its answer.
-struct Visit {
+struct OneRequest {
     /// The connection counts as busy until the last byte of the answer has been taken.
     busy: Busy,
     peer: Arc<Peer>,
     shared: Arc<Shared>,
 }
 
-impl Visit {
+impl OneRequest {
     async fn serve(self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
         let Self { busy, peer, shared } = self;
         let is_head = request.method() == Method::HEAD;

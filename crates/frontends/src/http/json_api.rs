@@ -7,19 +7,19 @@ use hyper::{Response, StatusCode};
 use manifold_engine::Gateway;
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Call, Failure, Id, Method, Parcel, Raw, RawObject, Revision};
+use manifold_protocol::{Call, Failure, Id, Method, Outgoing, Raw, RawObject, Revision};
 use tracing::debug;
 
 use super::body::{Body, bare, json};
 use super::{Peer, Shared, Site, route};
-use crate::asked::ask;
+use crate::one_shot::ask;
 use crate::session::refusal_fault;
 
 /// S2-6.
 pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared: &Shared) -> Response<Body> {
     let site = &shared.site;
     let incoming = envelope::parse(body);
-    let Some(gateway) = &site.rooms.find(Some(namespace)) else {
+    let Some(gateway) = &site.namespaces.find(Some(namespace)) else {
         return no_namespace(namespace, incoming.ok());
     };
     match incoming {
@@ -75,13 +75,13 @@ async fn answer_batch(
 
 /// What a request is answered with.
 enum Answered {
-    Served(Parcel),
+    Served(Outgoing),
     /// It says to ask again in a moment.
-    Busy(Parcel),
+    Busy(Outgoing),
 }
 
 impl Answered {
-    fn into_message(self) -> Parcel {
+    fn into_message(self) -> Outgoing {
         match self {
             Self::Served(message) | Self::Busy(message) => message,
         }

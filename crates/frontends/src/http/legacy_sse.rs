@@ -15,7 +15,7 @@ use crate::session::{Outlet, refusal_fault};
 /// Opens a session that lasts as long as its stream.
 pub(super) fn open(namespace: Option<&str>, peer: &Peer, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
-    let Some(gateway) = site.rooms.find(namespace) else {
+    let Some(gateway) = site.namespaces.find(namespace) else {
         return route::problem(StatusCode::NOT_FOUND, "no such namespace");
     };
     let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, peer.address) else {

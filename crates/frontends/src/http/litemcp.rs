@@ -26,7 +26,7 @@ pub(super) async fn answer(
     peer: &Arc<Peer>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Some(gateway) = shared.site.rooms.find(Some(namespace)) else {
+    let Some(gateway) = shared.site.namespaces.find(Some(namespace)) else {
         return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
     };
     let service = Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(peer.client);

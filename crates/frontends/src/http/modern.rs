@@ -32,7 +32,7 @@ pub(super) fn is_named(headers: &HeaderMap) -> bool {
 
 /// Who sent a request, and where it came in.
 #[derive(Clone, Copy)]
-pub(super) struct Visitor<'r> {
+pub(super) struct Sender<'r> {
     pub(super) headers: &'r HeaderMap,
     pub(super) gateway: &'r Arc<Gateway>,
     pub(super) namespace: Option<&'r str>,
@@ -41,19 +41,19 @@ pub(super) struct Visitor<'r> {
 
 /// Answers what is of this era; gives back what belongs to a session.
 pub(super) async fn post(
-    visitor: Visitor<'_>,
+    sender: Sender<'_>,
     incoming: Incoming,
     has_session: bool,
     shared: &Arc<Shared>,
 ) -> Result<Response<Body>, Incoming> {
-    let is_named = is_named(visitor.headers) && !has_session;
+    let is_named = is_named(sender.headers) && !has_session;
     match incoming {
         // What the body says counts; a header may be anybody's.
         Incoming::One(Message::Request { id, method, params })
             if modern::version_of(params.as_ref()).is_some()
                 || (is_named && method.as_str() != "initialize") =>
         {
-            Ok(request(visitor, id, method.into(), params, shared).await)
+            Ok(request(sender, id, method.into(), params, shared).await)
         }
         Incoming::One(Message::Notification { .. }) if is_named => Ok(bare(StatusCode::ACCEPTED)),
         Incoming::One(Message::Response { .. }) if is_named => {
@@ -67,13 +67,13 @@ pub(super) async fn post(
 }
 
 async fn request(
-    visitor: Visitor<'_>,
+    sender: Sender<'_>,
     id: Id,
     method: Method,
     params: Option<Raw>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Visitor { headers, gateway, namespace, peer } = visitor;
+    let Sender { headers, gateway, namespace, peer } = sender;
     if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway) {
         return bad_request(Some(&id), &fault);
     }
@@ -92,7 +92,7 @@ async fn request(
     let principal = principal(headers, namespace);
     let request = Request { id, method, params, principal, client: peer.client };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
-    let guard = Guard::new(shared.desk.serve(gateway, request, Arc::clone(&lane) as _), entered);
+    let guard = Guard::new(shared.modern.serve(gateway, request, Arc::clone(&lane) as _), entered);
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {

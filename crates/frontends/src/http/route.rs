@@ -7,12 +7,12 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
-use manifold_protocol::{Fault, Parcel, Raw, RawObject, envelope};
+use manifold_protocol::{Fault, Outgoing, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
+use super::admission::{Admission, Refused};
 use super::body::{Body, Unread, bare, json};
-use super::door::{Door, Refused};
 use super::{Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
@@ -31,17 +31,17 @@ const ENDPOINTS: [&str; 11] = [
 
 /// Answers a request that is not let in, or that needs nothing but its head.
 pub(super) fn turned_away(head: &Parts, peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
-    let door = &shared.site.door;
+    let admission = &shared.site.admission;
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
         && head.method == Method::POST
         && !head.headers.contains_key(CONTENT_LENGTH);
     let refused = unbounded.then_some(Refused::Unbounded);
-    let refused = refused.or_else(|| door.refuses(&head.method, &head.uri, &head.headers));
+    let refused = refused.or_else(|| admission.refuses(&head.method, &head.uri, &head.headers));
     let mut response = match refused {
         Some(mut refused) => {
             // Only who fails is counted: a right token is never made to wait (L17).
-            let is_wrong = refused == Refused::Token && Door::is_guess(&head.headers);
+            let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
             if is_wrong && !shared.attempts.may_fail(peer.address) {
                 refused = Refused::Guessed;
             }
@@ -83,7 +83,7 @@ pub(super) async fn answer(
 }
 
 fn finish(head: &Parts, response: &mut Response<Body>, shared: &Shared) {
-    shared.site.door.add_cors(head.headers.get(ORIGIN), head.method == Method::OPTIONS, response);
+    shared.site.admission.add_cors(head.headers.get(ORIGIN), head.method == Method::OPTIONS, response);
     debug!(method = %head.method, path = head.uri.path(), status = response.status().as_u16(), "request");
 }
 
@@ -161,7 +161,7 @@ pub(super) fn over_limit(fault: &Fault, shared: &Shared) -> Response<Body> {
 }
 
 /// Answers that the same may be asked again in a moment.
-pub(super) fn busy(answer: impl Into<Parcel>) -> Response<Body> {
+pub(super) fn busy(answer: impl Into<Outgoing>) -> Response<Body> {
     let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response

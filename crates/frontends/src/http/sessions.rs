@@ -20,7 +20,7 @@ use tracing::info;
 use super::Site;
 use super::peer::{Entered, Tally, too_many_calls, too_many_streams};
 use super::stream::Stream;
-use crate::session::{Doorway, Outlet, Session};
+use crate::session::{Destination, Outlet, Session};
 use open::{Open, Owner};
 
 /// A session nobody has used for this long, and nobody listens to, is over. Coding agents rest for long.
@@ -83,7 +83,7 @@ impl HttpSession {
         entrance: Entrance,
         address: IpAddr,
     ) -> Option<Arc<Self>> {
-        let doorway = Doorway {
+        let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
@@ -92,13 +92,13 @@ impl HttpSession {
         let budget = site.share_of_one(OWED_BYTES);
         let general = Stream::new(0, &budget);
         let limit = Some((site.limits.calls, too_many_calls(&site.limits)));
-        let session = Session::limited(doorway, Arc::clone(&general) as Arc<dyn Outlet>, limit);
+        let session = Session::limited(destination, Arc::clone(&general) as Arc<dyn Outlet>, limit);
         let id = random_id()?;
         Some(Arc::new(Self {
             header: HeaderValue::from_str(&id).ok()?,
             id,
             entrance,
-            owner: Owner::of(site.door.principal(), address, site.door.has_several_principals()),
+            owner: Owner::of(site.admission.principal(), address, site.admission.has_several_principals()),
             address,
             limits: site.limits,
             readers: Arc::default(),

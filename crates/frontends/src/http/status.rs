@@ -58,7 +58,7 @@ struct Summary {
 pub(super) fn status(site: &Site) -> Response<Body> {
     let mut schemas = RawObject::default();
     let mut summary = Summary::default();
-    let plan = site.rooms.plan();
+    let plan = site.namespaces.served();
     let mut names: Vec<&String> = plan.namespaces.keys().collect();
     names.sort_unstable();
     for name in names {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use manifold_engine::Budget;
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::session::Outlet;
@@ -179,7 +179,7 @@ impl State {
 
 /// A stream that belongs to no request: the session's own.
 impl Outlet for Stream {
-    fn answer(&self, message: Parcel) {
+    fn answer(&self, message: Outgoing) {
         self.add(message.into_bytes(), true);
     }
 

@@ -34,8 +34,8 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
-    let Some(gateway) = site.rooms.find(namespace) else {
-        let plan = site.rooms.plan();
+    let Some(gateway) = site.namespaces.find(namespace) else {
+        let plan = site.namespaces.served();
         let mut names: Vec<&str> = plan.namespaces.keys().map(String::as_str).collect();
         names.sort_unstable();
         let what = namespace
@@ -78,8 +78,8 @@ async fn post(
         }
     };
     let known = known_session(&head.headers, namespace, shared);
-    let visitor = modern::Visitor { headers: &head.headers, gateway, namespace, peer };
-    let incoming = match modern::post(visitor, incoming, known.is_some(), shared).await {
+    let sender = modern::Sender { headers: &head.headers, gateway, namespace, peer };
+    let incoming = match modern::post(sender, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
     };

@@ -19,25 +19,25 @@ pub(super) struct House {
 }
 
 fn house() -> House {
-    house_with(Door::default(), ClientLimits::default(), 1 << 20)
+    house_with(Admission::default(), ClientLimits::default(), 1 << 20)
 }
 
 /// Opens a house whose clients may have only so much open.
 pub(super) fn house_limited(limits: ClientLimits) -> House {
-    house_with(Door::default(), limits, 1 << 20)
+    house_with(Admission::default(), limits, 1 << 20)
 }
 
-pub(super) fn house_with(door: Door, limits: ClientLimits, held_bytes: usize) -> House {
+pub(super) fn house_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> House {
     let world = fake::world(Profile::McpsProxy);
     let site = Site {
-        rooms: Arc::new(Rooms::new(Plan {
+        namespaces: Arc::new(Namespaces::new(Served {
             namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
             config: world.gateway.config(),
             default: Some(world.gateway),
         })),
         codes: CodeSet::Own,
         profile: Profile::McpsProxy,
-        door,
+        admission,
         limit_bytes: 500,
         budget: Budget::new(held_bytes),
         limits,
@@ -52,9 +52,9 @@ pub(super) fn house_with(door: Door, limits: ClientLimits, held_bytes: usize) ->
     let shared = Arc::new(Shared {
         site,
         sessions: Sessions::new(limits),
-        desk: Desk::for_many(&world.tasks, limits.parked),
+        modern: ModernService::for_many(&world.tasks, limits.parked),
         sockets,
-        attempts: Attempts::default(),
+        attempts: TokenFailures::default(),
         closing,
     });
     House { shared, fake: world.fake, tasks: world.tasks }
@@ -118,9 +118,9 @@ const API: &str = "/api/default/mcp";
 // S2-2
 #[tokio::test(start_paused = true)]
 async fn health_has_its_three_members() {
-    let door = house();
+    let admission = house();
     tokio::time::advance(Duration::from_millis(1500)).await;
-    let (status, kind, body) = door.get("/health").await;
+    let (status, kind, body) = admission.get("/health").await;
     assert_eq!((status, kind.as_str()), (200, "application/json; charset=utf-8"));
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body.as_object().unwrap().len(), 3);
@@ -216,17 +216,17 @@ async fn a_batch_is_answered_in_one_array() {
 // S2-22: every client starts at 1, and nobody gets another's answer.
 #[tokio::test]
 async fn equal_ids_of_two_clients_do_not_meet() {
-    let door = house();
+    let admission = house();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let answers = async {
-        while door.fake.held_count() < 2 {
+        while admission.fake.held_count() < 2 {
             tokio::task::yield_now().await;
         }
-        for (at, (_, exchange)) in door.fake.held().into_iter().enumerate().rev() {
+        for (at, (_, exchange)) in admission.fake.held().into_iter().enumerate().rev() {
             exchange.finish(Ok(manifold_protocol::Raw::number(at as u64)));
         }
     };
-    let (first, second, ()) = tokio::join!(door.post(API, hold), door.post(API, hold), answers);
+    let (first, second, ()) = tokio::join!(admission.post(API, hold), admission.post(API, hold), answers);
     assert_eq!(first.2, r#"{"jsonrpc":"2.0","id":1,"result":0}"#);
     assert_eq!(second.2, r#"{"jsonrpc":"2.0","id":1,"result":1}"#);
 }
@@ -234,36 +234,36 @@ async fn equal_ids_of_two_clients_do_not_meet() {
 // One POST, one answer: nobody can be asked in between, and servers are told so.
 #[tokio::test]
 async fn a_question_is_answered_from_the_config() {
-    let door = house();
+    let admission = house();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let server = async {
-        while door.fake.held_count() < 1 {
+        while admission.fake.held_count() < 1 {
             tokio::task::yield_now().await;
         }
-        let (call, exchange) = door.fake.held().remove(0);
+        let (call, exchange) = admission.fake.held().remove(0);
         assert_eq!(call.caller.unwrap().capabilities.as_str(), "{}");
         let (question, answer) = Exchange::answered();
         exchange.asker().ask(Call::new(Method::ListRoots, None), question);
         exchange.finish(answer.await.unwrap());
     };
-    let (answered, ()) = tokio::join!(door.post(API, hold), server);
+    let (answered, ()) = tokio::join!(admission.post(API, hold), server);
     assert_eq!(answered.2, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file:///r"}]}}"#);
 }
 
 #[tokio::test]
 async fn a_client_that_hangs_up_takes_its_call_back() {
-    let door = house();
+    let admission = house();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
-    let mut stream = door.connect();
+    let mut stream = admission.connect();
     let head = format!(
         "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}",
         hold.len()
     );
     stream.write_all(format!("{head}\r\n\r\n{hold}").as_bytes()).await.unwrap();
-    while door.fake.held_count() < 1 {
+    while admission.fake.held_count() < 1 {
         tokio::task::yield_now().await;
     }
-    let (_, exchange) = door.fake.held().remove(0);
+    let (_, exchange) = admission.fake.held().remove(0);
     drop(stream);
     while !exchange.is_cancelled() {
         tokio::task::yield_now().await;
@@ -272,34 +272,34 @@ async fn a_client_that_hangs_up_takes_its_call_back() {
 
 #[tokio::test]
 async fn other_paths_and_methods_are_told_what_there_is() {
-    let door = house();
-    let (status, _, body) = door.get("/nowhere").await;
+    let admission = house();
+    let (status, _, body) = admission.get("/nowhere").await;
     assert_eq!(status, 404);
     assert!(body.contains("availableEndpoints"), "{body}");
-    assert_eq!(door.get(API).await.0, 405);
+    assert_eq!(admission.get(API).await.0, 405);
 }
 
 // T1, T2: the guard stands before every route.
 #[tokio::test]
 async fn strangers_are_refused_before_their_body_is_read() {
-    let door = house();
+    let admission = house();
     for path in ["/health", API, "/mcp", "/sse", "/nowhere"] {
         assert_eq!(
-            door.send(&format!("GET {path} HTTP/1.1\r\nhost: evil.example"), "").await.0,
+            admission.send(&format!("GET {path} HTTP/1.1\r\nhost: evil.example"), "").await.0,
             403,
             "{path}"
         );
     }
     let plain = format!("POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain");
-    assert_eq!(door.send(&plain, &"x".repeat(9000)).await.0, 415);
+    assert_eq!(admission.send(&plain, &"x".repeat(9000)).await.0, 415);
 }
 
 // S2-3 to S2-5, decision 34
 #[tokio::test(start_paused = true)]
 async fn status_has_the_seed_s_shape() {
-    let door = house();
+    let admission = house();
     tokio::time::advance(Duration::from_secs(3661)).await;
-    let (status, _, body) = door.get("/api/status").await;
+    let (status, _, body) = admission.get("/api/status").await;
     assert_eq!(status, 200);
     expect![[r#"{"server":{"status":"running","port":3095,"url":"http://localhost:3095","uptime":"01:01:01"},"schemas":{"default":{"status":"active","mcpServers":[{"id":"s","name":"s","status":"connected","type":"builtin","toolCount":3}],"totalTools":3,"connectedServers":1}},"summary":{"totalSchemas":1,"activeSchemas":1,"totalServers":1,"connectedServers":1,"failedServers":0,"totalTools":3}}"#]].assert_eq(&body);
 }
@@ -324,8 +324,8 @@ async fn a_connection_that_says_nothing_or_half_is_closed_in_time() {
 // T30
 #[tokio::test(start_paused = true)]
 async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
-    let door = house();
-    let mut stream = door.connect();
+    let admission = house();
+    let mut stream = admission.connect();
     let request = |body: &str| {
         format!(
             "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -342,7 +342,7 @@ async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
     let hold = request(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s-hold"}}"#);
     stream.write_all(hold.as_bytes()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(200)).await;
-    let (_, exchange) = door.fake.held().remove(0);
+    let (_, exchange) = admission.fake.held().remove(0);
     exchange.finish(Ok(manifold_protocol::Raw::number(7)));
     let count = stream.read(&mut buffer).await.unwrap();
     assert!(String::from_utf8_lossy(&buffer[..count]).ends_with(r#""result":7}"#));
@@ -351,7 +351,7 @@ async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
     let rested = start.elapsed();
     assert!(rested >= Duration::from_secs(74) && rested <= Duration::from_secs(76), "{rested:?}");
     // Half a head after a rest has the shorter time.
-    let mut stream = door.connect();
+    let mut stream = admission.connect();
     stream.write_all(ping.as_bytes()).await.unwrap();
     assert!(stream.read(&mut buffer).await.unwrap() > 0);
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -363,8 +363,8 @@ async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
-    let door = house();
-    let mut stream = door.connect();
+    let admission = house();
+    let mut stream = admission.connect();
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let head = format!(
         "POST {API} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}",
@@ -381,21 +381,21 @@ async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
 // T1: what nobody judges must not get in.
 #[tokio::test]
 async fn a_second_host_or_a_foreign_target_is_refused() {
-    let door = house();
+    let admission = house();
     let two = "GET /health HTTP/1.1\r\nhost: localhost\r\nhost: evil.example";
-    assert_eq!(door.send(two, "").await.0, 400);
+    assert_eq!(admission.send(two, "").await.0, 400);
     let absolute = "GET http://evil.example/health HTTP/1.1\r\nhost: localhost";
-    assert_eq!(door.send(absolute, "").await.0, 403);
+    assert_eq!(admission.send(absolute, "").await.0, 403);
 }
 
 // Decision 29: what one client can do is not what the shared servers are told.
 #[tokio::test]
 async fn a_client_s_handshake_tells_servers_nothing() {
-    let door = house();
+    let admission = house();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
-    let before = door.fake.told_facts();
-    assert_eq!(door.post("/mcp", hello).await.0, 200);
-    assert_eq!(door.fake.told_facts(), before);
+    let before = admission.fake.told_facts();
+    assert_eq!(admission.post("/mcp", hello).await.0, 200);
+    assert_eq!(admission.fake.told_facts(), before);
 }
 
 /// Sends bytes in pieces on one connection, and returns all that comes back until it ends.

@@ -16,7 +16,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 use manifold_engine::{Budget, Outbox};
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -253,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         }
     }
 
-    async fn write(&mut self, batch: &mut Vec<Parcel>) -> bool {
+    async fn write(&mut self, batch: &mut Vec<Outgoing>) -> bool {
         for message in batch.drain(..) {
             let size = message.len();
             let Ok(text) = Utf8Bytes::try_from(message.into_bytes()) else { continue };

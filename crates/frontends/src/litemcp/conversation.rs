@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::Service;
-use super::seen::Seen;
+use super::recent_ids::RecentIds;
 
 /// How many messages of one client are worked on at once; further ones wait in its pipe.
 const MAX_IN_FLIGHT: usize = 1024;
@@ -20,7 +20,7 @@ const MAX_IN_FLIGHT: usize = 1024;
 pub(crate) struct Conversation {
     service: Arc<Service>,
     outbox: Arc<Outbox>,
-    seen: Seen,
+    seen: RecentIds,
     in_flight: JoinSet<()>,
     /// Turns true when what is in flight is no longer waited for.
     over: watch::Sender<bool>,
@@ -29,7 +29,13 @@ pub(crate) struct Conversation {
 impl Conversation {
     pub(crate) fn new(service: Service, outbox: Arc<Outbox>) -> Self {
         let over = watch::Sender::new(false);
-        Self { service: Arc::new(service), outbox, seen: Seen::default(), in_flight: JoinSet::new(), over }
+        Self {
+            service: Arc::new(service),
+            outbox,
+            seen: RecentIds::default(),
+            in_flight: JoinSet::new(),
+            over,
+        }
     }
 
     /// Takes a message. Returns when there is room for the next one.

@@ -6,7 +6,7 @@ use manifold_protocol::dialect::litemcp::{ArgumentError, Arguments, Parameter, T
 use manifold_protocol::{Kind, Raw};
 
 /// What a call to it is about.
-pub(super) struct Errand {
+pub(super) struct DispatcherCall {
     pub(super) tool: String,
     /// An object.
     pub(super) arguments: Raw,
@@ -60,11 +60,11 @@ pub(super) fn describe(name: &str, list: &Raw) -> Tool {
 }
 
 /// Reads a call to it.
-pub(super) fn read(call: &ToolCall) -> Result<Errand, ArgumentError> {
+pub(super) fn read(call: &ToolCall) -> Result<DispatcherCall, ArgumentError> {
     let Arguments { values, params } = Arguments::convert(&schema(), &call.arguments)?;
     let tool = values.get("tool").and_then(|tool| Some(tool.to_text()?.into_owned())).unwrap_or_default();
     let arguments = values.get("arguments").unwrap_or_else(|| Raw::from_static("{}"));
-    Ok(Errand { tool, arguments, params })
+    Ok(DispatcherCall { tool, arguments, params })
 }
 
 /// Writes the arguments of a tool as a model might.

@@ -9,7 +9,7 @@ use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revisi
 use tracing::{debug, warn};
 
 use super::dispatcher;
-use crate::asked::ask;
+use crate::one_shot::ask;
 
 /// One tool, to one client.
 pub struct Service {
@@ -102,15 +102,15 @@ impl Service {
             return failed(None, OTHER_VERSION);
         }
         match self.find(&call).await {
-            Ok(Sought::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
+            Ok(Requested::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
                 Ok(Arguments { values, params }) => self.run(&tool.exposed_name, values, params).await,
                 Err(error) => {
                     let params = named(&tool.input_schema, &call.arguments);
                     failed(Some(params), &format!("'{}': {error}", call.tool))
                 }
             },
-            Ok(Sought::Dispatcher) => match dispatcher::read(&call) {
-                Ok(dispatcher::Errand { tool, arguments, params }) => {
+            Ok(Requested::Dispatcher) => match dispatcher::read(&call) {
+                Ok(dispatcher::DispatcherCall { tool, arguments, params }) => {
                     self.run(&tool, arguments, params).await
                 }
                 Err(error) => {
@@ -122,11 +122,11 @@ impl Service {
         }
     }
 
-    async fn find(&self, call: &ToolCall) -> Result<Sought, Fault> {
+    async fn find(&self, call: &ToolCall) -> Result<Requested, Fault> {
         let gateway = self.gateway()?;
         match &self.tool {
-            None if call.tool == gateway.introduction().name => Ok(Sought::Dispatcher),
-            None => Ok(Sought::Tool(gateway.look_up(&call.tool).await?)),
+            None if call.tool == gateway.introduction().name => Ok(Requested::Dispatcher),
+            None => Ok(Requested::Tool(gateway.look_up(&call.tool).await?)),
             Some(name) => {
                 let own = gateway.look_up(name).await?;
                 let is_own = call.tool == *name
@@ -134,7 +134,7 @@ impl Service {
                         .look_up(&call.tool)
                         .await
                         .is_ok_and(|one| one.exposed_name == own.exposed_name);
-                if is_own { Ok(Sought::Tool(own)) } else { Err(Fault::UnknownTool(call.tool.clone())) }
+                if is_own { Ok(Requested::Tool(own)) } else { Err(Fault::UnknownTool(call.tool.clone())) }
             }
         }
     }
@@ -185,7 +185,7 @@ const OTHER_VERSION: &str =
     "the message is of another version of LiteMCP; 1.x is spoken here: \"version\": [1, 0, 0]";
 
 /// What a call asks for.
-enum Sought {
+enum Requested {
     Tool(KnownTool),
     Dispatcher,
 }

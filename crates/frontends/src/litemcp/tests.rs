@@ -107,7 +107,7 @@ async fn a_repeated_id_is_ignored() {
 // S4-10, decision 27
 #[test]
 fn the_last_65536_ids_are_remembered() {
-    let mut seen = seen::Seen::default();
+    let mut seen = recent_ids::RecentIds::default();
     let id = |number| manifold_protocol::Id::number(number);
     for number in 0..65_536 {
         assert!(seen.note(&id(number)));

@@ -11,7 +11,7 @@ use manifold_protocol::{Call, Fault, Id, Kind, Method, Raw, Reply, envelope, not
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Desk, Lane, encode};
+use super::{Lane, ModernService, encode};
 
 /// How long servers have to take a subscription; one that takes longer is not promised.
 const SETUP: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 1024;
 const MAX_EARLY: usize = 256;
 
 pub(super) struct Listener {
-    desk: Arc<Desk>,
+    modern: Arc<ModernService>,
     gateway: Arc<Gateway>,
     number: u64,
     id: Id,
@@ -67,7 +67,7 @@ pub(super) fn check(filter: &Filter) -> Result<(), Fault> {
 
 impl Listener {
     pub(super) fn new(
-        desk: &Arc<Desk>,
+        modern: &Arc<ModernService>,
         gateway: &Arc<Gateway>,
         number: u64,
         id: Id,
@@ -76,7 +76,7 @@ impl Listener {
         lane: Arc<dyn Lane>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            desk: Arc::clone(desk),
+            modern: Arc::clone(modern),
             gateway: Arc::clone(gateway),
             number,
             id,
@@ -165,7 +165,7 @@ impl Listener {
             let result = tag(None, self.id.to_raw());
             let (verdict, message) = encode(&self.id, Ok(result.into()), &Method::Listen, &self.gateway);
             self.lane.answer(verdict, message);
-            self.desk.answered(self.number);
+            self.modern.answered(self.number);
         }
     }
 

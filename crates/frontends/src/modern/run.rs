@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use manifold_engine::{Cancel, ClientId, Exchange, Flight, Gateway, Level, Sink};
+use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Sink};
 use manifold_protocol::dialect::modern::rounds::InputRequired;
 use manifold_protocol::{
     Answer, Call, Caller, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, envelope,
@@ -13,22 +13,22 @@ use manifold_protocol::{
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
-use super::{Desk, Lane, encode, may_return};
-use crate::parked::{self, Digest, Errand, PlaceId};
+use super::{Lane, ModernService, encode, may_return};
+use crate::parked::{self, Digest, PlaceId, Resumption};
 use crate::questions;
 
 /// Questions asked within this time are put to the client together.
 const GATHER: Duration = Duration::from_millis(20);
 
 /// What a client asked for, as it asked.
-pub(super) struct Sought {
+pub(super) struct OriginalRequest {
     pub(super) method: Method,
     pub(super) params: Option<Raw>,
     pub(super) principal: Vec<u8>,
     pub(super) client: ClientId,
 }
 
-impl Sought {
+impl OriginalRequest {
     /// Returns what a state for this call is bound to.
     pub(super) fn digest(&self) -> Digest {
         parked::digest(&self.principal, &self.method, self.params.as_ref())
@@ -36,7 +36,7 @@ impl Sought {
 }
 
 /// One request of the client's that waits for its answer.
-pub(super) struct Visit {
+pub(super) struct PendingRequest {
     pub(super) number: u64,
     pub(super) id: Id,
     pub(super) lane: Arc<dyn Lane>,
@@ -46,17 +46,17 @@ pub(super) struct Visit {
 }
 
 pub(crate) struct Run {
-    desk: Arc<Desk>,
+    modern: Arc<ModernService>,
     gateway: Arc<Gateway>,
-    sought: Sought,
+    original: OriginalRequest,
     /// Where it waits for its client, once it has had to.
     place: OnceLock<Result<PlaceId, Fault>>,
     state: Mutex<State>,
 }
 
 struct State {
-    flight: Option<Arc<Flight<dyn Sink>>>,
-    visit: Option<Visit>,
+    flight: Option<Arc<CallHandle<dyn Sink>>>,
+    pending: Option<PendingRequest>,
     /// As the last request said.
     caller: Arc<Caller>,
     questions: Vec<Question>,
@@ -103,15 +103,15 @@ struct Progress {
 
 impl Run {
     pub(super) fn new(
-        desk: &Arc<Desk>,
+        modern: &Arc<ModernService>,
         gateway: &Arc<Gateway>,
-        sought: Sought,
+        original: OriginalRequest,
         caller: Arc<Caller>,
-        visit: Visit,
+        pending: PendingRequest,
     ) -> Arc<Self> {
         let state = State {
             flight: None,
-            visit: Some(visit),
+            pending: Some(pending),
             caller,
             questions: Vec::new(),
             asked: 0,
@@ -123,22 +123,22 @@ impl Run {
             lacking: None,
             is_over: false,
         };
-        let (desk, gateway) = (Arc::clone(desk), Arc::clone(gateway));
-        Arc::new(Self { desk, gateway, sought, place: OnceLock::new(), state: Mutex::new(state) })
+        let (modern, gateway) = (Arc::clone(modern), Arc::clone(gateway));
+        Arc::new(Self { modern, gateway, original, place: OnceLock::new(), state: Mutex::new(state) })
     }
 
     pub(crate) fn client(&self) -> ClientId {
-        self.sought.client
+        self.original.client
     }
 
-    pub(super) fn takes_off(&self, flight: Arc<Flight<dyn Sink>>) {
+    pub(super) fn takes_off(&self, flight: Arc<CallHandle<dyn Sink>>) {
         self.lock().flight = Some(flight);
     }
 
     /// Takes a client that comes back: its answers go to the server, what follows goes to it.
     pub(super) fn come_back(
         self: &Arc<Self>,
-        visit: Visit,
+        pending: PendingRequest,
         caller: Arc<Caller>,
         round: u32,
         answers: &RawObject,
@@ -149,21 +149,21 @@ impl Run {
             return Err(parked::refused("the call it belongs to is over; start the call again"));
         }
         // A round is answered once: whoever answers it again would hear what belongs to another request.
-        if state.visit.is_some() || state.round != round {
+        if state.pending.is_some() || state.round != round {
             return Err(parked::refused("its questions have been answered already; start the call again"));
         }
         state.alone_since = None;
         state.caller = caller;
-        if let (Some(untold), Some(token)) = (state.progress.untold.take(), &visit.token) {
+        if let (Some(untold), Some(token)) = (state.progress.untold.take(), &pending.token) {
             let value = value_of(&untold);
-            tell_progress(&visit, untold, token);
+            tell_progress(&pending, untold, token);
             state.progress.told = value.or(state.progress.told);
         }
         if let Some(reply) = state.reply.take() {
             state.is_over = true;
             drop(state);
             self.vacate();
-            self.conclude(visit, reply);
+            self.conclude(pending, reply);
             return Ok(());
         }
         let (mut rest, mut declined) = (Vec::new(), Vec::new());
@@ -177,7 +177,7 @@ impl Run {
             }
         }
         state.questions = rest;
-        state.visit = Some(visit);
+        state.pending = Some(pending);
         if !state.questions.is_empty() {
             self.gather(&mut state);
         }
@@ -194,25 +194,25 @@ impl Run {
     /// The client that waits is gone, and the call with it.
     pub(super) fn leave(&self, number: u64, reason: Option<Raw>) {
         let mut state = self.lock();
-        if let Some(visit) = state.visit.take_if(|visit| visit.number == number) {
+        if let Some(pending) = state.pending.take_if(|pending| pending.number == number) {
             self.end(state, reason);
-            visit.lane.abandon();
+            pending.lane.abandon();
         }
     }
 
     /// Takes the call back and tells the client that waits.
     pub(super) fn shut_down(&self, number: u64) {
         let mut state = self.lock();
-        if let Some(visit) = state.visit.take_if(|visit| visit.number == number) {
+        if let Some(pending) = state.pending.take_if(|pending| pending.number == number) {
             self.end(state, Some(Raw::from_static(r#""the gateway is shutting down""#)));
-            self.deliver(visit, Err(Fault::ShuttingDown.into()));
+            self.deliver(pending, Err(Fault::ShuttingDown.into()));
         }
     }
 
     /// Takes back a call that nobody waits for.
     pub(crate) fn give_up(&self, why: &str) {
         let state = self.lock();
-        if state.visit.is_none() {
+        if state.pending.is_none() {
             self.end(state, Some(Raw::string(why)));
         }
     }
@@ -236,7 +236,7 @@ impl Run {
     /// Leaves its place among those that wait.
     fn vacate(&self) {
         if let Some(Ok(place)) = self.place.get() {
-            self.desk.parked.remove(place);
+            self.modern.parked.remove(place);
         }
     }
 
@@ -244,7 +244,7 @@ impl Run {
     fn gather(self: &Arc<Self>, state: &mut State) {
         if !std::mem::replace(&mut state.gathers, true) {
             let run = Arc::clone(self);
-            self.desk.tasks.spawn(async move {
+            self.modern.tasks.spawn(async move {
                 sleep(GATHER).await;
                 run.put_questions();
             });
@@ -255,13 +255,13 @@ impl Run {
         {
             let mut state = self.lock();
             state.gathers = false;
-            if state.is_over || state.visit.is_none() || state.questions.is_empty() {
+            if state.is_over || state.pending.is_none() || state.questions.is_empty() {
                 return;
             }
         }
-        let place = self.place.get_or_init(|| self.desk.parked.add(self)).clone();
+        let place = self.place.get_or_init(|| self.modern.parked.add(self)).clone();
         if let Ok(place) = place {
-            self.desk.parked.keep(place, self);
+            self.modern.parked.keep(place, self);
         }
         let mut state = self.lock();
         if state.is_over {
@@ -271,44 +271,44 @@ impl Run {
         if state.questions.is_empty() {
             return;
         }
-        let Some(visit) = state.visit.take() else { return };
+        let Some(pending) = state.pending.take() else { return };
         state.round += 1;
         state.alone_since = Some(Instant::now());
         let open = state.questions.iter();
         let questions = open.map(|open| (key(open.number), questions::for_retry(&open.call))).collect();
-        let errand = place.map(|place| Errand::Parked { place, round: state.round });
+        let resumption = place.map(|place| Resumption::Parked { place, round: state.round });
         let no_randomness = || Fault::Internal("the system has no randomness to give".to_owned());
-        match errand.and_then(|errand| self.seal(&errand).ok_or_else(no_randomness)) {
+        match resumption.and_then(|resumption| self.seal(&resumption).ok_or_else(no_randomness)) {
             Ok(sealed) => {
                 drop(state);
                 let round = InputRequired { questions, state: Some(sealed) };
-                self.deliver(visit, Ok(Answer::marked(round.encode(), Mark::InputRequired)));
+                self.deliver(pending, Ok(Answer::marked(round.encode(), Mark::InputRequired)));
             }
             Err(fault) => {
                 self.end(state, None);
-                self.deliver(visit, Err(fault.into()));
+                self.deliver(pending, Err(fault.into()));
             }
         }
     }
 
-    fn seal(&self, errand: &Errand) -> Option<Raw> {
-        self.desk.parked.seal.close(errand, &self.sought.digest())
+    fn seal(&self, resumption: &Resumption) -> Option<Raw> {
+        self.modern.parked.seal.close(resumption, &self.original.digest())
     }
 
     /// Brings the server's own reply to the client.
-    fn conclude(&self, visit: Visit, reply: Reply) {
+    fn conclude(&self, pending: PendingRequest, reply: Reply) {
         let reply = match reply {
             Err(Failure::Peer(error)) => self.soften(error),
             Ok(answer) if answer.mark() == Mark::InputRequired => Ok(self.reseal(answer)),
             reply => reply,
         };
-        self.deliver(visit, reply);
+        self.deliver(pending, reply);
     }
 
-    fn deliver(&self, visit: Visit, reply: Reply) {
-        let (verdict, message) = encode(&visit.id, reply, &self.sought.method, &self.gateway);
-        visit.lane.answer(verdict, message);
-        self.desk.answered(visit.number);
+    fn deliver(&self, pending: PendingRequest, reply: Reply) {
+        let (verdict, message) = encode(&pending.id, reply, &self.original.method, &self.gateway);
+        pending.lane.answer(verdict, message);
+        self.modern.answered(pending.number);
     }
 
     /// Writes an error of a server's in words of this era where it has others.
@@ -318,11 +318,12 @@ impl Run {
             (Arc::clone(&state.caller), state.lacking.clone())
         };
         if let Some(visits) = questions::urls_to_visit(&error) {
-            let can = may_return(&self.sought.method)
+            let can = may_return(&self.original.method)
                 && caller.capabilities.path(&["elicitation", "url"]).is_some();
-            return match self.seal(&Errand::Again).filter(|_| can) {
+            return match self.seal(&Resumption::Again).filter(|_| can) {
                 Some(state) => {
-                    let questions = visits.into_iter().zip(1..).map(|(visit, at)| (key(at), visit)).collect();
+                    let questions =
+                        visits.into_iter().zip(1..).map(|(pending, at)| (key(at), pending)).collect();
                     let round = InputRequired { questions, state: Some(state) };
                     Ok(Answer::marked(round.encode(), Mark::InputRequired))
                 }
@@ -344,7 +345,7 @@ impl Run {
         let foreign = |result: &Raw| {
             let state = result.get("requestState")?;
             let state = state.to_text().filter(|state| state.starts_with(parked::PREFIX))?.into_owned();
-            let sealed = self.seal(&Errand::Foreign(state))?;
+            let sealed = self.seal(&Resumption::Foreign(state))?;
             let mut object = result.object()?;
             object.set("requestState", sealed);
             Some(object.into_raw())
@@ -365,13 +366,13 @@ impl Sink for Asker {
         let mut state = self.0.lock();
         state.flight = None;
         let questions = std::mem::take(&mut state.questions);
-        let visit = state.visit.take();
-        match visit {
-            Some(visit) => {
+        let pending = state.pending.take();
+        match pending {
+            Some(pending) => {
                 state.is_over = true;
                 drop(state);
                 self.0.vacate();
-                self.0.conclude(visit, reply);
+                self.0.conclude(pending, reply);
             }
             None => {
                 // Kept for whoever comes back.
@@ -389,11 +390,11 @@ impl Sink for Asker {
         if matches!((value, state.progress.told), (Some(value), Some(told)) if value <= told) {
             return;
         }
-        match &state.visit {
+        match &state.pending {
             None => state.progress.untold = Some(params.detached()),
-            Some(visit) => {
-                if let Some(token) = &visit.token {
-                    tell_progress(visit, params, token);
+            Some(pending) => {
+                if let Some(token) = &pending.token {
+                    tell_progress(pending, params, token);
                     state.progress.told = value.or(state.progress.told);
                 }
             }
@@ -405,11 +406,13 @@ impl Sink for Asker {
             return;
         }
         let state = self.0.lock();
-        let Some((visit, wanted)) = state.visit.as_ref().and_then(|visit| Some((visit, visit.level?))) else {
+        let Some((pending, wanted)) =
+            state.pending.as_ref().and_then(|pending| Some((pending, pending.level?)))
+        else {
             return;
         };
         if Level::of_message(params.as_ref()).is_none_or(|level| level >= wanted) {
-            visit.lane.tell(envelope::notification(method, params.as_ref()));
+            pending.lane.tell(envelope::notification(method, params.as_ref()));
         }
     }
 
@@ -418,7 +421,7 @@ impl Sink for Asker {
         if state.is_over {
             return;
         }
-        if !may_return(&self.0.sought.method) || state.is_lacking_for(&call) {
+        if !may_return(&self.0.original.method) || state.is_lacking_for(&call) {
             drop(state);
             return self.0.gateway.decline(&call, exchange);
         }
@@ -428,13 +431,13 @@ impl Sink for Asker {
             return;
         }
         state.questions.push(Question { number, call, exchange });
-        if state.visit.is_some() {
+        if state.pending.is_some() {
             self.0.gather(&mut state);
         }
     }
 
     fn client(&self) -> Option<ClientId> {
-        Some(self.0.sought.client)
+        Some(self.0.original.client)
     }
 
     fn wants_logs(&self) -> bool {
@@ -463,7 +466,7 @@ fn value_of(progress: &Raw) -> Option<f64> {
 }
 
 /// Tells of progress under the token of the request that waits now.
-fn tell_progress(visit: &Visit, params: Raw, token: &Raw) {
+fn tell_progress(pending: &PendingRequest, params: Raw, token: &Raw) {
     let params = match params.object() {
         Some(mut object) if object.get("progressToken").as_ref() != Some(token) => {
             object.set("progressToken", token.clone());
@@ -471,5 +474,5 @@ fn tell_progress(visit: &Visit, params: Raw, token: &Raw) {
         }
         _ => params,
     };
-    visit.lane.tell(envelope::notification(notification::PROGRESS, Some(&params)));
+    pending.lane.tell(envelope::notification(notification::PROGRESS, Some(&params)));
 }

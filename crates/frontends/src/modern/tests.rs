@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use manifold_config::{Profile, ServerKey};
-use manifold_engine::{Exchange, Flight, Sink};
+use manifold_engine::{CallHandle, Exchange, Sink};
 use manifold_protocol::{Mark, notification};
 use tokio::sync::oneshot;
 use tokio::time::advance;
@@ -15,7 +15,7 @@ use crate::fake::{self, World, lock};
 struct Heard(Mutex<Vec<String>>);
 
 impl Lane for Heard {
-    fn answer(&self, verdict: Verdict, message: Parcel) {
+    fn answer(&self, verdict: Verdict, message: Outgoing) {
         let message = message.into_bytes();
         let message = String::from_utf8(message.to_vec()).unwrap();
         lock(&self.0).push(format!("{verdict:?} {message}"));
@@ -52,7 +52,7 @@ impl Heard {
 }
 
 struct Office {
-    desk: Arc<Desk>,
+    modern: Arc<ModernService>,
     world: World,
     /// Who asks; somebody else each time where it is not said.
     client: Option<ClientId>,
@@ -60,14 +60,14 @@ struct Office {
 
 fn office() -> Office {
     let world = fake::world(Profile::Manifold);
-    Office { desk: Desk::new(&world.tasks), world, client: None }
+    Office { modern: ModernService::new(&world.tasks), world, client: None }
 }
 
 /// One question in flight: the exchange's answer comes here.
 type Asked = oneshot::Receiver<Reply>;
 
 impl Office {
-    fn send(&self, method: &str, params: &str, capabilities: &str) -> (Arc<Heard>, Ticket) {
+    fn send(&self, method: &str, params: &str, capabilities: &str) -> (Arc<Heard>, RequestHandle) {
         self.send_as(b"me", method, params, capabilities, "")
     }
 
@@ -78,7 +78,7 @@ impl Office {
         params: &str,
         capabilities: &str,
         more: &str,
-    ) -> (Arc<Heard>, Ticket) {
+    ) -> (Arc<Heard>, RequestHandle) {
         let heard = Arc::new(Heard::default());
         let mut object = Raw::parse(params.to_owned()).unwrap().object().unwrap();
         let meta = format!(
@@ -92,19 +92,19 @@ impl Office {
             principal: principal.to_vec(),
             client: self.client.unwrap_or_else(ClientId::fresh),
         };
-        let ticket = self.desk.serve(&self.world.gateway, request, Arc::clone(&heard) as _);
-        (heard, ticket)
+        let handle = self.modern.serve(&self.world.gateway, request, Arc::clone(&heard) as _);
+        (heard, handle)
     }
 
     /// Calls the tool that waits, and returns what its server holds.
-    fn hold(&self, more: &str) -> (Arc<Heard>, Ticket, Exchange) {
-        let (heard, ticket) = self.send_as(b"me", "tools/call", HOLD, ALL, more);
+    fn hold(&self, more: &str) -> (Arc<Heard>, RequestHandle, Exchange) {
+        let (heard, handle) = self.send_as(b"me", "tools/call", HOLD, ALL, more);
         let (_, exchange) = self.world.fake.held().remove(0);
-        (heard, ticket, exchange)
+        (heard, handle, exchange)
     }
 
     /// Comes back with answers and a state.
-    fn back(&self, answers: &str, state: &str) -> (Arc<Heard>, Ticket) {
+    fn back(&self, answers: &str, state: &str) -> (Arc<Heard>, RequestHandle) {
         self.back_as(b"me", "hold", answers, state, "")
     }
 
@@ -115,7 +115,7 @@ impl Office {
         answers: &str,
         state: &str,
         more: &str,
-    ) -> (Arc<Heard>, Ticket) {
+    ) -> (Arc<Heard>, RequestHandle) {
         let params = format!(
             r#"{{"requestState":"{state}","inputResponses":{answers},"arguments":{{}},"name":"{tool}"}}"#
         );
@@ -131,7 +131,7 @@ fn ask(exchange: &Exchange, method: Method, params: &'static str) -> Asked {
     ask_of(&exchange.asker(), method, params)
 }
 
-fn ask_of(asker: &Flight<dyn Sink>, method: Method, params: &'static str) -> Asked {
+fn ask_of(asker: &CallHandle<dyn Sink>, method: Method, params: &'static str) -> Asked {
     let (question, answer) = Exchange::answered();
     asker.ask(Call::new(method, Some(Raw::from_static(params))), question);
     answer
@@ -193,7 +193,7 @@ async fn a_question_is_answered_by_coming_back() {
     let (state, rest) = state_of(&first.answer().await);
     expect![[r#"Served {"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"name?","requestedSchema":{"type":"object"}}}},STATE}}"#]].assert_eq(&rest);
     assert!(state.starts_with("mf1."));
-    office.desk.settled().await;
+    office.modern.settled().await;
 
     let (second, _ticket) = office.back(r#"{"q1":{"action":"accept","content":{"n":1.0}}}"#, &state);
     assert_eq!(text_of(answer.await), r#"{"action":"accept","content":{"n":1.0}}"#);
@@ -261,7 +261,7 @@ async fn a_state_is_nobody_else_s() {
     // A state that is not ours is the server's own affair.
     let (heard, _ticket) = office.back(answers, "theirs");
     let (call, exchange) = office.world.fake.held().remove(0);
-    assert!(call.caller.unwrap().is_back);
+    assert!(call.caller.unwrap().is_retry);
     assert!(call.params.unwrap().as_str().contains(r#""requestState":"theirs""#));
     let asks = r#"{"resultType":"input_required","requestState":"theirs2"}"#;
     exchange.finish(Ok(Answer::marked(Raw::from_static(asks), Mark::InputRequired)));
@@ -373,11 +373,11 @@ async fn log_messages_are_heard_by_who_asked_for_them_in_this_request() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_takes_its_call_along() {
     let office = office();
-    let (heard, ticket, exchange) = office.hold("");
-    ticket.cancel(None);
+    let (heard, handle, exchange) = office.hold("");
+    handle.cancel(None);
     assert!(exchange.is_cancelled());
     assert_eq!(heard.all(), ["abandoned"]);
-    office.desk.settled().await;
+    office.modern.settled().await;
 
     // Also one that came back.
     let (heard, answered, exchange) = office.hold("");
@@ -385,8 +385,8 @@ async fn a_client_that_leaves_takes_its_call_along() {
     let (state, _) = state_of(&heard.answer().await);
     answered.cancel(None);
     assert!(!exchange.is_cancelled(), "its request was answered before");
-    let (_back, ticket) = office.back("{}", &state);
-    ticket.cancel(None);
+    let (_back, handle) = office.back("{}", &state);
+    handle.cancel(None);
     assert!(exchange.is_cancelled());
     let (gone, _ticket) = office.back(r#"{"q1":{"action":"accept"}}"#, &state);
     assert!(gone.answer().await.contains("start the call again"));
@@ -432,7 +432,7 @@ async fn urls_to_visit_are_questions_and_the_call_is_made_again() {
     let (_again, _ticket) = office.back(r#"{"q1":{"action":"accept"}}"#, &state);
     let (call, _exchange) = office.world.fake.held().remove(0);
     assert_eq!(call.params.unwrap().as_str(), r#"{"arguments":{},"name":"hold"}"#);
-    assert!(!call.caller.unwrap().is_back);
+    assert!(!call.caller.unwrap().is_retry);
 
     let (heard, _ticket) = office.send("tools/call", HOLD, r#"{"elicitation":{}}"#);
     office.world.fake.held().remove(0).1.finish(error());
@@ -445,7 +445,7 @@ async fn a_listener_hears_what_it_asked_for_under_its_own_id() {
     let office = office();
     let filter =
         r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///a","file:///b"]}}"#;
-    let (heard, ticket) = office.send("subscriptions/listen", filter, "{}");
+    let (heard, handle) = office.send("subscriptions/listen", filter, "{}");
     // Nobody lists these, so nobody is asked: they are left out.
     expect![[r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}"#]].assert_eq(&heard.answer().await);
     let server = ServerKey { schema: None, id: "s".to_owned() };
@@ -460,14 +460,14 @@ async fn a_listener_hears_what_it_asked_for_under_its_own_id() {
     // Changes of lists are announced together.
     tokio::time::sleep(Duration::from_millis(100)).await;
     expect![[r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}"#]].assert_eq(&heard.all().join("\n"));
-    ticket.cancel(None);
+    handle.cancel(None);
     assert_eq!(heard.all(), ["abandoned"]);
 
     let (heard, _ticket) = office.send("subscriptions/listen", r#"{"notifications":{}}"#, "{}");
     heard.answer().await;
-    office.desk.stop();
+    office.modern.stop();
     expect![[r#"Served {"jsonrpc":"2.0","id":7,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":7,"io.modelcontextprotocol/serverInfo":{"name":"manifold","version":"0.1.0"}},"resultType":"complete"}}"#]].assert_eq(&heard.all().join("\n"));
-    office.desk.settled().await;
+    office.modern.settled().await;
     let (late, _ticket) = office.send("subscriptions/listen", r#"{"notifications":{}}"#, "{}");
     assert!(late.answer().await.contains("shutting down"));
 }
@@ -479,10 +479,10 @@ async fn closing_answers_who_waits_and_gives_up_the_rest() {
     let (away, _b, second) = office.hold("");
     let _answer = ask(&second, Method::Elicit, FORM);
     state_of(&away.answer().await);
-    office.desk.close();
+    office.modern.close();
     assert!(waits.answer().await.contains("shutting down"));
     assert!(first.is_cancelled() && second.is_cancelled());
-    office.desk.settled().await;
+    office.modern.settled().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -505,8 +505,8 @@ async fn past_the_limit_the_call_that_waited_longest_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn past_its_own_limit_a_client_leaves_no_more_calls_waiting() {
     let world = fake::world(Profile::Manifold);
-    let desk = Desk::for_many(&world.tasks, 2);
-    let mut office = Office { desk, world, client: Some(ClientId::fresh()) };
+    let modern = ModernService::for_many(&world.tasks, 2);
+    let mut office = Office { modern, world, client: Some(ClientId::fresh()) };
     let mut waiting = Vec::new();
     for _ in 0..3 {
         let (heard, _ticket, exchange) = office.hold("");
@@ -569,10 +569,10 @@ async fn a_request_that_cannot_carry_questions_is_asked_none() {
     let form = ask(&exchange, Method::Elicit, FORM);
     assert!(text_of(form.await).contains("ClientCannot"));
     assert!(heard.all().is_empty());
-    let visit = Raw::from_static(
+    let pending = Raw::from_static(
         r#"{"code":-32042,"message":"Sign in","data":{"elicitations":[{"mode":"url","url":"https://x/a"}]}}"#,
     );
-    exchange.finish(Err::<Raw, _>(Failure::Peer(visit)));
+    exchange.finish(Err::<Raw, _>(Failure::Peer(pending)));
     let answer = heard.answer().await;
     assert!(answer.contains("-32603") && answer.contains("https://x/a"), "{answer}");
 }
@@ -606,11 +606,11 @@ async fn listening_to_what_is_no_longer_served_ends() {
     let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
     let (heard, _ticket) = office.send("subscriptions/listen", filter, "{}");
     assert!(heard.answer().await.contains("acknowledged"));
-    office.desk.end_listening(|_| false);
+    office.modern.end_listening(|_| false);
     assert!(heard.all().is_empty());
-    office.desk.end_listening(|gateway| Arc::ptr_eq(gateway, &office.world.gateway));
+    office.modern.end_listening(|gateway| Arc::ptr_eq(gateway, &office.world.gateway));
     assert!(heard.answer().await.starts_with(r#"Served {"jsonrpc":"2.0","id":7,"result""#));
-    office.desk.settled().await;
+    office.modern.settled().await;
 }
 
 // H4

@@ -25,7 +25,7 @@ pub(crate) struct Seal {
 
 /// What a client comes back for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Errand {
+pub(crate) enum Resumption {
     /// A call waits for the answers of this round.
     Parked { place: PlaceId, round: u32 },
     /// Nothing waits: the call is to be made anew.
@@ -39,20 +39,20 @@ impl Seal {
         Self { key: random(), made: Instant::now() }
     }
 
-    /// Returns the state for an errand; `None` where the system had no randomness for a key.
-    pub(crate) fn close(&self, errand: &Errand, digest: &Digest) -> Option<Raw> {
+    /// Returns the state for a resumption; `None` where the system had no randomness for a key.
+    pub(crate) fn close(&self, resumption: &Resumption, digest: &Digest) -> Option<Raw> {
         let expires = self.made.elapsed() + PATIENCE;
         let mut payload = Vec::with_capacity(64);
         payload.extend_from_slice(&(expires.as_millis() as u64).to_be_bytes());
         payload.extend_from_slice(digest);
-        match errand {
-            Errand::Parked { place, round } => {
+        match resumption {
+            Resumption::Parked { place, round } => {
                 payload.push(b'p');
                 payload.extend_from_slice(place);
                 payload.extend_from_slice(&round.to_be_bytes());
             }
-            Errand::Again => payload.push(b'a'),
-            Errand::Foreign(state) => {
+            Resumption::Again => payload.push(b'a'),
+            Resumption::Foreign(state) => {
                 payload.push(b'f');
                 payload.extend_from_slice(state.as_bytes());
             }
@@ -63,7 +63,7 @@ impl Seal {
     }
 
     /// Reads a state that begins like ours.
-    pub(crate) fn open(&self, state: &str, digest: &Digest) -> Result<Errand, Fault> {
+    pub(crate) fn open(&self, state: &str, digest: &Digest) -> Result<Resumption, Fault> {
         let payload = self.verified(state).ok_or_else(|| {
             refused(
                 "it is not one of this gateway's, or the gateway was restarted since; start the call again",
@@ -74,25 +74,25 @@ impl Seal {
             let (meant, rest) = rest.split_at_checked(32)?;
             let expires = u64::from_be_bytes(expires.try_into().ok()?);
             let (kind, rest) = rest.split_first()?;
-            let errand = match kind {
+            let resumption = match kind {
                 b'p' => {
                     let (place, round) = rest.split_at_checked(16)?;
                     let round = u32::from_be_bytes(round.try_into().ok()?);
-                    Errand::Parked { place: place.try_into().ok()?, round }
+                    Resumption::Parked { place: place.try_into().ok()?, round }
                 }
-                b'a' => Errand::Again,
-                _ => Errand::Foreign(String::from_utf8(rest.to_vec()).ok()?),
+                b'a' => Resumption::Again,
+                _ => Resumption::Foreign(String::from_utf8(rest.to_vec()).ok()?),
             };
-            Some((expires, meant, errand))
+            Some((expires, meant, resumption))
         };
-        let (expires, meant, errand) = read().ok_or_else(|| refused("it cannot be read"))?;
+        let (expires, meant, resumption) = read().ok_or_else(|| refused("it cannot be read"))?;
         if meant != digest {
             return Err(refused("it belongs to a call of another client, method or other parameters"));
         }
         if self.made.elapsed().as_millis() as u64 > expires {
             return Err(refused("it has expired; start the call again"));
         }
-        Ok(errand)
+        Ok(resumption)
     }
 
     fn verified(&self, state: &str) -> Option<Vec<u8>> {
@@ -189,16 +189,16 @@ mod tests {
     async fn a_state_is_good_for_its_own_call_and_time_only() {
         let seal = Seal::new();
         let mine = of(r#"{"name":"t","arguments":{"a":1,"b":[true]}}"#);
-        for errand in [
-            Errand::Parked { place: [7; 16], round: 3 },
-            Errand::Again,
-            Errand::Foreign("mf1.of.another".to_owned()),
+        for resumption in [
+            Resumption::Parked { place: [7; 16], round: 3 },
+            Resumption::Again,
+            Resumption::Foreign("mf1.of.another".to_owned()),
         ] {
-            let state = text(&seal.close(&errand, &mine).unwrap());
-            assert_eq!(seal.open(&state, &mine), Ok(errand));
+            let state = text(&seal.close(&resumption, &mine).unwrap());
+            assert_eq!(seal.open(&state, &mine), Ok(resumption));
         }
-        let state = text(&seal.close(&Errand::Again, &mine).unwrap());
-        let refusal = |result: Result<Errand, Fault>| result.unwrap_err().message();
+        let state = text(&seal.close(&Resumption::Again, &mine).unwrap());
+        let refusal = |result: Result<Resumption, Fault>| result.unwrap_err().message();
         let other = of(r#"{"name":"t","arguments":{"a":2,"b":[true]}}"#);
         assert!(refusal(seal.open(&state, &other)).contains("other parameters"));
         assert!(refusal(Seal::new().open(&state, &mine)).contains("restarted"));

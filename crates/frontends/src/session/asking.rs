@@ -19,7 +19,7 @@ impl Session {
         };
         if lacking || state.phase == Phase::New {
             drop(state);
-            return match &self.doorway.gateway {
+            return match &self.destination.gateway {
                 Ok(gateway) => gateway.decline(&call, exchange),
                 Err(fault) => exchange.fail(fault.clone()),
             };

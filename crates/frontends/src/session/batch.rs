@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Outlet;
 use bytes::{BufMut, BytesMut};
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 
 pub(super) struct Batch {
-    state: Mutex<(usize, Vec<Parcel>)>,
+    state: Mutex<(usize, Vec<Outgoing>)>,
     outlet: Arc<dyn Outlet>,
 }
 
@@ -18,7 +18,7 @@ impl Batch {
         (expected > 0).then(|| Arc::new(Self { state: Mutex::new((expected, Vec::new())), outlet }))
     }
 
-    pub(super) fn add(&self, message: Parcel) {
+    pub(super) fn add(&self, message: Outgoing) {
         self.settle(Some(message));
     }
 
@@ -27,7 +27,7 @@ impl Batch {
         self.settle(None);
     }
 
-    fn settle(&self, message: Option<Parcel>) {
+    fn settle(&self, message: Option<Outgoing>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = state.0.saturating_sub(1);
         state.1.extend(message);

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use manifold_engine::Outbox;
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 
 /// A way to a client. None of these may block.
 pub trait Outlet: Send + Sync {
     /// Takes the answer to what came in by this way.
-    fn answer(&self, message: Parcel);
+    fn answer(&self, message: Outgoing);
 
     /// Takes an answer that says to ask again in a moment.
-    fn turn_away(&self, message: Parcel) {
+    fn turn_away(&self, message: Outgoing) {
         self.answer(message);
     }
 
@@ -33,7 +33,7 @@ pub trait Outlet: Send + Sync {
 }
 
 impl Outlet for Outbox {
-    fn answer(&self, message: Parcel) {
+    fn answer(&self, message: Outgoing) {
         self.push(message);
     }
 

@@ -8,7 +8,7 @@ use manifold_config::ServerKey;
 use manifold_engine::Outbox;
 use tokio::sync::oneshot;
 
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 
 use super::*;
 use crate::fake::{self, World, lock};
@@ -26,8 +26,9 @@ fn desk() -> Desk {
 fn desk_of(profile: Profile, codes: CodeSet) -> Desk {
     let world = fake::world(profile);
     let outbox = Arc::new(Outbox::new(1 << 20));
-    let doorway = Doorway { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, front: Front::Stdio };
-    Desk { session: Session::new(doorway, Arc::clone(&outbox) as _), outbox, world }
+    let destination =
+        Destination { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, front: Front::Stdio };
+    Desk { session: Session::new(destination, Arc::clone(&outbox) as _), outbox, world }
 }
 
 /// A desk whose client has shaken hands and can do all this.
@@ -64,7 +65,7 @@ fn cancel(id: &str) -> String {
 fn drain(outbox: &Outbox) -> Vec<String> {
     let mut batch = Vec::new();
     let _ = pin!(outbox.take(&mut batch)).poll(&mut Context::from_waker(Waker::noop()));
-    outbox.written(batch.iter().map(Parcel::len).sum());
+    outbox.written(batch.iter().map(Outgoing::len).sum());
     batch.into_iter().map(|message| String::from_utf8(message.into_bytes().to_vec()).unwrap()).collect()
 }
 
@@ -194,13 +195,13 @@ async fn before_the_handshake_there_is_only_ping() {
 async fn without_a_namespace_the_handshake_says_why() {
     let check_fault = |fault: Fault, expected: Expect| {
         let outbox = Arc::new(Outbox::new(1 << 20));
-        let doorway = Doorway {
+        let destination = Destination {
             gateway: Err(fault),
             codes: CodeSet::Own,
             profile: Profile::Manifold,
             front: Front::Stdio,
         };
-        let session = Session::new(doorway, Arc::clone(&outbox) as _);
+        let session = Session::new(destination, Arc::clone(&outbox) as _);
         for message in [
             request("1", "ping"),
             initialize("2025-06-18", "{}"),

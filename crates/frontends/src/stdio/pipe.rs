@@ -7,20 +7,20 @@ use bytes::Bytes;
 use manifold_engine::{ClientId, Gateway, Outbox, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
-use manifold_protocol::{Fault, Id, Method, Parcel, Raw, notification};
+use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
 
-use crate::modern::{Desk, Lane, Request, Ticket, Verdict, refusal};
+use crate::modern::{Lane, ModernService, Request, RequestHandle, Verdict, refusal};
 use crate::session::Session;
 
 const DOUBLE: &str = "a call with this id is in flight";
 
 /// The side of the pipe that serves single requests.
 pub(super) struct Pipe {
-    pub(super) desk: Arc<Desk>,
+    pub(super) modern: Arc<ModernService>,
     gateway: Result<Arc<Gateway>, Fault>,
     outbox: Arc<Outbox>,
     /// Requests without an answer; ids are shared with those of the session.
-    open: Mutex<HashMap<Id, Option<Ticket>>>,
+    open: Mutex<HashMap<Id, Option<RequestHandle>>>,
     client: OnceLock<ClientId>,
 }
 
@@ -31,7 +31,7 @@ impl Pipe {
         tasks: &Tasks,
     ) -> Arc<Self> {
         Arc::new(Self {
-            desk: Desk::new(tasks),
+            modern: ModernService::new(tasks),
             gateway,
             outbox: Arc::clone(outbox),
             open: Mutex::default(),
@@ -84,19 +84,19 @@ impl Pipe {
         self.lock().insert(id.clone(), None);
         let lane = Arc::new(PipeLane { pipe: Arc::clone(self), id: id.clone() });
         let request = Request { id: id.clone(), method, params, principal: b"stdio".to_vec(), client };
-        let ticket = self.desk.serve(gateway, request, lane);
+        let handle = self.modern.serve(gateway, request, lane);
         // It may be answered by now.
         if let Some(open) = self.lock().get_mut(&id) {
-            *open = Some(ticket);
+            *open = Some(handle);
         }
     }
 
     /// Returns whether the request to be taken back was one of ours.
     fn cancel(&self, params: Option<&Raw>) -> bool {
         let id = params.and_then(|params| Id::from_raw(&params.get("requestId")?));
-        let Some(ticket) = id.and_then(|id| self.lock().remove(&id)) else { return false };
-        if let Some(ticket) = ticket {
-            ticket.cancel(params.and_then(|params| params.get("reason")));
+        let Some(handle) = id.and_then(|id| self.lock().remove(&id)) else { return false };
+        if let Some(handle) = handle {
+            handle.cancel(params.and_then(|params| params.get("reason")));
         }
         true
     }
@@ -109,7 +109,7 @@ impl Pipe {
         self.lock().contains_key(id)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Option<Ticket>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Option<RequestHandle>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,7 +121,7 @@ struct PipeLane {
 }
 
 impl Lane for PipeLane {
-    fn answer(&self, _verdict: Verdict, message: Parcel) {
+    fn answer(&self, _verdict: Verdict, message: Outgoing) {
         // The id is free before the client can know.
         let _answered = self.pipe.lock().remove(&self.id);
         self.pipe.outbox.push(message);

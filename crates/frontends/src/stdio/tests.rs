@@ -22,7 +22,7 @@ fn wire(framing: Option<Framing>) -> Wire {
 
 fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> Wire {
     let world = fake::world(Profile::Manifold);
-    let doorway = Doorway {
+    let destination = Destination {
         gateway: Ok(world.gateway),
         codes: CodeSet::Own,
         profile: Profile::Manifold,
@@ -41,7 +41,7 @@ fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> W
                 std::future::pending::<()>().await;
             }
         };
-        serve(doorway, (input, output), options, stopped, &tasks).await;
+        serve(destination, (input, output), options, stopped, &tasks).await;
     });
     Wire { to: Some(to), from, fake: world.fake, stop: Some(stop), serving }
 }

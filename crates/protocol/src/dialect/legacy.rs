@@ -12,7 +12,7 @@ use super::{ServerFacts, edit_meta};
 use crate::envelope;
 use crate::id::Id;
 use crate::model::{Answer, Mark};
-use crate::parcel::Parcel;
+use crate::outgoing::Outgoing;
 use crate::raw::{Cuts, Kind, Raw, RawObject};
 use crate::scan::Cursor;
 use crate::version::Revision;
@@ -80,7 +80,7 @@ pub fn read_initialize_result(result: &Raw) -> Option<ServerFacts> {
 }
 
 /// Writes the message that answers a request.
-pub fn answer(id: &Id, answer: &Answer) -> Parcel {
+pub fn answer(id: &Id, answer: &Answer) -> Outgoing {
     match answer {
         Answer::List(list) => envelope::list(id, list.kind.member(), &list.strict_items),
         Answer::Result { body, mark, loose } => match translated(body, *mark, *loose) {

@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::id::Id;
 use crate::method::Method;
 use crate::model::{Answer, Caller, Freshness, List, Mark, Scope};
-use crate::parcel::Parcel;
+use crate::outgoing::Outgoing;
 use crate::raw::{Kind, Raw, RawObject};
 
 pub const REVISION: &str = "2026-07-28";
@@ -62,8 +62,8 @@ pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
         capabilities: capabilities.detached(),
         info: meta.get(CLIENT_INFO).filter(|info| info.kind() == Kind::Object).map(|info| info.detached()),
         log_level: meta.get(LOG_LEVEL).filter(|level| level.kind() == Kind::String).map(|one| one.detached()),
-        comes_back: true,
-        is_back: object.contains("requestState") || object.contains("inputResponses"),
+        retries: true,
+        is_retry: object.contains("requestState") || object.contains("inputResponses"),
         words: Default::default(),
     };
     edit_meta(&mut object, |meta| {
@@ -88,7 +88,7 @@ pub fn seal_numbered(params: Option<Raw>, caller: &Caller, number: Option<u64>) 
 }
 
 /// Writes a request with the marks, and `id` in the place of the caller's progress token, which is returned.
-pub fn request(id: u64, method: &Method, params: Option<Raw>, caller: &Caller) -> (Parcel, Option<Raw>) {
+pub fn request(id: u64, method: &Method, params: Option<Raw>, caller: &Caller) -> (Outgoing, Option<Raw>) {
     let (number, method) = (Id::number(id), method.as_str());
     match params {
         Some(params) if params.kind() == Kind::Object && !may_have_meta(&params) => {

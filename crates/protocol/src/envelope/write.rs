@@ -1,32 +1,32 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::id::Id;
-use crate::parcel::{COPIED_BYTES, Packer, Parcel, blank_line_ends};
+use crate::outgoing::{COPIED_BYTES, Outgoing, OutgoingBuilder, blank_line_ends};
 use crate::raw::{Cuts, Raw, RawObject};
 
 // All of these write one line without its terminator.
 
-pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Parcel {
+pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Outgoing {
     let mut out = start(id.max_len() + method.len() + small_len(params));
     put_id(&mut out, Some(id));
     put_method(&mut out, method);
     match params {
         Some(params) => {
             out.put_slice(b",\"params\":");
-            packed(out, |packer| packer.put_all(params), b"}")
+            packed(out, |builder| builder.put_all(params), b"}")
         }
         None => finish(out).into(),
     }
 }
 
 /// Writes a request with one more member, given as the pieces of its text, behind all others of its parameters.
-pub(crate) fn request_with(id: &Id, method: &str, params: &Raw, member: &[&[u8]]) -> Parcel {
+pub(crate) fn request_with(id: &Id, method: &str, params: &Raw, member: &[&[u8]]) -> Outgoing {
     let more: usize = member.iter().map(|piece| piece.len()).sum();
     let mut out = start(id.max_len() + method.len() + small_len(Some(params)) + more);
     put_id(&mut out, Some(id));
     put_method(&mut out, method);
     out.put_slice(b",\"params\":");
-    packed(out, |packer| packer.put_with(params, member), b"}")
+    packed(out, |builder| builder.put_with(params, member), b"}")
 }
 
 pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
@@ -36,27 +36,27 @@ pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
     finish(out)
 }
 
-pub fn result(id: &Id, result: &Raw) -> Parcel {
-    packed(start_result(id, small_len(Some(result))), |packer| packer.put_all(result), b"}")
+pub fn result(id: &Id, result: &Raw) -> Outgoing {
+    packed(start_result(id, small_len(Some(result))), |builder| builder.put_all(result), b"}")
 }
 
 /// Writes a result that was edited.
-pub fn result_object(id: &Id, result: &RawObject) -> Parcel {
-    packed(start_result(id, 0), |packer| result.pack(packer), b"}")
+pub fn result_object(id: &Id, result: &RawObject) -> Outgoing {
+    packed(start_result(id, 0), |builder| result.pack(builder), b"}")
 }
 
 /// Writes a result of which something is left out.
-pub(crate) fn result_cut(id: &Id, result: &Cuts) -> Parcel {
-    packed(start_result(id, small_size(result.max_len())), |packer| result.pack(packer), b"}")
+pub(crate) fn result_cut(id: &Id, result: &Cuts) -> Outgoing {
+    packed(start_result(id, small_size(result.max_len())), |builder| result.pack(builder), b"}")
 }
 
 /// Writes a result whose only member is a list.
-pub fn list(id: &Id, member: &str, items: &Raw) -> Parcel {
+pub fn list(id: &Id, member: &str, items: &Raw) -> Outgoing {
     let mut out = start_result(id, member.len() + small_len(Some(items)));
     out.put_slice(b"{\"");
     out.put_slice(member.as_bytes());
     out.put_slice(b"\":");
-    packed(out, |packer| packer.put_all(items), b"}}")
+    packed(out, |builder| builder.put_all(items), b"}}")
 }
 
 fn start_result(id: &Id, variable_bytes: usize) -> BytesMut {
@@ -67,11 +67,11 @@ fn start_result(id: &Id, variable_bytes: usize) -> BytesMut {
 }
 
 /// Packs a payload behind its head. `tail` is what closes the brackets that the head opens.
-fn packed(head: BytesMut, pack: impl FnOnce(&mut Packer), tail: &[u8]) -> Parcel {
-    let mut packer = Packer::new(head);
-    pack(&mut packer);
-    packer.say(tail);
-    packer.finish()
+fn packed(head: BytesMut, pack: impl FnOnce(&mut OutgoingBuilder), tail: &[u8]) -> Outgoing {
+    let mut builder = OutgoingBuilder::new(head);
+    pack(&mut builder);
+    builder.say(tail);
+    builder.finish()
 }
 
 /// Returns how much of a payload is copied.

@@ -3,7 +3,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use super::Raw;
-use crate::parcel::Packer;
+use crate::outgoing::OutgoingBuilder;
 
 /// So many members can be left out.
 const MOST: usize = 4;
@@ -59,8 +59,8 @@ impl Cuts {
         self.text.len()
     }
 
-    pub(crate) fn pack(&self, packer: &mut Packer) {
-        self.parts(|part| packer.put_part(&self.text, part));
+    pub(crate) fn pack(&self, builder: &mut OutgoingBuilder) {
+        self.parts(|part| builder.put_part(&self.text, part));
     }
 
     pub(crate) fn into_raw(self) -> Raw {

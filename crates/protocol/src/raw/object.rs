@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use super::{Kind, MAX_ITEMS, Raw, spells, unquote_bytes, unquote_lossy};
-use crate::parcel::Packer;
+use crate::outgoing::OutgoingBuilder;
 use crate::scan::Cursor;
 
 /// An object whose members keep their order and their bytes.
@@ -150,10 +150,10 @@ impl RawObject {
     }
 
     /// Writes it as part of a message; what is large stays where it is.
-    pub(crate) fn pack(&self, packer: &mut Packer) {
+    pub(crate) fn pack(&self, builder: &mut OutgoingBuilder) {
         self.write(|part| match part {
-            Part::Original(range) => packer.put(self.text.slice(range)),
-            Part::New(text) => packer.put(Bytes::copy_from_slice(text)),
+            Part::Original(range) => builder.put(self.text.slice(range)),
+            Part::New(text) => builder.put(Bytes::copy_from_slice(text)),
         });
     }
 

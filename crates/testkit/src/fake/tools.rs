@@ -52,8 +52,8 @@ impl Server {
         }
         let params = message.params_value();
         if let Some(path) = &self.knobs.runs {
-            let is_back = !params["requestState"].is_null() || !params["inputResponses"].is_null();
-            let kind = if is_back { "retry" } else { "run" };
+            let is_retry = !params["requestState"].is_null() || !params["inputResponses"].is_null();
+            let kind = if is_retry { "retry" } else { "run" };
             wire::append(path, &format!("{} {kind}\n", call.name));
         }
         let raw = call.arguments.as_ref().map_or("{}", |arguments| arguments.get());

@@ -113,7 +113,7 @@ impl Connection {
 /// Returns whether a call is of a client with a session. Whoever says nothing of itself has none, and what stands for all
 /// callers (subscriptions, listening) is told one way.
 fn is_of_session(call: &Call) -> bool {
-    let has_session = call.caller.as_ref().is_some_and(|caller| !caller.comes_back && caller.info.is_some());
+    let has_session = call.caller.as_ref().is_some_and(|caller| !caller.retries && caller.info.is_some());
     has_session
         && !matches!(
             call.method,

@@ -98,12 +98,12 @@ impl Connection {
         let Some((id, taken)) = taken else { return self.complain("an answer that nobody waits for") };
         let pending = match taken {
             Taken::Pending(pending) => pending,
-            Taken::Kept => {
+            Taken::Continuation => {
                 self.proven.store(true, Ordering::Relaxed);
                 return self.answer_kept(id, outcome);
             }
             Taken::Nothing => {
-                self.lock().company.answered(id);
+                self.lock().attribution.answered(id);
                 return self.complain("an answer that nobody waits for");
             }
         };
@@ -111,7 +111,7 @@ impl Connection {
             self.proven.store(true, Ordering::Relaxed);
         }
         if let Outcome::Error(error) = &outcome {
-            self.visits.note_error(error, pending.exchange.client());
+            self.url_elicitations.note_error(error, pending.exchange.client());
         }
         pending.exchange.finish(match outcome {
             Outcome::Result(result)

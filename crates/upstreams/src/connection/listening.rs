@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use manifold_engine::{Exchange, Flight, Sink, Standing};
+use manifold_engine::{CallHandle, Exchange, Sink, Standing};
 use manifold_protocol::dialect::modern::listen::Filter;
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply, notification};
 use tokio::sync::{Notify, mpsc};
@@ -149,14 +149,14 @@ impl Listening {
 
 /// A request to listen that the server has acknowledged. Dropping it takes it back.
 struct Open {
-    flight: Arc<Flight<dyn Sink>>,
-    heard: mpsc::Receiver<Heard>,
+    flight: Arc<CallHandle<dyn Sink>>,
+    heard: mpsc::Receiver<ListenEvent>,
     wanted: Filter,
     taken: Filter,
     since: Instant,
 }
 
-enum Heard {
+enum ListenEvent {
     Acknowledged(Filter),
     Ended(Reply),
 }
@@ -169,7 +169,7 @@ enum Missed {
 }
 
 /// Why the server does not let us listen.
-enum Deaf {
+enum NotListening {
     /// It has no such request.
     Unknown,
     ForNow(String),
@@ -217,8 +217,8 @@ impl Connection {
                         self.stale.mark_all();
                     }
                 }
-                Err(Deaf::Unknown) => break,
-                Err(Deaf::ForNow(why)) => {
+                Err(NotListening::Unknown) => break,
+                Err(NotListening::ForNow(why)) => {
                     match missed {
                         Missed::Nothing => {
                             warn!(server = self.id(), "the server does not let us listen for changes: {why}");
@@ -252,28 +252,30 @@ impl Connection {
         }
     }
 
-    async fn listen(&self, wanted: Filter) -> Result<Open, Deaf> {
+    async fn listen(&self, wanted: Filter) -> Result<Open, NotListening> {
         let (sender, heard) = mpsc::channel(8);
-        let (exchange, flight) = Exchange::open(Ear(sender));
+        let (exchange, flight) = Exchange::open(ListenSink(sender));
         // It is taken back on every way out but one.
         let mut open = Open { flight, heard, wanted, taken: Filter::default(), since: Instant::now() };
         self.send_own(Call::new(Method::Listen, Some(open.wanted.encode())), exchange);
         match timeout(PATIENCE, open.heard.recv()).await {
-            Ok(Some(Heard::Acknowledged(taken))) => {
+            Ok(Some(ListenEvent::Acknowledged(taken))) => {
                 open.taken = taken;
                 Ok(open)
             }
-            Ok(Some(Heard::Ended(Err(Failure::Peer(error))))) => {
+            Ok(Some(ListenEvent::Ended(Err(Failure::Peer(error))))) => {
                 Err(match error.get("code").is_some_and(|code| code.as_str() == "-32601") {
-                    true => Deaf::Unknown,
-                    false => Deaf::ForNow(error.as_str().to_owned()),
+                    true => NotListening::Unknown,
+                    false => NotListening::ForNow(error.as_str().to_owned()),
                 })
             }
-            Ok(Some(Heard::Ended(Err(Failure::Fault(fault))))) => Err(Deaf::ForNow(fault.message())),
-            Ok(Some(Heard::Ended(Ok(_))) | None) => {
-                Err(Deaf::ForNow("it ended the request at once".to_owned()))
+            Ok(Some(ListenEvent::Ended(Err(Failure::Fault(fault))))) => {
+                Err(NotListening::ForNow(fault.message()))
             }
-            Err(_) => Err(Deaf::ForNow("it did not acknowledge the request in time".to_owned())),
+            Ok(Some(ListenEvent::Ended(Ok(_))) | None) => {
+                Err(NotListening::ForNow("it ended the request at once".to_owned()))
+            }
+            Err(_) => Err(NotListening::ForNow("it did not acknowledge the request in time".to_owned())),
         }
     }
 }
@@ -281,7 +283,7 @@ impl Connection {
 /// Waits for the end of a listening, for ever where there is none.
 async fn ended(open: &mut Option<Open>) {
     let Some(open) = open else { return std::future::pending().await };
-    while let Some(Heard::Acknowledged(_)) = open.heard.recv().await {}
+    while let Some(ListenEvent::Acknowledged(_)) = open.heard.recv().await {}
 }
 
 impl Drop for Open {
@@ -291,18 +293,18 @@ impl Drop for Open {
 }
 
 /// Hears what the server says to the request itself.
-struct Ear(mpsc::Sender<Heard>);
+struct ListenSink(mpsc::Sender<ListenEvent>);
 
-impl Sink for Ear {
+impl Sink for ListenSink {
     fn reply(&self, reply: Reply) {
         // Whoever listened has gone.
-        let _ = self.0.try_send(Heard::Ended(reply));
+        let _ = self.0.try_send(ListenEvent::Ended(reply));
     }
 
     fn notice(&self, method: &str, params: Option<Raw>) {
         if method == notification::ACKNOWLEDGED {
             let taken = Filter::read(params.as_ref()).unwrap_or_default();
-            let _ = self.0.try_send(Heard::Acknowledged(taken));
+            let _ = self.0.try_send(ListenEvent::Acknowledged(taken));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use manifold_engine::Exchange;
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, listen};
-use manifold_protocol::{Call, Caller, Fault, Id, Method, Parcel, Raw, envelope, notification};
+use manifold_protocol::{Call, Caller, Fault, Id, Method, Outgoing, Raw, envelope, notification};
 use tokio::sync::oneshot;
 
+use super::continuation::{Continuation, may_go_on};
 use super::dual::Beside;
-use super::kept::{Kept, may_go_on};
 use super::listening::{Listening, Wanted};
 use super::table::{Origin, Pending};
 use super::{Connection, tasks};
@@ -35,7 +35,7 @@ pub(crate) struct Post {
     pub(crate) call: u64,
     pub(crate) method: Method,
     pub(crate) params: Raw,
-    pub(crate) body: Parcel,
+    pub(crate) body: Outgoing,
     /// Resolves once the call is answered or nobody waits for it any more.
     pub(crate) left: oneshot::Receiver<()>,
 }
@@ -72,15 +72,15 @@ impl Connection {
         let (mut call, exchange) = self.await_session(call, exchange)?;
         let done = |exchange: Exchange| exchange.finish(Ok(Raw::from_static("{}")));
         let Some(modern) = self.modern_for(&call) else {
-            let is_back = call.caller.as_ref().is_some_and(|caller| caller.is_back);
-            if is_back && call.params.as_ref().is_none_or(|params| params.get("requestState").is_none()) {
+            let is_retry = call.caller.as_ref().is_some_and(|caller| caller.is_retry);
+            if is_retry && call.params.as_ref().is_none_or(|params| params.get("requestState").is_none()) {
                 // Answers without a state belong to no round of ours: what nobody asked for is left out.
                 let object = call.params.take().and_then(|params| params.object());
                 call.params = object.map(|mut object| {
                     object.remove("inputResponses");
                     object.into_raw()
                 });
-            } else if is_back {
+            } else if is_retry {
                 // Sending it would run the tool anew.
                 let why = "`requestState` is not of this server, which never asks for input that way";
                 exchange.fail(Fault::InvalidParams(why.to_owned()));
@@ -128,7 +128,7 @@ impl Connection {
             }
             call.caller = Some(self.caller_of(&call));
         }
-        pending.kept = Some(Box::new(Kept::new(call.clone())));
+        pending.kept = Some(Box::new(Continuation::new(call.clone())));
         call
     }
 
@@ -166,7 +166,7 @@ impl Connection {
             None => Arc::new(era::caller(&self.host.client_facts())),
         };
         // Roots of its own in the config are answered by us.
-        if self.server.roots.is_empty() || caller.comes_back || caller.capabilities.get("roots").is_some() {
+        if self.server.roots.is_empty() || caller.retries || caller.capabilities.get("roots").is_some() {
             return caller;
         }
         let mut capabilities = caller.capabilities.object().unwrap_or_default();

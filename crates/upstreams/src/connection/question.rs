@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use manifold_engine::{Exchange, Flight, Sink};
+use manifold_engine::{CallHandle, Exchange, Sink};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
 use tracing::debug;
@@ -21,7 +21,7 @@ pub(super) struct Questions {
 }
 
 struct Open {
-    flight: Arc<Flight<dyn Sink>>,
+    flight: Arc<CallHandle<dyn Sink>>,
     /// The call it was asked in.
     call: Option<u64>,
 }
@@ -85,7 +85,7 @@ impl Connection {
         self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
         match addressed {
             Ok(Addressed::Call(asked)) => {
-                self.visits.note_question(&call, asked.client);
+                self.url_elicitations.note_question(&call, asked.client);
                 asked.asker.ask(call, exchange);
             }
             Ok(Addressed::Outside { last_caller }) => {

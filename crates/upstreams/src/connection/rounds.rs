@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use manifold_engine::{Exchange, Flight, Sink};
+use manifold_engine::{CallHandle, Exchange, Sink};
 use manifold_protocol::dialect::modern::rounds::{InputRequired, with_answers};
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Connection;
-use super::kept::Stage;
+use super::continuation::Stage;
 use super::question::Resume;
 use super::table::Addressed;
 
@@ -120,7 +120,7 @@ fn reason(failure: &Failure) -> String {
 
 /// A question put to the asker. Dropping it takes it back, if it is not answered by then.
 struct OpenQuestion {
-    flight: Arc<Flight<dyn Sink>>,
+    flight: Arc<CallHandle<dyn Sink>>,
     answer: oneshot::Receiver<Reply>,
     _resume: Resume,
 }

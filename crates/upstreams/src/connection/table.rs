@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Audience, ClientId, Exchange, Flight, Sink};
+use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Sink};
 use manifold_protocol::{Call, Raw};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::company::{Company, Doubt};
-use super::kept::{Kept, Stage};
+use super::attribution::{Ambiguous, Attribution};
+use super::continuation::{Continuation, Stage};
 use crate::fair_queue::FairQueue;
 
 /// The low bits of a number are its place, the high bits count the calls, so that a late answer to an earlier
@@ -24,7 +24,7 @@ pub(super) struct Table {
     max_in_flight: usize,
     closed: bool,
     pub(super) queue: FairQueue,
-    pub(super) company: Company,
+    pub(super) attribution: Attribution,
     /// Since when nothing is in flight.
     idle_since: Instant,
     /// No deadline is earlier; it may lie before the earliest, never after.
@@ -41,7 +41,7 @@ pub(super) enum Owner {
     /// No call is in flight; the last was this client's, if there was one.
     Nobody { last_caller: Option<ClientId> },
     /// It may be any of several clients'.
-    Doubt,
+    Ambiguous,
 }
 
 /// Whom a question goes to.
@@ -56,7 +56,7 @@ pub(super) enum Addressed {
 /// The call that a question belongs to.
 pub(super) struct Asked {
     pub(super) call: u64,
-    pub(super) asker: Arc<Flight<dyn Sink>>,
+    pub(super) asker: Arc<CallHandle<dyn Sink>>,
     pub(super) client: Option<ClientId>,
     /// Whether it is this call's for certain, and not another's of the same client.
     pub(super) is_certain: bool,
@@ -94,7 +94,7 @@ pub(super) struct Pending {
     open_questions: usize,
     paused_at: Option<Instant>,
     /// What goes on after its first answer, where something may.
-    pub(super) kept: Option<Box<Kept>>,
+    pub(super) kept: Option<Box<Continuation>>,
     /// Dropped when the call leaves the server: whoever carries it there lets go.
     pub(super) leave: Option<oneshot::Sender<()>>,
     /// Whether it was written in a session, and not in the newest revision.
@@ -161,7 +161,7 @@ impl Table {
             max_in_flight: max_in_flight.clamp(1, (1 << PLACE_BITS) - 1),
             closed: false,
             queue: FairQueue::default(),
-            company: Company::new(audience),
+            attribution: Attribution::new(audience),
             idle_since: Instant::now(),
             next_deadline: None,
         }
@@ -242,8 +242,8 @@ impl Table {
         if self.in_flight == 0 {
             self.idle_since = Instant::now();
         }
-        if self.company.is_shared() && pending.is_client_s() {
-            self.company.ended(pending.exchange.client(), self.count);
+        if self.attribution.is_shared() && pending.is_client_s() {
+            self.attribution.ended(pending.exchange.client(), self.count);
         }
         Some(pending)
     }
@@ -252,14 +252,14 @@ impl Table {
     pub(super) fn abandon(&mut self, id: u64) -> Option<Pending> {
         let pending = self.remove(id)?;
         let rests_with_us = pending.kept.as_ref().is_some_and(|kept| kept.stage == Stage::Asking);
-        if self.company.is_shared() && pending.is_client_s() && !rests_with_us {
-            self.company.abandoned(id, pending.exchange.client());
+        if self.attribution.is_shared() && pending.is_client_s() && !rests_with_us {
+            self.attribution.abandoned(id, pending.exchange.client());
         }
         Some(pending)
     }
 
     /// Starts the clock of a call afresh. Returns who asked and with which token.
-    pub(super) fn progressed(&mut self, id: u64) -> Option<(Arc<Flight<dyn Sink>>, Raw)> {
+    pub(super) fn progressed(&mut self, id: u64) -> Option<(Arc<CallHandle<dyn Sink>>, Raw)> {
         let pending = self.get_mut(id)?;
         let token = pending.token.clone()?;
         pending.refresh();
@@ -274,7 +274,7 @@ impl Table {
         let (mut client, mut is_one_s) = (None, true);
         for (id, pending) in live {
             (oldest, latest) = (oldest.min(*id), latest.max(*id));
-            if self.company.is_shared() {
+            if self.attribution.is_shared() {
                 let asker = pending.exchange.client();
                 is_one_s &= asker.is_some() && (count == 0 || asker == client);
                 client = asker;
@@ -282,15 +282,15 @@ impl Table {
             count += 1;
         }
         if count == 0 {
-            return match self.company.last_caller() {
+            return match self.attribution.last_caller() {
                 Ok(last_caller) => Owner::Nobody { last_caller },
-                Err(Doubt) => Owner::Doubt,
+                Err(Ambiguous) => Owner::Ambiguous,
             };
         }
-        if self.company.is_shared() {
-            let Some(client) = client.filter(|_| is_one_s) else { return Owner::Doubt };
-            if !self.company.is_only(client, oldest >> PLACE_BITS) {
-                return Owner::Doubt;
+        if self.attribution.is_shared() {
+            let Some(client) = client.filter(|_| is_one_s) else { return Owner::Ambiguous };
+            if !self.attribution.is_only(client, oldest >> PLACE_BITS) {
+                return Owner::Ambiguous;
             }
         }
         Owner::Call { id: latest, is_certain: count == 1 }
@@ -311,7 +311,7 @@ impl Table {
             None => match self.owner() {
                 Owner::Call { id, is_certain } => (id, is_certain),
                 Owner::Nobody { last_caller } => return Ok(Addressed::Outside { last_caller }),
-                Owner::Doubt => return Err(Unaskable::Ambiguous),
+                Owner::Ambiguous => return Err(Unaskable::Ambiguous),
             },
         };
         let Some(pending) = self.get_mut(id) else { return Err(Unaskable::Over) };
@@ -341,7 +341,7 @@ impl Table {
     }
 
     /// Returns the one call whose asker wants to hear the server's log, if there is exactly one.
-    pub(super) fn only_curious(&self, told_to_all: bool) -> Option<Arc<Flight<dyn Sink>>> {
+    pub(super) fn only_curious(&self, told_to_all: bool) -> Option<Arc<CallHandle<dyn Sink>>> {
         let live = self.places.iter().flatten().map(|(_, pending)| pending);
         let mut curious = live.filter(|one| one.origin == Origin::Client && one.exchange.wants_logs());
         match (curious.next(), curious.next()) {
@@ -354,7 +354,7 @@ impl Table {
     }
 
     /// Returns the one call of a client that wants to hear the server's log, if there is exactly one.
-    pub(super) fn curious_of(&self, client: Option<ClientId>) -> Option<Arc<Flight<dyn Sink>>> {
+    pub(super) fn curious_of(&self, client: Option<ClientId>) -> Option<Arc<CallHandle<dyn Sink>>> {
         let live = self.places.iter().flatten().map(|(_, pending)| pending);
         let its = live.filter(|one| one.origin == Origin::Client && one.exchange.client() == client);
         let mut curious = its.filter(|one| one.exchange.wants_logs());

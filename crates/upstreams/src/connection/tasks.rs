@@ -9,9 +9,9 @@ use manifold_protocol::dialect::modern::{self, rounds::InputRequired};
 use manifold_protocol::{Answer, Call, Failure, Fault, Mark, Method, Raw, RawObject, Reply};
 use tokio::time::sleep;
 
-use super::kept::Stage;
+use super::continuation::Stage;
 use super::table::{Origin, Pending};
-use super::{Connection, HARD_LIMIT, Known};
+use super::{Connection, HARD_LIMIT, ToolFacts};
 
 const USUAL_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -20,7 +20,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns whether a call must be made as a task, and is not.
-pub(super) fn must_be_task(known: &Known, call: &Call) -> bool {
+pub(super) fn must_be_task(known: &ToolFacts, call: &Call) -> bool {
     call.method == Method::ToolsCall
         && call.text_param("name").is_some_and(|name| known.tasked.contains(&name))
         && call.params.as_ref().is_some_and(|params| params.get("task").is_none())
@@ -65,7 +65,7 @@ impl Connection {
     pub(super) fn cancel_task(&self, task: &str, pending: &Pending) {
         let caller = pending.kept.as_ref().and_then(|kept| kept.call.caller.clone());
         let call = Call { method: Method::TasksCancel, params: Some(about(task)), caller };
-        self.send_own(call, Exchange::unheard());
+        self.send_own(call, Exchange::detached());
     }
 }
 

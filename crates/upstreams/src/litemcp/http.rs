@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::Method as Verb;
 use manifold_config::RemoteSpec;
 use manifold_engine::Tasks;
-use manifold_protocol::{Fault, Parcel, Raw};
+use manifold_protocol::{Fault, Outgoing, Raw};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::debug;
@@ -50,7 +50,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
 
 async fn ask(client: &Arc<HttpClient>, limit_bytes: usize) -> Result<Bytes, Unreached> {
     let fields = Fields::new(ASKED);
-    client.send(Verb::GET, client.home(), &fields, &Parcel::default()).await?.read(limit_bytes).await
+    client.send(Verb::GET, client.home(), &fields, &Outgoing::default()).await?.read(limit_bytes).await
 }
 
 /// Starts a task for each call.
@@ -99,7 +99,7 @@ impl Posts {
     }
 
     /// Posts a call. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, connection: &Connection, body: Parcel) -> Result<Bytes, Unreached> {
+    async fn deliver(&self, connection: &Connection, body: Outgoing) -> Result<Bytes, Unreached> {
         let fields = Fields::new(CALLED);
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let answer = loop {

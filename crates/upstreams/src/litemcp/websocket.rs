@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use manifold_protocol::Fault;
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -131,7 +131,7 @@ async fn write_messages(
 async fn write(
     connection: &Connection,
     writer: &mut SplitSink<Socket, Message>,
-    batch: &mut Vec<Parcel>,
+    batch: &mut Vec<Outgoing>,
 ) -> Result<(), Error> {
     for message in batch.drain(..) {
         let bytes = message.len();

@@ -11,7 +11,7 @@ use hyper::{Method, Uri};
 use manifold_config::{RemoteSpec, redact};
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Parcel, Raw, put_decimal};
+use manifold_protocol::{Outgoing, Raw, put_decimal};
 use tokio::time::timeout;
 
 use super::dial::{Dialer, Trust};
@@ -165,7 +165,7 @@ impl HttpClient {
         method: Method,
         place: &Place,
         fields: &Fields,
-        body: &Parcel,
+        body: &Outgoing,
     ) -> Result<Answer, Unreached> {
         let answer = self.send_once(&method, place, fields, body, asked_by(&method)).await?;
         match answer.head.status {
@@ -182,7 +182,7 @@ impl HttpClient {
         method: &Method,
         place: &Place,
         fields: &Fields,
-        body: &Parcel,
+        body: &Outgoing,
         mut answer: Answer,
     ) -> Result<Answer, Unreached> {
         let mut uri = place.uri.clone();
@@ -201,7 +201,7 @@ impl HttpClient {
 
     /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
     pub(crate) async fn upgrade(&self, fields: &Fields) -> Result<(Head, Box<dyn Stream>, Bytes), Unreached> {
-        let nothing = Parcel::default();
+        let nothing = Outgoing::default();
         let answer = self.send_once(&Method::GET, &self.home, fields, &nothing, Asked::Upgrade).await?;
         if answer.head.status != 101 {
             return Err(self.refusal(answer).await);
@@ -216,7 +216,7 @@ impl HttpClient {
         method: &Method,
         place: &Place,
         fields: &Fields,
-        body: &Parcel,
+        body: &Outgoing,
         asked: Asked,
     ) -> Result<Answer, Unreached> {
         loop {

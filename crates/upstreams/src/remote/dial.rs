@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::h1::Stream;
-use super::prompt::Prompt;
+use super::quickack::QuickAck;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -80,16 +80,16 @@ impl Dialer {
         };
         stream.set_nodelay(true)?;
         notice_dead_peers(&stream);
-        let Some(connector) = &self.tls else { return Ok(Box::new(Prompt::new(stream))) };
+        let Some(connector) = &self.tls else { return Ok(Box::new(QuickAck::new(stream))) };
         if let Some(proxy) = &self.proxy {
             proxy.tunnel(&mut stream, host, port).await?;
         }
         let name = ServerName::try_from(host.to_owned())?;
-        Ok(Box::new(connector.connect(name, Prompt::new(stream)).await?))
+        Ok(Box::new(connector.connect(name, QuickAck::new(stream)).await?))
     }
 }
 
-impl Stream for TlsStream<Prompt> {
+impl Stream for TlsStream<QuickAck> {
     fn sent_bytes(&self) -> u64 {
         self.get_ref().0.sent_bytes()
     }
@@ -171,7 +171,7 @@ impl Trust {
 mod tests {
     use bytes::Bytes;
     use manifold_engine::Tasks;
-    use manifold_protocol::Parcel;
+    use manifold_protocol::Outgoing;
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
@@ -234,7 +234,7 @@ mod tests {
         let body = Bytes::from_iter((0..LARGE).map(|number| number as u8));
         let mut wire = Wire::new(dialer.connect().await.unwrap());
         for left in (0..3).rev() {
-            wire.begin(&Parcel::from(body.clone()), |out| out.extend_from_slice(START));
+            wire.begin(&Outgoing::from(body.clone()), |out| out.extend_from_slice(START));
             let (head, answer) = exchange(wire, Asked::Body, &pool).await.unwrap();
             assert_eq!(head.status, 200);
             assert_eq!(answer.read(LARGE).await.unwrap(), body);

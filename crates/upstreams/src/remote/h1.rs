@@ -1,7 +1,7 @@
 //! HTTP/1.1 towards a server, without a task per connection: whoever asks takes a connection from the pool, writes the
 //! request in one piece, reads the answer and puts the connection back. Letting go of an answer closes its connection.
 
-mod coming;
+mod body;
 mod head;
 mod pool;
 mod wire;
@@ -14,7 +14,7 @@ pub(crate) use manifold_http1::Fields;
 use manifold_http1::Malformed;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-pub(super) use self::coming::{Body, exchange};
+pub(super) use self::body::{Body, exchange};
 pub(crate) use self::head::{Head, Noted};
 pub(super) use self::pool::Pool;
 pub(super) use self::wire::{Lost, Wire};

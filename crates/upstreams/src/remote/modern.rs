@@ -12,7 +12,7 @@ use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern::{self, headers};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, Kind, Method, Parcel, Raw, members};
+use manifold_protocol::{Fault, Id, Kind, Method, Outgoing, Raw, members};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -22,10 +22,10 @@ use super::client::{Answer, HttpClient, Unreached};
 use super::events::{self, Events};
 use super::streamable::Session;
 use super::{Fields, Reached, Remote, Retries, fail_call};
-use crate::connection::{Connection, Known, Post, Poster};
+use crate::cache::Cache;
+use crate::connection::{Connection, Post, Poster, ToolFacts};
 use crate::era::{self, Found, Word};
 use crate::listing;
-use crate::memory::Memory;
 use crate::supervisor::Running;
 
 /// What is said with every request.
@@ -63,7 +63,7 @@ pub(super) async fn reach(
         unauthorized: remote.unauthorized(),
         limit_bytes: remote.limit_bytes,
         gone,
-        memory: remote.memory.clone(),
+        cache: remote.cache.clone(),
     });
     let carrier = Carrier { posts, tasks: remote.tasks.clone() };
     connection.speak_modern(&said, Some(Arc::new(carrier)));
@@ -173,7 +173,7 @@ struct Posts {
     unauthorized: Fault,
     limit_bytes: usize,
     gone: watch::Sender<Option<String>>,
-    memory: Memory,
+    cache: Cache,
 }
 
 impl Posts {
@@ -203,7 +203,7 @@ impl Posts {
             let reason = why.to_string();
             if self.is_outdated(&why) {
                 info!(server = connection.id(), "it no longer speaks {}; meeting it anew", modern::REVISION);
-                self.memory.forget_era(connection.server());
+                self.cache.forget_era(connection.server());
                 self.gone.send_replace(Some(reason.clone()));
             }
             self.refuse(&connection, call, why);
@@ -220,7 +220,7 @@ impl Posts {
         connection: &Arc<Connection>,
         method: &Method,
         params: &Raw,
-        body: Parcel,
+        body: Outgoing,
     ) -> Result<Answer, Unreached> {
         let known = match method {
             Method::ToolsCall => known_soon(connection).await,
@@ -319,7 +319,7 @@ impl Posts {
 }
 
 /// Returns what is known of the tools, waiting a while for their list.
-async fn known_soon(connection: &Connection) -> Option<Arc<Known>> {
+async fn known_soon(connection: &Connection) -> Option<Arc<ToolFacts>> {
     match connection.known_now() {
         Some(known) => Some(known),
         // Seldom, so it need not be small.
@@ -328,7 +328,7 @@ async fn known_soon(connection: &Connection) -> Option<Arc<Known>> {
 }
 
 /// Says in headers what a request says in its body.
-fn fields_of(method: &Method, params: &Raw, known: Option<&Known>) -> Fields {
+fn fields_of(method: &Method, params: &Raw, known: Option<&ToolFacts>) -> Fields {
     let mut fields = Fields::new(ACCEPTED)
         .with(headers::VERSION, modern::REVISION)
         .with(headers::METHOD, headers::encode(method.as_str()).as_bytes());

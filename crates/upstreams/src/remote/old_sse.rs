@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::{Method, Uri};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::framing::SseItem;
-use manifold_protocol::{Failure, Fault, Method as Rpc, Parcel, envelope, notification};
+use manifold_protocol::{Failure, Fault, Method as Rpc, Outgoing, envelope, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ use crate::supervisor::Running;
 /// Opens the stream, shakes hands over it and starts everything that speaks with the server.
 pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Running<Reached>, Fault> {
     let fields = Fields::new("accept: text/event-stream\r\n");
-    let opened = client.send(Method::GET, client.home(), &fields, &Parcel::default()).await;
+    let opened = client.send(Method::GET, client.home(), &fields, &Outgoing::default()).await;
     let answer = opened.map_err(|why| remote.refused(why))?;
     if !answer.head.is_events {
         return Err(remote.failed("its address gives no stream of events".to_owned()));
@@ -119,7 +119,7 @@ struct Poster {
 }
 
 impl Poster {
-    async fn post(&self, message: Parcel, call: Option<u64>) {
+    async fn post(&self, message: Outgoing, call: Option<u64>) {
         let fields = Fields::new("content-type: application/json\r\n");
         let mut retries = Retries::new(self.retries, self.retry_delay);
         loop {

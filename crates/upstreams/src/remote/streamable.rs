@@ -10,7 +10,7 @@ use manifold_config::RemoteSpec;
 use manifold_protocol::dialect::{ServerFacts, legacy};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, Parcel, notification};
+use manifold_protocol::{Fault, Id, Outgoing, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -19,8 +19,8 @@ use tracing::{debug, info};
 use super::client::{Answer, HttpClient, Unreached};
 use super::events::{self, Events};
 use super::{Fields, Noted, Reached, Remote, Retries, fail_call, post_all};
+use crate::cache::Cache;
 use crate::connection::Connection;
-use crate::memory::Memory;
 use crate::supervisor::Running;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -37,11 +37,11 @@ pub(super) struct Session {
     unauthorized: Fault,
     limit_bytes: usize,
     /// Our `initialize`, to be said again if the server forgets us.
-    hello: Parcel,
+    hello: Outgoing,
     state: Mutex<State>,
     renewing: tokio::sync::Mutex<()>,
     gone: watch::Sender<Option<String>>,
-    memory: Memory,
+    cache: Cache,
 }
 
 #[derive(Default)]
@@ -100,7 +100,7 @@ impl Session {
             state: Mutex::default(),
             renewing: tokio::sync::Mutex::new(()),
             gone,
-            memory: remote.memory.clone(),
+            cache: remote.cache.clone(),
         })
     }
 
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Posts one message. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, message: Parcel, call: Option<u64>) {
+    async fn deliver(&self, message: Outgoing, call: Option<u64>) {
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let mut renewed = false;
         loop {
@@ -282,7 +282,7 @@ impl Session {
                     let why = "its stream broke off at an event whose id no header can hold".to_owned();
                     return self.refuse(Some(call), Unreached::Broken(why));
                 }
-                match self.client.send(Method::GET, self.client.home(), &fields, &Parcel::default()).await {
+                match self.client.send(Method::GET, self.client.home(), &fields, &Outgoing::default()).await {
                     Ok(answer) if answer.head.is_events => break Events::new(answer, self.limit_bytes),
                     Ok(_) | Err(Unreached::Status { .. }) => tries = self.spec.max_retries,
                     Err(_) => {}
@@ -343,7 +343,7 @@ impl Session {
                 fields.say(LAST_EVENT_ID, id);
             }
             let epoch = self.lock().epoch;
-            match self.client.send(Method::GET, self.client.home(), &fields, &Parcel::default()).await {
+            match self.client.send(Method::GET, self.client.home(), &fields, &Outgoing::default()).await {
                 Ok(answer) if answer.head.is_events => {
                     failures = 0;
                     let mut events = Events::new(answer, self.limit_bytes);
@@ -414,7 +414,7 @@ impl Session {
     /// Starts anew with a server that was replaced by one of the other era.
     fn outdated(&self, why: &str) {
         info!(server = self.connection.id(), "{why}; meeting it anew");
-        self.memory.forget_era(self.connection.server());
+        self.cache.forget_era(self.connection.server());
         self.gone.send_replace(Some(why.to_owned()));
     }
 
@@ -425,7 +425,7 @@ impl Session {
         }
         if let Ok(answer) = self
             .client
-            .send(Method::DELETE, self.client.home(), &self.fields(PARTING), &Parcel::default())
+            .send(Method::DELETE, self.client.home(), &self.fields(PARTING), &Outgoing::default())
             .await
         {
             answer.discard().await;

@@ -9,9 +9,9 @@ use manifold_protocol::Fault;
 use manifold_protocol::dialect::ServerFacts;
 
 use super::CALL_REST;
+use crate::cache::Cache;
 use crate::connection::Connection;
 use crate::logs::LogRing;
-use crate::memory::Memory;
 
 /// Brings a server to life. A seam, so that the diagram below is tested without processes.
 pub(crate) trait Launcher: Send + Sync + 'static {
@@ -23,7 +23,7 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 
     fn logs(&self) -> &Arc<LogRing>;
 
-    fn memory(&self) -> &Memory;
+    fn cache(&self) -> &Cache;
 
     /// Returns how often calls may start a server that fails, where they do not stop.
     fn call_rest(&self) -> Duration {

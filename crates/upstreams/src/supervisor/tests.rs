@@ -5,10 +5,10 @@ use manifold_engine::{ClientId, Host};
 use manifold_protocol::Method;
 use manifold_protocol::dialect::ServerFacts;
 
-use super::rests::jittered;
+use super::backoff::jittered;
 use super::*;
+use crate::cache::Cache;
 use crate::fake::{Asked, Does, FakeHost, lock, raw, run, server};
-use crate::memory::Memory;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -50,7 +50,7 @@ struct FakeLauncher {
     server: Arc<Server>,
     host: Arc<dyn Host>,
     logs: Arc<LogRing>,
-    memory: Memory,
+    cache: Cache,
     record: Arc<Mutex<Record>>,
 }
 
@@ -76,8 +76,8 @@ impl Launcher for FakeLauncher {
         &self.logs
     }
 
-    fn memory(&self) -> &Memory {
-        &self.memory
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     async fn launch(&self) -> Result<Running<FakeLife>, Fault> {
@@ -152,17 +152,17 @@ struct Stage {
 }
 
 fn stage(keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
-    stage_with(Memory::default(), keys, script)
+    stage_with(Cache::default(), keys, script)
 }
 
-fn stage_with(memory: Memory, keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
+fn stage_with(cache: Cache, keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
     let record = Arc::new(Mutex::new(Record { script: script.into_iter().collect(), ..Record::default() }));
     let host = Arc::new(FakeHost::default());
     let launcher = FakeLauncher {
         server: server(keys),
         host: Arc::clone(&host) as Arc<dyn Host>,
         logs: Arc::default(),
-        memory,
+        cache,
         record: Arc::clone(&record),
     };
     let upstream = Supervised::new(launcher, &Tasks::new());
@@ -373,17 +373,17 @@ async fn a_server_nobody_uses_rests_and_no_call_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_told_to_rest_does_so_unless_it_is_at_work() {
     let stage = stage("", [RUNS, DEAF]);
-    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()), "it does not run");
+    assert_eq!(stage.upstream.order(Order::Sleep).await, Ok(()), "it does not run");
     assert_eq!(stage.starts().len(), 0);
     assert_eq!(stage.call().await, "1");
     settle().await;
-    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
+    assert_eq!(stage.upstream.order(Order::Sleep).await, Ok(()));
     tokio::time::sleep(SECOND).await;
     assert_eq!(stage.phase(), Phase::Idle);
     assert!(stage.upstream.listing().is_some(), "what it offers is still known");
     let _in_flight = stage.ask();
     settle().await;
-    assert_eq!(stage.upstream.order(Order::Rest).await, Ok(()));
+    assert_eq!(stage.upstream.order(Order::Sleep).await, Ok(()));
     tokio::time::sleep(SECOND).await;
     assert_eq!(stage.phase(), Phase::Ready);
 }
@@ -685,13 +685,13 @@ async fn the_list_stays_while_a_crashed_server_is_brought_back() {
 #[tokio::test(start_paused = true)]
 async fn what_a_server_offered_is_known_to_the_next_run() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
-    let first = stage_with(memory.clone(), "", [RUNS]);
+    let cache = Cache::new(Some(home.path().to_owned()));
+    let first = stage_with(cache.clone(), "", [RUNS]);
     assert!(first.upstream.listing().is_none());
     first.upstream.discover().await;
     assert!(!first.upstream.listing().unwrap().is_saved());
 
-    let second = stage_with(memory.clone(), "", [RUNS]);
+    let second = stage_with(cache.clone(), "", [RUNS]);
     let listing = second.upstream.listing().unwrap();
     assert!(listing.is_saved() && !listing.is_stale());
     assert_eq!(listing.tools[0].raw.as_str(), r#"{"name":"x"}"#);
@@ -700,12 +700,12 @@ async fn what_a_server_offered_is_known_to_the_next_run() {
     second.upstream.discover().await;
     assert!(!second.upstream.listing().unwrap().is_saved(), "once it runs, it is asked");
 
-    let failing = stage_with(memory.clone(), "", []);
+    let failing = stage_with(cache.clone(), "", []);
     assert!(failing.upstream.listing().is_some());
     assert_eq!(failing.call().await, FAILED);
     assert!(failing.upstream.listing().is_none(), "what cannot start offers nothing");
 
-    let manual = stage_with(memory, r#","eager":false,"lazy":false"#, [RUNS]);
+    let manual = stage_with(cache, r#","eager":false,"lazy":false"#, [RUNS]);
     assert!(manual.upstream.listing().is_none(), "what may not start offers nothing");
 }
 

@@ -40,7 +40,7 @@ async fn each_client_has_an_instance_of_its_own_from_its_first_call() {
     let world = world(OWN);
     listed(&world).await;
     let lister = world.fake("a");
-    assert_eq!(lister.orders(), [Order::Rest], "whoever lists needs no process any longer");
+    assert_eq!(lister.orders(), [Order::Sleep], "whoever lists needs no process any longer");
     let clients: Vec<ClientId> = (0..3).map(|_| join(&world).0).collect();
     for client in &clients {
         assert!(world.call_as(*client, "tools/list", "{}").await.contains("a__x"));
@@ -165,8 +165,8 @@ async fn an_instance_is_told_of_its_own_client_what_it_can_do_and_wants_to_hear(
             capabilities: raw(capabilities),
             info: Some(raw(r#"{"name":"c"}"#)),
             log_level: None,
-            comes_back: false,
-            is_back: false,
+            retries: false,
+            is_retry: false,
             words: Default::default(),
         };
         let (exchange, asked) = Asked::open(Some(client));
@@ -237,7 +237,7 @@ async fn orders_and_reloads_are_for_all_instances() {
     begin(&world, first).reply.await.unwrap().unwrap();
     let instance = world.fake("a");
     world.control.order("a", Order::Restart).await.unwrap();
-    assert_eq!((instance.orders(), lister.orders()), (vec![Order::Restart], vec![Order::Rest]));
+    assert_eq!((instance.orders(), lister.orders()), (vec![Order::Restart], vec![Order::Sleep]));
     world.control.order("a", Order::Stop).await.unwrap();
     assert_eq!((instance.orders().len(), lister.orders().len()), (2, 2));
     let made = world.made();

@@ -64,7 +64,7 @@ async fn every_method_finds_its_way() {
     "#]].assert_eq(&text);
 }
 
-// The parcel is never opened: what a server answers, result or error, passes as it is (decision 15).
+// The payload is never opened: what a server answers, result or error, passes as it is (decision 15).
 #[tokio::test]
 async fn a_server_s_own_error_passes_untouched() {
     let world = world("");
@@ -352,8 +352,8 @@ async fn what_one_call_wants_to_hear_floods_nobody_else() {
         capabilities: raw("{}"),
         info: None,
         log_level: Some(raw(r#""debug""#)),
-        comes_back: true,
-        is_back: false,
+        retries: true,
+        is_retry: false,
         words: Default::default(),
     };
     let (exchange, asked) = Asked::open(None);

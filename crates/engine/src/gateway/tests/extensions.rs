@@ -11,8 +11,8 @@ fn caller(capabilities: &str) -> Arc<Caller> {
         capabilities: raw(capabilities),
         info: None,
         log_level: None,
-        comes_back: true,
-        is_back: false,
+        retries: true,
+        is_retry: false,
         words: Default::default(),
     })
 }

@@ -134,7 +134,7 @@ fn extension(world: &World, method: &str, params: &str) -> Asked {
     let (exchange, asked) = Asked::open(None);
     let mut call =
         Call::new(Method::from(manifold_protocol::envelope::MethodName::from(method)), Some(raw(params)));
-    call.caller = Some(Arc::new(Caller { comes_back: true, ..caller() }));
+    call.caller = Some(Arc::new(Caller { retries: true, ..caller() }));
     world.gateway.dispatch(call, exchange);
     asked
 }

@@ -8,14 +8,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use manifold_engine::{Budget, vigil};
+use manifold_engine::{Budget, busy_poll};
 use manifold_http1::MAX_HEAD_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use crate::http::connection::WRITE_PATIENCE;
-use crate::http::rewound::Rewound;
+use crate::http::rewind::Rewind;
 use crate::http::sessions::UNREAD_PATIENCE;
 
 /// What is read at once; requests are mostly smaller.
@@ -44,8 +44,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     /// Gives the connection back with what was read of it and not used.
-    pub(super) fn rewound(self) -> Rewound<S> {
-        Rewound::new(self.stream, self.input.freeze())
+    pub(super) fn rewound(self) -> Rewind<S> {
+        Rewind::new(self.stream, self.input.freeze())
     }
 
     /// Reads some more and returns how much; nothing is the end.
@@ -57,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
-            vigil::mark();
+            busy_poll::mark();
             self.input.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(buffer.filled().len()))
         })

@@ -6,7 +6,7 @@ use manifold_protocol::Raw;
 use tokio::time::{advance, sleep, timeout};
 
 use super::*;
-use crate::http::Door;
+use crate::http::Admission;
 use crate::http::tests::{House, house_limited, house_with};
 
 const API: &str = "/api/default/mcp";
@@ -110,7 +110,8 @@ async fn a_request_taken_back_takes_its_call_back() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_takes_ends_its_stream_and_no_other() {
     const ALL: usize = 8 << 20;
-    let mut client = Client::connect(house_with(Door::default(), ClientLimits::default(), ALL), 65_535).await;
+    let mut client =
+        Client::connect(house_with(Admission::default(), ClientLimits::default(), ALL), 65_535).await;
     let (unread, exchange) = client.hold().await;
     let budget = client.house.shared.site.budget.clone();
     exchange.finish(Ok(large(1 << 20)));
@@ -152,7 +153,7 @@ async fn a_stream_that_nobody_takes_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_one_client_does_not_take_leaves_room_for_others() {
     const MIB: usize = 1 << 20;
-    let house = house_with(Door::default(), ClientLimits::default(), 16 * MIB);
+    let house = house_with(Admission::default(), ClientLimits::default(), 16 * MIB);
     let budget = house.shared.site.budget.clone();
     let mut client = Client::connect(house, 0).await;
     let mut held = Vec::new();

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use manifold_engine::Budget;
-use manifold_protocol::{Parcel, Raw};
+use manifold_protocol::{Outgoing, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use crate::http::peer::Entered;
 use crate::http::sessions::UNREAD_PATIENCE;
-use crate::modern::{Lane, Ticket, Verdict};
+use crate::modern::{Lane, RequestHandle, Verdict};
 
 /// A sign of life for proxies and clients that count silence.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -31,7 +31,7 @@ pub(super) struct PostLane {
 
 #[derive(Default)]
 struct State {
-    answer: Option<(Verdict, Parcel)>,
+    answer: Option<(Verdict, Outgoing)>,
     is_stream: bool,
     unread: VecDeque<Bytes>,
     unread_bytes: usize,
@@ -43,27 +43,27 @@ struct State {
 
 /// What a request is answered with.
 pub(super) enum First {
-    Answer(Verdict, Parcel),
+    Answer(Verdict, Outgoing),
     Stream,
     Refused,
 }
 
 /// Takes the request back when the client is gone before it was answered.
 pub(super) struct Guard {
-    ticket: Ticket,
+    handle: RequestHandle,
     /// It counts for as long as its client has it open.
     _entered: Entered,
 }
 
 impl Guard {
-    pub(super) fn new(ticket: Ticket, entered: Entered) -> Self {
-        Self { ticket, _entered: entered }
+    pub(super) fn new(handle: RequestHandle, entered: Entered) -> Self {
+        Self { handle, _entered: entered }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.ticket.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
+        self.handle.cancel(Some(Raw::from_static(r#""the client closed the connection""#)));
     }
 }
 
@@ -133,7 +133,7 @@ impl State {
 }
 
 impl Lane for PostLane {
-    fn answer(&self, verdict: Verdict, message: Parcel) {
+    fn answer(&self, verdict: Verdict, message: Outgoing) {
         // Keeping it would cost everybody: a client that does not read learns nothing anyway (M6).
         let is_too_much = !self.budget.grants(message.len(), UNREAD_PATIENCE);
         let mut state = self.lock();

@@ -9,7 +9,7 @@ fn address(last: u8) -> IpAddr {
 /// Makes a session of an owner; it is the first to know of it.
 fn session(house: &House, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
     let site = &house.shared.site;
-    let gateway = site.rooms.find(None).unwrap();
+    let gateway = site.namespaces.find(None).unwrap();
     let mut session = HttpSession::new(site, &gateway, Entrance::OldSse, address(from)).unwrap();
     if let Some(owner) = owner {
         Arc::get_mut(&mut session).unwrap().owner = owner;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,7 +22,7 @@ pub(super) struct PostLane {
 
 #[derive(Default)]
 struct State {
-    answer: Option<Parcel>,
+    answer: Option<Outgoing>,
     stream: Option<Arc<Stream>>,
     /// The call was cancelled: no answer will come.
     abandoned: bool,
@@ -34,12 +34,12 @@ struct State {
 
 /// What a POST is answered with.
 pub(super) enum First {
-    Answer(Parcel),
+    Answer(Outgoing),
     Stream(Arc<Stream>),
     Nothing,
     Refused,
     /// There is no room for the call now; the answer says why.
-    TurnedAway(Parcel),
+    TurnedAway(Outgoing),
 }
 
 impl PostLane {
@@ -104,7 +104,7 @@ impl PostLane {
 }
 
 impl Outlet for PostLane {
-    fn answer(&self, message: Parcel) {
+    fn answer(&self, message: Outgoing) {
         let unread = &self.session.budget;
         let is_too_much = !unread.grants(message.len(), UNREAD_PATIENCE);
         let mut state = self.lock();
@@ -129,7 +129,7 @@ impl Outlet for PostLane {
         self.changed.notify_one();
     }
 
-    fn turn_away(&self, message: Parcel) {
+    fn turn_away(&self, message: Outgoing) {
         self.lock().is_turned_away = true;
         self.answer(message);
     }

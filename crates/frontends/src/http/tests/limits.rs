@@ -220,7 +220,7 @@ async fn a_frame_that_does_not_come_ends_its_websocket() {
 // M7: unfinished frames count, and whoever comes when there is no more room is told so
 #[tokio::test(start_paused = true)]
 async fn unfinished_frames_count_for_all() {
-    let house = house_with(Door::default(), ClientLimits::default(), 4_000);
+    let house = house_with(Admission::default(), ClientLimits::default(), 4_000);
     let mut open = Vec::new();
     for _ in 0..8 {
         open.push(house.begin_message(489).await);

@@ -90,22 +90,22 @@ async fn hanging_up_cancels() {
 // A client with a session that takes no streams and has none open cannot be asked.
 #[tokio::test(start_paused = true)]
 async fn a_session_without_a_stream_is_not_asked() {
-    let door = house();
+    let admission = house();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{},"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}"#;
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
-    let (answered, _) = door.exchange(head, hello).await;
+    let (answered, _) = admission.exchange(head, hello).await;
     let id = header(&answered, "mcp-session-id").unwrap();
-    let mut stream = door.connect();
+    let mut stream = admission.connect();
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let length = call.len();
     let request = format!(
         "{head}\r\naccept: application/json\r\nmcp-session-id: {id}\r\ncontent-length: {length}\r\n\r\n{call}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    while door.fake.held_count() == 0 {
+    while admission.fake.held_count() == 0 {
         tokio::task::yield_now().await;
     }
-    let (call, exchange) = door.fake.held().remove(0);
+    let (call, exchange) = admission.fake.held().remove(0);
     let caller = call.caller.unwrap();
     assert_eq!(
         (caller.capabilities.as_str(), caller.info.is_some()),

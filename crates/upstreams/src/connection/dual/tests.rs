@@ -19,13 +19,13 @@ fn server() -> (Arc<Connection>, Arc<FakeHost>) {
     (connection, host)
 }
 
-fn caller(comes_back: bool, info: Option<&str>) -> Arc<Caller> {
+fn caller(retries: bool, info: Option<&str>) -> Arc<Caller> {
     Arc::new(Caller {
         capabilities: raw(r#"{"sampling":{}}"#),
         info: info.map(raw),
         log_level: None,
-        comes_back,
-        is_back: false,
+        retries,
+        is_retry: false,
         words: Default::default(),
     })
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use expect_test::expect;
-use manifold_engine::Flight;
+use manifold_engine::CallHandle;
 use manifold_protocol::Caller;
 use tokio::task::JoinHandle;
 
@@ -147,7 +147,7 @@ async fn a_call_that_is_over_frees_its_place_and_its_late_answer_is_dropped() {
     let cancelled = call(&connection, r#"{"a":"1","b":"1"}"#);
     let mut queued = call(&connection, r#"{"a":"2","b":"2"}"#);
     assert_eq!(written(&connection).len(), 1);
-    Flight::cancel(&cancelled.flight, None);
+    CallHandle::cancel(&cancelled.flight, None);
     let written = written(&connection);
     assert_eq!(written.len(), 1, "LiteMCP has no word for a cancellation: {written:?}");
     assert!(written[0].contains(r#""id":2"#));
@@ -221,8 +221,8 @@ async fn a_state_is_never_a_litemcp_server_s() {
         capabilities: raw("{}"),
         info: None,
         log_level: None,
-        comes_back: true,
-        is_back: true,
+        retries: true,
+        is_retry: true,
         words: Default::default(),
     };
     let params = raw(r#"{"name":"Calculator","arguments":{"a":"1","b":"1"},"requestState":"s"}"#);

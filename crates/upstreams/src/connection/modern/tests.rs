@@ -31,14 +31,14 @@ fn wire() -> Wire {
     wire_of("", "{}")
 }
 
-fn caller(capabilities: &str, comes_back: bool) -> Arc<Caller> {
+fn caller(capabilities: &str, retries: bool) -> Arc<Caller> {
     let capabilities = raw(capabilities);
     Arc::new(Caller {
         capabilities,
         info: None,
         log_level: None,
-        comes_back,
-        is_back: false,
+        retries,
+        is_retry: false,
         words: Default::default(),
     })
 }
@@ -169,7 +169,7 @@ async fn a_server_with_sessions_is_never_sent_state_it_did_not_give() {
     let host = Arc::new(FakeHost::default());
     let connection = connection("", &host);
     let mut back = (*caller("{}", true)).clone();
-    back.is_back = true;
+    back.is_retry = true;
     let (exchange, asked) = Asked::open(SECOND);
     let params = Some(raw(r#"{"name":"t","requestState":"x"}"#));
     assert!(connection.send(Call::new(Method::ToolsCall, params).by(Arc::new(back)), exchange).is_ok());
@@ -178,7 +178,7 @@ async fn a_server_with_sessions_is_never_sent_state_it_did_not_give() {
 
     // Answers without a state go on with nothing: they are left out.
     let mut back = (*caller("{}", true)).clone();
-    back.is_back = true;
+    back.is_retry = true;
     let (exchange, _asked) = Asked::open(SECOND);
     let params = Some(raw(r#"{"name":"t","inputResponses":{"a":{}}}"#));
     assert!(connection.send(Call::new(Method::ToolsCall, params).by(Arc::new(back)), exchange).is_ok());

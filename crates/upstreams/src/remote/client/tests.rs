@@ -105,7 +105,7 @@ async fn a_request_is_written_as_the_protocol_wants_it() {
     );
     assert_eq!(post(&client).await.unwrap(), "ok");
     let fields = Fields::default();
-    client.send(Method::GET, client.home(), &fields, &Parcel::default()).await.unwrap();
+    client.send(Method::GET, client.home(), &fields, &Outgoing::default()).await.unwrap();
     let host = client.uri().authority().unwrap();
     let start = format!("/mcp?a=b HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer key\r\n");
     let heard = lock(&server.heard);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use manifold_engine::Tasks;
-use manifold_protocol::Parcel;
+use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Wire;
@@ -116,11 +116,11 @@ impl Stream for Peer {
 const LIMIT: usize = 1 << 20;
 
 /// Sends a request of this body, and waits for the head of the answer.
-async fn open(peer: Peer, body: &Parcel) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
+async fn open(peer: Peer, body: &Outgoing) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
     open_asking(peer, body, Asked::Body).await
 }
 
-async fn open_asking(peer: Peer, body: &Parcel, asked: Asked) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
+async fn open_asking(peer: Peer, body: &Outgoing, asked: Asked) -> (Arc<Pool>, Result<(Head, Body), Lost>) {
     let pool = Pool::new(Tasks::new());
     let mut wire = Wire::new(Box::new(peer));
     wire.begin(body, |out| out.extend_from_slice(b"POST / HTTP/1.1\r\n\r\n"));
@@ -130,7 +130,7 @@ async fn open_asking(peer: Peer, body: &Parcel, asked: Asked) -> (Arc<Pool>, Res
 
 /// Returns status, body and whether the connection serves again, or why there is no answer.
 async fn ask(peer: Peer) -> Result<(u16, String, bool), String> {
-    let (pool, answer) = open(peer, &Parcel::default()).await;
+    let (pool, answer) = open(peer, &Outgoing::default()).await;
     let (head, body) = answer.map_err(|lost| format!("{lost:?}"))?;
     let body = body.read(LIMIT).await.map_err(|lost| format!("{lost:?}"))?;
     Ok((head.status, String::from_utf8(body.to_vec()).unwrap(), pool.take().is_some()))
@@ -308,7 +308,7 @@ async fn answers_have_their_limit() {
         "HTTP/1.1 200 X\r\n\r\nhello!",
     ] {
         let peer = Peer::new([Does::Says(text.as_bytes().to_vec()), Does::Says(b"more".to_vec())]);
-        let (pool, answer) = open(peer, &Parcel::default()).await;
+        let (pool, answer) = open(peer, &Outgoing::default()).await;
         let read = answer.unwrap().1.read(5).await;
         assert!(matches!(read, Err(Lost::TooLarge(5))), "{text}: {read:?}");
         assert!(pool.take().is_none(), "more was said");
@@ -320,7 +320,7 @@ async fn a_stream_is_read_as_it_comes() {
     let said = |text: &str| Does::Says(text.as_bytes().to_vec());
     let head = "HTTP/1.1 200 X\r\nContent-Type: Text/Event-Stream; a=b\r\nTransfer-Encoding: chunked\r\n\r\n";
     let peer = Peer::new([said(head), said("4\r\none\n\r"), said("\n4\r\ntw"), said("o\n\r\n0\r\n\r\n")]);
-    let (pool, answer) = open(peer, &Parcel::default()).await;
+    let (pool, answer) = open(peer, &Outgoing::default()).await;
     let (head, mut body) = answer.unwrap();
     assert!(head.is_events);
     for piece in ["one\n", "tw", "o\n"] {
@@ -342,7 +342,7 @@ async fn a_connection_that_may_not_be_used_again_is_closed() {
         Peer::new([Does::Says(stray[..stray.len() - 1].into()), Does::Says(b"HTTP/1.1 408 X".to_vec())]);
     assert_eq!(ask(peer).await, Ok((200, "1".to_owned(), false)));
     let (pool, answer) =
-        open(Peer::says(b"HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n1"), &Parcel::default()).await;
+        open(Peer::says(b"HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n1"), &Outgoing::default()).await;
     drop(answer);
     assert!(pool.take().is_none(), "nobody read the answer to its end");
 }
@@ -350,7 +350,7 @@ async fn a_connection_that_may_not_be_used_again_is_closed() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_rests_only_for_a_while() {
     let text = b"HTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\n1";
-    let (pool, answer) = open(Peer::says(text), &Parcel::default()).await;
+    let (pool, answer) = open(Peer::says(text), &Outgoing::default()).await;
     answer.unwrap();
     assert_eq!(pool.resting(), 1);
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
@@ -358,7 +358,7 @@ async fn a_connection_rests_only_for_a_while() {
 }
 
 /// A request larger than what is copied.
-fn large() -> (Parcel, Vec<u8>) {
+fn large() -> (Outgoing, Vec<u8>) {
     let body = Bytes::from(vec![b'x'; 100_000]);
     let mut request = b"POST / HTTP/1.1\r\n\r\n".to_vec();
     request.extend_from_slice(&body);
@@ -401,7 +401,7 @@ async fn a_request_goes_another_way_only_if_nothing_of_it_has_left() {
 #[tokio::test]
 async fn another_protocol_gets_what_came_along() {
     let text = b"HTTP/1.1 101 X\r\nUpgrade: x\r\nSec-WebSocket-Accept: key\r\n\r\nframe";
-    let (_, answer) = open_asking(Peer::says(text), &Parcel::default(), Asked::Upgrade).await;
+    let (_, answer) = open_asking(Peer::says(text), &Outgoing::default(), Asked::Upgrade).await;
     let (head, body) = answer.unwrap();
     assert_eq!((head.status, head.noted_text(Noted::WebSocketAccept)), (101, Some("key")));
     assert_eq!(body.into_stream().unwrap().1, "frame");

@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
-use manifold_engine::vigil;
+use manifold_engine::busy_poll;
 use manifold_http1::{Answers, Asked, Framing, Length, Malformed, ResponseHead};
-use manifold_protocol::{Frames, Parcel};
+use manifold_protocol::{Frames, Outgoing};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::head::{Head, Notes};
@@ -91,7 +91,7 @@ impl Wire {
     }
 
     /// Begins a request: `head` writes all of it but the body.
-    pub(in crate::remote) fn begin(&mut self, body: &Parcel, head: impl FnOnce(&mut BytesMut)) {
+    pub(in crate::remote) fn begin(&mut self, body: &Outgoing, head: impl FnOnce(&mut BytesMut)) {
         self.out.push_after(head, body.clone());
         self.state = Sending::Underway { before: self.stream.sent_bytes() };
     }
@@ -174,7 +174,7 @@ impl Wire {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
-            vigil::mark();
+            busy_poll::mark();
             Poll::Ready(Ok(take(buffer.filled())))
         })
     }

@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::cache::Cache;
 use crate::fake::{Asked, FakeHost, lock, raw};
-use crate::memory::Memory;
 use crate::supervisor::Launcher;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ async fn stage(keys: &str, script: impl IntoIterator<Item = Does>) -> Stage {
         logs: Arc::default(),
         tasks: Tasks::new(),
         trust: Default::default(),
-        memory: Memory::default(),
+        cache: Cache::default(),
         limit_bytes: 1 << 20,
     };
     let (seen, script) = (Arc::default(), Arc::new(Mutex::new(script.into_iter().collect())));
@@ -207,7 +207,7 @@ async fn a_verdict_is_kept_and_dropped_when_it_proves_wrong() {
         result(DISCOVERED),
     ];
     let mut stage = stage(r#","type":"streamable-http""#, script).await;
-    stage.remote.memory = Memory::new(Some(home.path().to_owned()));
+    stage.remote.cache = Cache::new(Some(home.path().to_owned()));
     for expected in [
         "server/discover initialize notifications/initialized",
         "initialize notifications/initialized",
@@ -323,7 +323,7 @@ fn future_size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
 fn what_a_call_takes_on_its_way_is_small() {
     let carry = future_size(|(posts, post): (&'static Posts, Post)| posts.carry(post));
     let send =
-        future_size(|(client, fields, body): (&'static HttpClient, &'static Fields, &'static Parcel)| {
+        future_size(|(client, fields, body): (&'static HttpClient, &'static Fields, &'static Outgoing)| {
             client.send(Verb::POST, client.home(), fields, body)
         });
     assert!(send <= 512, "{send}");

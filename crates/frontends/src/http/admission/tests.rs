@@ -17,25 +17,25 @@ fn headers(lines: &[&str]) -> HeaderMap {
 const JSON: &str = "content-type: application/json; charset=utf-8";
 
 #[track_caller]
-fn check(door: &Door, lines: &[&str], expected: Option<Refused>) {
+fn check(admission: &Admission, lines: &[&str], expected: Option<Refused>) {
     let uri = Uri::from_static("/api/default/mcp");
-    assert_eq!(door.refuses(&Method::POST, &uri, &headers(lines)), expected, "{lines:?}");
+    assert_eq!(admission.refuses(&Method::POST, &uri, &headers(lines)), expected, "{lines:?}");
 }
 
 // T1, T2
 #[test]
 fn only_this_machine_gets_in_by_default() {
-    let door = Door::default();
+    let admission = Admission::default();
     for host in ["localhost:3095", "LOCALHOST", "127.0.0.1", "127.0.0.2:80", "[::1]:3095"] {
-        check(&door, &[&format!("host: {host}"), JSON], None);
+        check(&admission, &[&format!("host: {host}"), JSON], None);
     }
     for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", ""]
     {
-        check(&door, &[&format!("host: {host}"), JSON], Some(Refused::Host));
+        check(&admission, &[&format!("host: {host}"), JSON], Some(Refused::Host));
     }
-    check(&door, &[JSON], Some(Refused::Host));
+    check(&admission, &[JSON], Some(Refused::Host));
     let local = "host: localhost";
-    check(&door, &[local, "origin: http://localhost:5173", JSON], None);
+    check(&admission, &[local, "origin: http://localhost:5173", JSON], None);
     for origin in [
         "https://evil.example",
         "null",
@@ -44,15 +44,15 @@ fn only_this_machine_gets_in_by_default() {
         "http://127.0.0.1@evil.example",
         "http://localhost:1@evil.example",
     ] {
-        check(&door, &[local, &format!("origin: {origin}"), JSON], Some(Refused::Origin));
+        check(&admission, &[local, &format!("origin: {origin}"), JSON], Some(Refused::Origin));
     }
-    check(&door, &[local, "sec-fetch-site: cross-site", JSON], Some(Refused::CrossSite));
+    check(&admission, &[local, "sec-fetch-site: cross-site", JSON], Some(Refused::CrossSite));
 }
 
 // T2: what a page can send without a preflight is not served.
 #[test]
 fn only_json_is_taken() {
-    let door = Door::default();
+    let admission = Admission::default();
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -60,35 +60,39 @@ fn only_json_is_taken() {
         "application/jsonp",
         "text/plain;application/json",
     ] {
-        check(&door, &["host: localhost", &format!("content-type: {kind}")], Some(Refused::ContentType));
+        check(&admission, &["host: localhost", &format!("content-type: {kind}")], Some(Refused::ContentType));
     }
-    check(&door, &["host: localhost"], Some(Refused::ContentType));
-    check(&door, &["host: localhost", "content-type: Application/JSON"], None);
+    check(&admission, &["host: localhost"], Some(Refused::ContentType));
+    check(&admission, &["host: localhost", "content-type: Application/JSON"], None);
 }
 
 // T4, T17
 #[test]
 fn a_token_is_needed_on_every_route_but_health() {
-    let door = Door { token: Some(Secret::new("s3cret")), ..Door::default() };
+    let admission = Admission { token: Some(Secret::new("s3cret")), ..Admission::default() };
     let local = "host: localhost";
-    check(&door, &[local, JSON], Some(Refused::Token));
-    check(&door, &[local, JSON, "authorization: Bearer wrong"], Some(Refused::Token));
-    check(&door, &[local, JSON, "authorization: Bearer s3cre"], Some(Refused::Token));
-    check(&door, &[local, JSON, "authorization: Basic s3cret"], Some(Refused::Token));
-    check(&door, &[local, JSON, "authorization: Bearer s3cret"], None);
-    check(&door, &[local, JSON, "authorization: bearer  s3cret"], None);
+    check(&admission, &[local, JSON], Some(Refused::Token));
+    check(&admission, &[local, JSON, "authorization: Bearer wrong"], Some(Refused::Token));
+    check(&admission, &[local, JSON, "authorization: Bearer s3cre"], Some(Refused::Token));
+    check(&admission, &[local, JSON, "authorization: Basic s3cret"], Some(Refused::Token));
+    check(&admission, &[local, JSON, "authorization: Bearer s3cret"], None);
+    check(&admission, &[local, JSON, "authorization: bearer  s3cret"], None);
     let health = Uri::from_static("/health");
-    assert_eq!(door.refuses(&Method::GET, &health, &headers(&[local])), None);
+    assert_eq!(admission.refuses(&Method::GET, &health, &headers(&[local])), None);
 }
 
 #[test]
 fn a_public_door_checks_hosts_where_they_are_named() {
     let token = Some(Secret::new("t"));
-    let open = Door { public: true, token: token.clone(), ..Door::default() };
+    let open = Admission { public: true, token: token.clone(), ..Admission::default() };
     let given = "authorization: Bearer t";
     check(&open, &["host: gateway.example:3095", JSON, given], None);
-    let named =
-        Door { public: true, token, allowed_hosts: vec!["gateway.example".to_owned()], ..Door::default() };
+    let named = Admission {
+        public: true,
+        token,
+        allowed_hosts: vec!["gateway.example".to_owned()],
+        ..Admission::default()
+    };
     check(&named, &["host: gateway.example:3095", JSON, given], None);
     check(&named, &["host: other.example", JSON, given], Some(Refused::Host));
 }
@@ -97,36 +101,36 @@ fn a_public_door_checks_hosts_where_they_are_named() {
 #[test]
 fn two_lengths_are_refused() {
     let both = ["host: localhost", JSON, "content-length: 3", "transfer-encoding: chunked"];
-    check(&Door::default(), &both, Some(Refused::Smuggled));
+    check(&Admission::default(), &both, Some(Refused::Smuggled));
 }
 
 // S2-17, decision 31
 #[test]
 fn cors_is_as_configured() {
-    let allowed = |door: &Door, origin: &'static str| {
+    let allowed = |admission: &Admission, origin: &'static str| {
         let mut response = Response::new(Body::empty());
-        door.add_cors(Some(&HeaderValue::from_static(origin)), true, &mut response);
+        admission.add_cors(Some(&HeaderValue::from_static(origin)), true, &mut response);
         response.headers().get(ACCESS_CONTROL_ALLOW_ORIGIN).map(|value| value.to_str().unwrap().to_owned())
     };
-    let off = Door::default();
+    let off = Admission::default();
     assert_eq!(allowed(&off, "http://localhost:1"), None);
-    let named = Door { cors: cors(&["https://yourdomain.com"]), ..Door::default() };
+    let named = Admission { cors: cors(&["https://yourdomain.com"]), ..Admission::default() };
     assert_eq!(allowed(&named, "https://yourdomain.com").as_deref(), Some("https://yourdomain.com"));
     assert_eq!(allowed(&named, "https://evil.example"), None);
     check(&named, &["host: localhost", "origin: https://yourdomain.com", JSON], None);
-    let any = Door { cors: cors(&["*"]), ..Door::default() };
+    let any = Admission { cors: cors(&["*"]), ..Admission::default() };
     assert_eq!(allowed(&any, "http://localhost:5173").as_deref(), Some("http://localhost:5173"));
     assert_eq!(allowed(&any, "https://evil.example"), None);
     check(&any, &["host: localhost", "origin: https://evil.example", JSON], Some(Refused::Origin));
-    let guarded = Door { cors: cors(&["*"]), token: Some(Secret::new("t")), ..Door::default() };
+    let guarded = Admission { cors: cors(&["*"]), token: Some(Secret::new("t")), ..Admission::default() };
     assert_eq!(allowed(&guarded, "https://any.example").as_deref(), Some("https://any.example"));
 }
 
 // L14, decision 24: no preflight stands before a WebSocket or the old transport's stream
 #[test]
 fn what_a_page_could_read_at_once_is_for_our_own_pages() {
-    let refused = |door: &Door, path: &'static str, lines: &[&str]| {
-        door.refuses(&Method::GET, &Uri::from_static(path), &headers(lines))
+    let refused = |admission: &Admission, path: &'static str, lines: &[&str]| {
+        admission.refuses(&Method::GET, &Uri::from_static(path), &headers(lines))
     };
     let upgrade = "upgrade: h2c, WebSocket";
     let routes: [(&str, &[&str]); 6] = [
@@ -137,16 +141,20 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
         ("/litemcp/default/x", &[upgrade]),
         ("/anything", &[upgrade]),
     ];
-    let door = Door::default();
-    let secure = Door { secure: true, ..Door::default() };
-    let named = Door { cors: cors(&["http://localhost:8000"]), ..Door::default() };
-    let any = Door { cors: cors(&["*"]), ..Door::default() };
+    let admission = Admission::default();
+    let secure = Admission { secure: true, ..Admission::default() };
+    let named = Admission { cors: cors(&["http://localhost:8000"]), ..Admission::default() };
+    let any = Admission { cors: cors(&["*"]), ..Admission::default() };
     for (path, more) in routes {
-        let ask = |door: &Door, host: &str, origin: &str| {
+        let ask = |admission: &Admission, host: &str, origin: &str| {
             let (host, origin) = (format!("host: {host}"), format!("origin: {origin}"));
-            refused(door, path, &[&[host.as_str(), origin.as_str()][..], more].concat())
+            refused(admission, path, &[&[host.as_str(), origin.as_str()][..], more].concat())
         };
-        assert_eq!(refused(&door, path, &[&["host: localhost:3095"][..], more].concat()), None, "no browser");
+        assert_eq!(
+            refused(&admission, path, &[&["host: localhost:3095"][..], more].concat()),
+            None,
+            "no browser"
+        );
         for (host, origin) in [
             ("localhost:3095", "http://localhost:3095"),
             ("LocalHost:3095", "http://localhost:3095"),
@@ -155,7 +163,7 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
             ("[::1]:3095", "http://[::1]:3095"),
             ("[::1]", "http://[::1]"),
         ] {
-            assert_eq!(ask(&door, host, origin), None, "{path}: {origin} at {host}");
+            assert_eq!(ask(&admission, host, origin), None, "{path}: {origin} at {host}");
         }
         for (host, origin) in [
             ("localhost:3095", "http://localhost:8000"),
@@ -165,7 +173,7 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
             ("localhost", "https://localhost"),
             ("[::1]:3095", "http://[::1]"),
         ] {
-            assert_eq!(ask(&door, host, origin), Some(Refused::Origin), "{path}: {origin} at {host}");
+            assert_eq!(ask(&admission, host, origin), Some(Refused::Origin), "{path}: {origin} at {host}");
         }
         assert_eq!(ask(&secure, "localhost", "https://localhost"), None);
         assert_eq!(ask(&secure, "localhost:3095", "http://localhost:3095"), Some(Refused::Origin));
@@ -175,6 +183,6 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
     }
     // Elsewhere a preflight, or the kind of the body, keeps other pages out.
     let other = ["host: localhost:3095", "origin: http://localhost:8000"];
-    assert_eq!(refused(&door, "/mcp", &other), None);
-    assert_eq!(refused(&door, "/sseven", &other), None);
+    assert_eq!(refused(&admission, "/mcp", &other), None);
+    assert_eq!(refused(&admission, "/sseven", &other), None);
 }

@@ -10,14 +10,14 @@ use tracing::warn;
 use super::Connection;
 
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct ToolFacts {
     /// Arguments that are said in headers too, by tool.
     mirrors: HashMap<String, Vec<Mirror>>,
     /// Tools of a server with sessions that only run as tasks.
     pub(super) tasked: HashSet<String>,
 }
 
-impl Known {
+impl ToolFacts {
     pub(crate) fn mirrors(&self, tool: &str) -> &[Mirror] {
         self.mirrors.get(tool).map(Vec::as_slice).unwrap_or_default()
     }
@@ -26,7 +26,7 @@ impl Known {
 impl Connection {
     /// Learns from the tools just listed; those that cannot be called are left out.
     pub(crate) fn learn(&self, tools: &mut Vec<Item>) {
-        let mut known = Known::default();
+        let mut known = ToolFacts::default();
         if self.has_headers() {
             tools.retain(|tool| match tool.raw.get("inputSchema").map(|schema| headers::mirrors(&schema)) {
                 None => true,
@@ -57,12 +57,12 @@ impl Connection {
     }
 
     /// Returns what is known of the tools if they have been listed.
-    pub(crate) fn known_now(&self) -> Option<Arc<Known>> {
+    pub(crate) fn known_now(&self) -> Option<Arc<ToolFacts>> {
         self.known.load_full()
     }
 
     /// Returns what is known of the tools once they have been listed.
-    pub(crate) async fn known(&self) -> Arc<Known> {
+    pub(crate) async fn known(&self) -> Arc<ToolFacts> {
         loop {
             let learnt = self.learnt.notified();
             if let Some(known) = self.known_now() {

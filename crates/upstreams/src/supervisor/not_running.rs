@@ -5,10 +5,10 @@ use manifold_engine::{Order, Phase};
 use manifold_protocol::Fault;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Command, Launcher, SHORT_REST, Supervisor, Turn};
+use super::{Command, Launcher, Next, SHORT_WAIT, Supervisor};
 
 /// Why a server is not running.
-pub(super) enum Rest {
+pub(super) enum NotRunning {
     /// It never ran, or ended in good order.
     Asleep,
     /// Its start failed, or it ended and is not to be started again by itself. It is tried again then, if at all; a call
@@ -20,7 +20,7 @@ pub(super) enum Rest {
 }
 
 /// What becomes of a call or a list that finds the server at rest.
-enum Then {
+enum Admit {
     Start,
     /// It is started soon enough by itself.
     Wait,
@@ -29,68 +29,70 @@ enum Then {
 
 impl<L: Launcher> Supervisor<L> {
     /// Waits for a reason to start, or for the end.
-    pub(super) async fn rest(&mut self, rest: Rest) -> Turn {
-        self.enter_rest(&rest);
+    pub(super) async fn not_running(&mut self, state: NotRunning) -> Next {
+        self.enter(&state);
         loop {
-            let command = match &rest {
-                Rest::Restarting(_, _, at) | Rest::Failed(_, Some(at)) => tokio::select! {
+            let command = match &state {
+                NotRunning::Restarting(_, _, at) | NotRunning::Failed(_, Some(at)) => tokio::select! {
                     command = self.commands.recv() => command,
-                    () = sleep_until(*at) => return Turn::Start,
+                    () = sleep_until(*at) => return Next::Start,
                 },
-                Rest::Asleep | Rest::Failed(_, None) | Rest::Stopped => self.commands.recv().await,
+                NotRunning::Asleep | NotRunning::Failed(_, None) | NotRunning::Stopped => {
+                    self.commands.recv().await
+                }
             };
             match command {
-                None => return Turn::Closed(None),
-                Some(Command::Close(done)) => return Turn::Closed(Some(done)),
-                Some(Command::Call(call, exchange)) => match self.called(&rest) {
-                    Then::Refuse(fault) => exchange.fail(fault),
+                None => return Next::Closed(None),
+                Some(Command::Close(done)) => return Next::Closed(Some(done)),
+                Some(Command::Call(call, exchange)) => match self.called(&state) {
+                    Admit::Refuse(fault) => exchange.fail(fault),
                     then => {
                         self.wait(call, exchange);
-                        if matches!(then, Then::Start) {
-                            return Turn::Start;
+                        if matches!(then, Admit::Start) {
+                            return Next::Start;
                         }
                     }
                 },
-                Some(Command::Discover(done)) => match self.listed(&rest) {
-                    Then::Refuse(_) => {
+                Some(Command::Discover(done)) => match self.listed(&state) {
+                    Admit::Refuse(_) => {
                         let _ = done.send(());
                     }
                     then => {
                         self.discovering.push(done);
-                        if matches!(then, Then::Start) {
-                            return Turn::Start;
+                        if matches!(then, Admit::Start) {
+                            return Next::Start;
                         }
                     }
                 },
                 Some(Command::Order(Order::Stop, done)) => {
                     let _ = done.send(Ok(()));
-                    return Turn::Rest(Rest::Stopped);
+                    return Next::NotRunning(NotRunning::Stopped);
                 }
                 Some(Command::Order(Order::Start | Order::Restart, done)) => {
                     self.ordering.push(done);
-                    return Turn::Start;
+                    return Next::Start;
                 }
-                Some(Command::Order(Order::Rest, done)) => {
+                Some(Command::Order(Order::Sleep, done)) => {
                     let _ = done.send(Ok(()));
                 }
             }
         }
     }
 
-    fn enter_rest(&mut self, rest: &Rest) {
-        match rest {
-            Rest::Asleep => {
+    fn enter(&mut self, state: &NotRunning) {
+        match state {
+            NotRunning::Asleep => {
                 self.failures = 0;
                 self.show(Phase::Idle, None);
             }
             // The list stays while a restart is being tried.
-            Rest::Restarting(..) => self.show(Phase::Starting, None),
-            Rest::Failed(fault, _) => {
+            NotRunning::Restarting(..) => self.show(Phase::Starting, None),
+            NotRunning::Failed(fault, _) => {
                 self.show(Phase::Failed(fault.clone()), None);
                 self.publish(None);
                 self.refuse_all(fault);
             }
-            Rest::Stopped => {
+            NotRunning::Stopped => {
                 self.show(Phase::Stopped, None);
                 self.publish(None);
                 self.refuse_all(&self.stopped());
@@ -100,40 +102,40 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Decides what becomes of a call. One starts a server that has failed at once, so that what was mended works; a flood
     /// of calls is told why it failed, and starts it seldom.
-    fn called(&mut self, rest: &Rest) -> Then {
+    fn called(&mut self, state: &NotRunning) -> Admit {
         let now = Instant::now();
-        match rest {
-            Rest::Asleep if self.is_manual() => {
+        match state {
+            NotRunning::Asleep if self.is_manual() => {
                 let reason =
                     "the config lets only an operator start it; use the servers_start tool".to_owned();
-                Then::Refuse(Fault::NotRunning { server: self.shared.id.clone(), reason })
+                Admit::Refuse(Fault::NotRunning { server: self.shared.id.clone(), reason })
             }
-            Rest::Asleep => Then::Start,
-            Rest::Stopped => Then::Refuse(self.stopped()),
+            NotRunning::Asleep => Admit::Start,
+            NotRunning::Stopped => Admit::Refuse(self.stopped()),
             // A short rest is waited out.
-            Rest::Restarting(_, _, at) if *at <= now + SHORT_REST => Then::Wait,
+            NotRunning::Restarting(_, _, at) if *at <= now + SHORT_WAIT => Admit::Wait,
             // A delay that somebody has set is kept.
-            Rest::Restarting(fault, earliest, _) if *earliest > now => Then::Refuse(fault.clone()),
-            Rest::Failed(fault, _) if self.is_manual() => Then::Refuse(fault.clone()),
-            Rest::Failed(fault, _) | Rest::Restarting(fault, ..) => {
+            NotRunning::Restarting(fault, earliest, _) if *earliest > now => Admit::Refuse(fault.clone()),
+            NotRunning::Failed(fault, _) if self.is_manual() => Admit::Refuse(fault.clone()),
+            NotRunning::Failed(fault, _) | NotRunning::Restarting(fault, ..) => {
                 match self.attempts.take(self.launcher.call_rest()) {
-                    true => Then::Start,
-                    false => Then::Refuse(fault.clone()),
+                    true => Admit::Start,
+                    false => Admit::Refuse(fault.clone()),
                 }
             }
         }
     }
 
     /// Decides what becomes of a list: it never waits for a server that has failed before (D4).
-    fn listed(&mut self, rest: &Rest) -> Then {
-        match rest {
-            Rest::Failed(fault, _) => Then::Refuse(fault.clone()),
-            Rest::Restarting(fault, ..) if self.failures > 0 => Then::Refuse(fault.clone()),
-            Rest::Restarting(fault, _, at) if *at > Instant::now() + SHORT_REST => {
-                Then::Refuse(fault.clone())
+    fn listed(&mut self, state: &NotRunning) -> Admit {
+        match state {
+            NotRunning::Failed(fault, _) => Admit::Refuse(fault.clone()),
+            NotRunning::Restarting(fault, ..) if self.failures > 0 => Admit::Refuse(fault.clone()),
+            NotRunning::Restarting(fault, _, at) if *at > Instant::now() + SHORT_WAIT => {
+                Admit::Refuse(fault.clone())
             }
-            Rest::Restarting(..) => Then::Wait,
-            Rest::Asleep | Rest::Stopped => self.called(rest),
+            NotRunning::Restarting(..) => Admit::Wait,
+            NotRunning::Asleep | NotRunning::Stopped => self.called(state),
         }
     }
 

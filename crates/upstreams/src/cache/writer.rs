@@ -18,7 +18,7 @@ const MOMENT: Duration = Duration::from_millis(30);
 const PRUNED_EVERY: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct Writer {
     tasks: Tasks,
     state: Mutex<State>,
     /// When the folder was last cleared of what nobody uses.
@@ -35,7 +35,7 @@ struct State {
     current: Option<PathBuf>,
 }
 
-impl Behind {
+impl Writer {
     pub(super) fn new(tasks: &Tasks) -> Self {
         let (state, pruned, writing) = Default::default();
         Self { tasks: tasks.clone(), state, pruned, writing }

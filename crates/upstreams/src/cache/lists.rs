@@ -8,7 +8,7 @@ use manifold_config::{EraSetting, Server};
 use manifold_engine::{Item, Listing};
 use manifold_protocol::{Era, Freshness, Kind, Raw, RawObject};
 
-use super::{Change, DUAL, Memory, Told, now};
+use super::{Cache, Change, DUAL, ListingKey, now};
 
 /// How many sets of capabilities a server's lists are kept for.
 const MAX_SETS: usize = 8;
@@ -24,18 +24,18 @@ pub struct Saved {
     pub age: Option<Duration>,
 }
 
-impl Memory {
+impl Cache {
     /// Returns what a server offered when it last ran and was told the same of who asks (D5).
     pub(crate) fn listing_for(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
         let known = self.known(server)?;
-        let told = Told::of(server, last_era(server, &known), capabilities);
+        let told = ListingKey::of(server, last_era(server, &known), capabilities);
         Self::read_listing(&known.get(told.member())?)
     }
 
     /// Returns what a server offered when it last ran, whomever it was told of.
     fn latest(&self, server: &Server) -> Option<Listing> {
         let known = self.known(server)?;
-        let listings = known.iter().filter(|(name, _)| Told::is_member(name));
+        let listings = known.iter().filter(|(name, _)| ListingKey::is_member(name));
         listings.filter_map(|(_, saved)| Self::read_listing(&saved)).max_by_key(|listing| listing.saved_at)
     }
 
@@ -57,7 +57,7 @@ impl Memory {
     }
 
     /// Remembers what a server offers those it was told of.
-    pub(crate) fn note_listing_for(&self, server: &Server, told: Told, listing: &Arc<Listing>) {
+    pub(crate) fn note_listing_for(&self, server: &Server, told: ListingKey, listing: &Arc<Listing>) {
         self.change(server, [Change::Listing(told, Arc::clone(listing), now())]);
     }
 
@@ -90,7 +90,7 @@ fn last_era(server: &Server, known: &RawObject) -> Era {
 }
 
 #[cfg(test)]
-impl Memory {
+impl Cache {
     /// Returns what a server offered a client that can do nothing.
     pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
         self.listing_for(server, &Raw::from_static("{}"))
@@ -99,14 +99,14 @@ impl Memory {
     /// Remembers what a server offers a client that can do nothing.
     pub(crate) fn note_listing(&self, server: &Server, listing: &Arc<Listing>) {
         let era = last_era(server, &self.known(server).unwrap_or_default());
-        self.note_listing_for(server, Told::of(server, era, &Raw::from_static("{}")), listing);
+        self.note_listing_for(server, ListingKey::of(server, era, &Raw::from_static("{}")), listing);
     }
 }
 
 /// Forgets the oldest list where there are as many as are kept.
 pub(super) fn make_room(known: &mut RawObject) {
     let at = |saved: &Raw| saved.get("at").and_then(|at| at.u64()).unwrap_or_default();
-    let listings = known.iter().filter(|(name, _)| Told::is_member(name));
+    let listings = known.iter().filter(|(name, _)| ListingKey::is_member(name));
     let mut listings: Vec<(u64, String)> =
         listings.map(|(name, saved)| (at(&saved), name.into_owned())).collect();
     listings.sort_unstable_by(|one, other| other.cmp(one));
@@ -115,7 +115,7 @@ pub(super) fn make_room(known: &mut RawObject) {
     }
 }
 
-/// Writes what a server offers as [`Memory::listing`] reads it.
+/// Writes what a server offers as [`Cache::listing`] reads it.
 pub(super) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Result<()> {
     write!(out, "{{\"at\":{at}")?;
     if let Some(instructions) = &listing.instructions {

@@ -1,11 +1,11 @@
 //! What is remembered of a server from one run to the next: one small file each, named after the server's definition,
 //! so that a changed definition is a server never met before.
 
-mod behind;
 mod folder;
+mod listing_key;
 mod lists;
 mod prune;
-mod told;
+mod writer;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -23,10 +23,10 @@ use sha2::Sha256;
 use tracing::debug;
 
 use crate::era::Found;
-use behind::Behind;
 use folder::{Folder, mark_used};
+pub(crate) use listing_key::ListingKey;
 pub use lists::Saved;
-pub(crate) use told::Told;
+use writer::Writer;
 
 /// Servers change: an older verdict is not trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -40,10 +40,10 @@ const WRITE_BYTES: usize = 64 << 10;
 
 /// A folder of memories, or none.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct Cache {
     folder: Option<Arc<Folder>>,
     /// Where what is learnt waits to be written; without it, all is written at once.
-    behind: Option<Arc<Behind>>,
+    writer: Option<Arc<Writer>>,
 }
 
 /// Something learnt of a server.
@@ -52,24 +52,24 @@ enum Change {
     Set(&'static str, Raw),
     Remove(&'static str),
     /// What it offers those it was told of, and since when.
-    Listing(Told, Arc<Listing>, u64),
+    Listing(ListingKey, Arc<Listing>, u64),
 }
 
-impl Memory {
+impl Cache {
     /// Remembers in this folder; without one, nothing is remembered.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder: folder.map(|path| Arc::new(Folder::new(path))), behind: None }
+        Self { folder: folder.map(|path| Arc::new(Folder::new(path))), writer: None }
     }
 
     /// Writes a moment later, all that came meanwhile in one go: a client that waits for its first list does not wait for
     /// files. Each server's supervisor settles what is left of its own at the end.
     pub(crate) fn written_behind(self, tasks: &Tasks) -> Self {
-        Self { behind: Some(Arc::new(Behind::new(tasks))), ..self }
+        Self { writer: Some(Arc::new(Writer::new(tasks))), ..self }
     }
 
     /// Writes what was learnt of a server, if it has not been written yet.
     pub(crate) fn settle(&self, server: &Server) {
-        if let (Some(behind), Some(file)) = (&self.behind, self.file(server)) {
+        if let (Some(behind), Some(file)) = (&self.writer, self.file(server)) {
             behind.settle(&file);
         }
     }
@@ -115,7 +115,7 @@ impl Memory {
         let Some(file) = wanted else { return };
         let whose = Change::Set("server", Raw::string(&server.key.id));
         let changes = std::iter::once(whose).chain(changes);
-        match &self.behind {
+        match &self.writer {
             Some(behind) => behind.add(file, changes),
             None => apply(&file, changes),
         }

@@ -12,12 +12,12 @@ pub(crate) const COPIED_BYTES: usize = 16 << 10;
 
 /// A message of one line, ready to be written: in one piece, or with what is large in its payload left where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Outgoing {
     first: Bytes,
     rest: Vec<Bytes>,
 }
 
-impl Parcel {
+impl Outgoing {
     #[expect(clippy::len_without_is_empty, reason = "no message is empty")]
     pub fn len(&self) -> usize {
         self.pieces().map(Bytes::len).sum()
@@ -43,7 +43,7 @@ impl Parcel {
     }
 }
 
-impl From<Bytes> for Parcel {
+impl From<Bytes> for Outgoing {
     fn from(message: Bytes) -> Self {
         Self { first: message, rest: Vec::new() }
     }
@@ -51,12 +51,12 @@ impl From<Bytes> for Parcel {
 
 /// Puts a message together. What is small is copied, what is large stays where it is.
 #[derive(Debug)]
-pub(crate) struct Packer {
+pub(crate) struct OutgoingBuilder {
     done: Vec<Bytes>,
     small: BytesMut,
 }
 
-impl Packer {
+impl OutgoingBuilder {
     /// Goes on behind what is written already.
     pub(crate) fn new(start: BytesMut) -> Self {
         Self { done: Vec::new(), small: start }
@@ -106,14 +106,14 @@ impl Packer {
         self.put_part(object.text(), inner..object.as_bytes().len());
     }
 
-    pub(crate) fn finish(mut self) -> Parcel {
+    pub(crate) fn finish(mut self) -> Outgoing {
         let last = self.small.freeze();
         if self.done.is_empty() {
             return last.into();
         }
         self.done.push(last);
         let mut pieces = self.done.into_iter();
-        Parcel { first: pieces.next().unwrap_or_default(), rest: pieces.collect() }
+        Outgoing { first: pieces.next().unwrap_or_default(), rest: pieces.collect() }
     }
 }
 
@@ -142,7 +142,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    pub fn push(&mut self, framing: Framing, message: Parcel) {
+    pub fn push(&mut self, framing: Framing, message: Outgoing) {
         match framing {
             Framing::Newline => self.push_with(message, "\n"),
             Framing::ContentLength => {
@@ -153,13 +153,13 @@ impl Frames {
     }
 
     /// Adds a message behind what `head` writes.
-    pub fn push_after(&mut self, head: impl FnOnce(&mut BytesMut), message: Parcel) {
+    pub fn push_after(&mut self, head: impl FnOnce(&mut BytesMut), message: Outgoing) {
         head(&mut self.small);
         self.push_with(message, "");
     }
 
     /// Adds a message that is known by its end.
-    pub fn push_with(&mut self, message: Parcel, end: &str) {
+    pub fn push_with(&mut self, message: Outgoing, end: &str) {
         self.put(message.first);
         message.rest.into_iter().for_each(|piece| self.put(piece));
         self.small.put_slice(end.as_bytes());
@@ -212,20 +212,20 @@ impl Buf for Frames {
 mod tests {
     use super::*;
 
-    fn packed(load: Bytes) -> Parcel {
-        let mut packer = Packer::new(BytesMut::from(&b"{\"a\":"[..]));
-        packer.put(load);
-        packer.say(b"}");
-        packer.finish()
+    fn packed(load: Bytes) -> Outgoing {
+        let mut builder = OutgoingBuilder::new(BytesMut::from(&b"{\"a\":"[..]));
+        builder.put(load);
+        builder.say(b"}");
+        builder.finish()
     }
 
     #[test]
     fn a_large_payload_is_not_copied() {
         let load = Bytes::from(vec![b'1'; COPIED_BYTES + 1]);
-        let parcel = packed(load.clone());
-        assert_eq!(parcel.len(), load.len() + 6);
-        assert_eq!(parcel.clone().into_bytes().len(), load.len() + 6);
-        assert_eq!(parcel.pieces().nth(1).unwrap().as_ptr(), load.as_ptr());
+        let outgoing = packed(load.clone());
+        assert_eq!(outgoing.len(), load.len() + 6);
+        assert_eq!(outgoing.clone().into_bytes().len(), load.len() + 6);
+        assert_eq!(outgoing.pieces().nth(1).unwrap().as_ptr(), load.as_ptr());
     }
 
     #[test]
@@ -244,9 +244,9 @@ mod tests {
     fn frames_are_the_same_however_they_are_taken() {
         let large = Bytes::from(vec![b'x'; COPIED_BYTES * 2]);
         let messages = [
-            Parcel::from(Bytes::from_static(b"{}")),
+            Outgoing::from(Bytes::from_static(b"{}")),
             packed(large),
-            Parcel::from(Bytes::from_static(b"[1]")),
+            Outgoing::from(Bytes::from_static(b"[1]")),
         ];
         for framing in [Framing::Newline, Framing::ContentLength] {
             let mut expected = BytesMut::new();

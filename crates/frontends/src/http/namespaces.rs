@@ -8,15 +8,15 @@ use manifold_config::Config;
 use manifold_engine::{ClientId, Gateway};
 use tokio::sync::Notify;
 
-/// The namespaces as they are now. Requests look without a lock; a new plan counts for those that come after it.
-pub struct Rooms {
-    plan: ArcSwap<Plan>,
+/// The namespaces as they are now. Requests look without a lock; a new set counts for those that come after it.
+pub struct Namespaces {
+    served: ArcSwap<Served>,
     changed: Notify,
 }
 
 /// Every namespace that is served.
 #[derive(Clone)]
-pub struct Plan {
+pub struct Served {
     /// Every enabled namespace by id.
     pub namespaces: HashMap<String, Arc<Gateway>>,
     /// The one at `/mcp`.
@@ -24,17 +24,17 @@ pub struct Plan {
     pub config: Arc<Config>,
 }
 
-impl Rooms {
-    pub fn new(plan: Plan) -> Self {
-        Self { plan: ArcSwap::from_pointee(plan), changed: Notify::new() }
+impl Namespaces {
+    pub fn new(served: Served) -> Self {
+        Self { served: ArcSwap::from_pointee(served), changed: Notify::new() }
     }
 
-    pub fn plan(&self) -> Arc<Plan> {
-        self.plan.load_full()
+    pub fn served(&self) -> Arc<Served> {
+        self.served.load_full()
     }
 
-    pub fn replace(&self, plan: Plan) {
-        self.plan.store(Arc::new(plan));
+    pub fn replace(&self, served: Served) {
+        self.served.store(Arc::new(served));
         self.changed.notify_one();
     }
 
@@ -44,15 +44,15 @@ impl Rooms {
 
     /// Returns the namespace of that name, or the one selected where none is named.
     pub(super) fn find(&self, namespace: Option<&str>) -> Option<Arc<Gateway>> {
-        let plan = self.plan.load();
+        let served = self.served.load();
         match namespace {
-            None => plan.default.clone(),
-            Some(id) => plan.namespaces.get(id).cloned(),
+            None => served.default.clone(),
+            Some(id) => served.namespaces.get(id).cloned(),
         }
     }
 }
 
-impl Plan {
+impl Served {
     /// Tells that a client without a session is gone; all namespaces have the same servers.
     pub(super) fn client_left(&self, client: ClientId) {
         if let Some(gateway) = self.namespaces.values().chain(&self.default).next() {

@@ -7,22 +7,22 @@ use manifold_engine::{Host, Listing};
 use manifold_protocol::Raw;
 
 use super::Launcher;
-use crate::memory::Memory;
+use crate::cache::Cache;
 
-pub(super) struct Recall {
+pub(super) struct SavedListing {
     server: Arc<Server>,
     host: Arc<dyn Host>,
-    memory: Memory,
+    cache: Cache,
     /// The capabilities for which it was last looked up.
     looked_up: Mutex<Option<Raw>>,
 }
 
-impl Recall {
+impl SavedListing {
     pub(super) fn of(launcher: &impl Launcher) -> Self {
         Self {
             server: Arc::clone(launcher.server()),
             host: Arc::clone(launcher.host()),
-            memory: launcher.memory().clone(),
+            cache: launcher.cache().clone(),
             looked_up: Mutex::default(),
         }
     }
@@ -36,7 +36,7 @@ impl Recall {
             return None;
         }
         let is_manual = self.server.start == ServerStart::Manual;
-        let listing = (!is_manual).then(|| self.memory.listing_for(&self.server, &capabilities)).flatten();
+        let listing = (!is_manual).then(|| self.cache.listing_for(&self.server, &capabilities)).flatten();
         *looked_up = Some(capabilities);
         Some(listing.map(Arc::new))
     }

@@ -10,14 +10,14 @@ use tokio::net::TcpStream;
 
 use super::h1::Stream;
 
-pub(super) struct Prompt {
+pub(super) struct QuickAck {
     stream: TcpStream,
     /// Whether something came that has perhaps not been acknowledged.
     owes: bool,
     sent_bytes: u64,
 }
 
-impl Prompt {
+impl QuickAck {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self { stream, owes: false, sent_bytes: 0 }
     }
@@ -38,7 +38,7 @@ impl Prompt {
     }
 }
 
-impl Stream for Prompt {
+impl Stream for QuickAck {
     fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
@@ -50,7 +50,7 @@ impl Stream for Prompt {
     }
 }
 
-impl AsyncRead for Prompt {
+impl AsyncRead for QuickAck {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -67,7 +67,7 @@ impl AsyncRead for Prompt {
     }
 }
 
-impl AsyncWrite for Prompt {
+impl AsyncWrite for QuickAck {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -124,7 +124,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let mut server = tokio::task::JoinSet::new();
         server.spawn(hesitant(listener));
-        let mut stream = Prompt::new(TcpStream::connect(address).await.unwrap());
+        let mut stream = QuickAck::new(TcpStream::connect(address).await.unwrap());
         let began = Instant::now();
         for _ in 0..50 {
             stream.write_all(b"?").await.unwrap();

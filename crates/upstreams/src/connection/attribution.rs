@@ -14,7 +14,7 @@ const GOES_ON: Duration = HARD_LIMIT;
 /// Calls taken back that are known one by one.
 const MAX_ABANDONED: usize = 1024;
 
-pub(super) struct Company {
+pub(super) struct Attribution {
     audience: Audience,
     /// The call that ended last, and the last one of any other client.
     last: Option<Ended>,
@@ -38,9 +38,9 @@ struct Abandoned {
 }
 
 /// It cannot be told whom the server means.
-pub(super) struct Doubt;
+pub(super) struct Ambiguous;
 
-impl Company {
+impl Attribution {
     pub(super) fn new(audience: Audience) -> Self {
         Self { audience, last: None, last_of_another: None, abandoned: VecDeque::new() }
     }
@@ -87,12 +87,12 @@ impl Company {
     }
 
     /// Returns whose call was the last, if one was, and if the server can be working for nobody else.
-    pub(super) fn last_caller(&mut self) -> Result<Option<ClientId>, Doubt> {
+    pub(super) fn last_caller(&mut self) -> Result<Option<ClientId>, Ambiguous> {
         self.forget_old();
         match self.last {
             None => Ok(None),
             Some(Ended { client: Some(client), .. }) if self.abandoned_only(client) => Ok(Some(client)),
-            Some(_) => Err(Doubt),
+            Some(_) => Err(Ambiguous),
         }
     }
 

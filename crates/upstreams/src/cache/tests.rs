@@ -6,7 +6,7 @@ use crate::fake::server;
 fn only_file(folder: &Path) -> PathBuf {
     let (salt, files): (Vec<_>, Vec<_>) =
         entries(folder).into_iter().partition(|path| path.ends_with("salt"));
-    assert_eq!((salt.len(), files.len()), (1, 1), "no draft is left behind: {files:?}");
+    assert_eq!((salt.len(), files.len()), (1, 1), "no draft is left writer: {files:?}");
     files[0].clone()
 }
 
@@ -23,7 +23,7 @@ fn set_mode(path: &Path, mode: u32) {
 fn files_are_named_by_a_key_of_ones_own() {
     let one = server(r#","env":{"KEY":"hunter2hunter2"}"#);
     let name = |home: &Path| {
-        Memory::new(Some(home.to_owned())).note_era(&one, Era::Modern);
+        Cache::new(Some(home.to_owned())).note_era(&one, Era::Modern);
         let mode = fs::metadata(home.join("salt")).unwrap().permissions().mode();
         assert_eq!((mode & 0o777, fs::read(home.join("salt")).unwrap().len()), (0o600, 32));
         only_file(home).file_name().unwrap().to_owned()
@@ -34,7 +34,7 @@ fn files_are_named_by_a_key_of_ones_own() {
     assert_ne!(name(theirs.path()), first);
     // A key that others may have seen is replaced, and what was named by it goes.
     set_mode(&mine.path().join("salt"), 0o644);
-    assert_eq!(Memory::new(Some(mine.path().to_owned())).era(&one), None);
+    assert_eq!(Cache::new(Some(mine.path().to_owned())).era(&one), None);
     assert_ne!(name(mine.path()), first);
 }
 
@@ -46,10 +46,10 @@ fn files_without_a_key_go() {
     let other = home.path().join("other.json");
     fs::write(&old, "{}").unwrap();
     fs::write(&other, "{}").unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
-    assert_eq!(memory.era(&server("")), None);
+    let cache = Cache::new(Some(home.path().to_owned()));
+    assert_eq!(cache.era(&server("")), None);
     assert!(old.exists() && !home.path().join("salt").exists(), "to look changes nothing");
-    memory.note_era(&server(""), Era::Modern);
+    cache.note_era(&server(""), Era::Modern);
     assert!(!old.exists() && other.exists());
 }
 
@@ -57,18 +57,18 @@ fn files_without_a_key_go() {
 #[test]
 fn a_folder_that_others_can_write_to_is_not_used() {
     let home = tempfile::tempdir().unwrap();
-    let memory = || Memory::new(Some(home.path().to_owned()));
-    memory().note_era(&server(""), Era::Modern);
-    assert_eq!(memory().era(&server("")), Some(Era::Modern));
+    let cache = || Cache::new(Some(home.path().to_owned()));
+    cache().note_era(&server(""), Era::Modern);
+    assert_eq!(cache().era(&server("")), Some(Era::Modern));
     for mode in [0o777, 0o1777, 0o702] {
         set_mode(home.path(), mode);
-        let refused = memory();
+        let refused = cache();
         assert_eq!(refused.era(&server("")), None, "{mode:o}");
         refused.note_era(&server(r#","args":["x"]"#), Era::Modern);
         assert_eq!(entries(home.path()).len(), 2, "{mode:o}: nothing is written");
     }
     set_mode(home.path(), 0o700);
-    assert_eq!(memory().era(&server("")), Some(Era::Modern));
+    assert_eq!(cache().era(&server("")), Some(Era::Modern));
 }
 
 // Saved lists: another user's folder, or link, is not used
@@ -83,9 +83,9 @@ fn a_folder_of_somebody_else_is_not_used() {
     fs::create_dir(&folder).unwrap();
     symlink(&folder, &link).unwrap();
     let works = |path: &Path| {
-        let memory = Memory::new(Some(path.to_owned()));
-        memory.note_era(&server(""), Era::Modern);
-        memory.era(&server("")).is_some()
+        let cache = Cache::new(Some(path.to_owned()));
+        cache.note_era(&server(""), Era::Modern);
+        cache.era(&server("")).is_some()
     };
     assert!(works(&link), "a link of our own");
     lchown(&link, Some(65534), None).unwrap();
@@ -121,12 +121,12 @@ fn what_nobody_uses_is_cleared_away() {
     prune::prune(home.path(), now);
     assert_eq!(there(&[&large[0], &large[1], &large[2], &fresh]), [false, true, true, false]);
     // Whatever the clock says, a file that is read counts as used.
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     fs::remove_file(&salt).unwrap();
-    memory.note_era(&server(""), Era::Modern);
+    cache.note_era(&server(""), Era::Modern);
     let file = only_memory(home.path());
     fs::File::options().write(true).open(&file).unwrap().set_modified(now - day * 29).unwrap();
-    memory.era(&server(""));
+    cache.era(&server(""));
     assert!(fs::metadata(&file).unwrap().modified().unwrap() >= now);
 }
 
@@ -139,16 +139,16 @@ fn only_memory(folder: &Path) -> PathBuf {
 #[test]
 fn a_verdict_is_remembered_until_the_definition_changes() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().join("a/b")));
+    let cache = Cache::new(Some(home.path().join("a/b")));
     let one = server(r#","args":["x"],"env":{"KEY":"hunter2hunter2"}"#);
-    assert_eq!(memory.era(&one), None);
-    memory.note_era(&one, Era::Modern);
-    assert_eq!(memory.era(&one), Some(Era::Modern));
-    memory.note_era(&one, Era::Legacy);
-    assert_eq!(memory.era(&one), Some(Era::Legacy));
+    assert_eq!(cache.era(&one), None);
+    cache.note_era(&one, Era::Modern);
+    assert_eq!(cache.era(&one), Some(Era::Modern));
+    cache.note_era(&one, Era::Legacy);
+    assert_eq!(cache.era(&one), Some(Era::Legacy));
     for other in [r#","args":["y"],"env":{"KEY":"hunter2hunter2"}"#, r#","args":["x"],"env":{"KEY":"other"}"#]
     {
-        assert_eq!(memory.era(&server(other)), None);
+        assert_eq!(cache.era(&server(other)), None);
     }
     let file = only_file(&home.path().join("a/b"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -163,29 +163,29 @@ fn a_verdict_is_remembered_until_the_definition_changes() {
 #[test]
 fn what_others_wrote_into_the_file_stays() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     let one = server("");
-    memory.note_era(&one, Era::Modern);
+    cache.note_era(&one, Era::Modern);
     let file = only_file(home.path());
     fs::write(&file, r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1}"#).unwrap();
-    assert_eq!(memory.era(&one), None, "too old");
-    memory.note_era(&one, Era::Modern);
+    assert_eq!(cache.era(&one), None, "too old");
+    cache.note_era(&one, Era::Modern);
     assert!(
         fs::read_to_string(&file)
             .unwrap()
             .starts_with(r#"{"format":1, "lists":{ "n":1.0 },"era":"modern","eraAt":1"#)
     );
-    assert_eq!(memory.era(&one), Some(Era::Modern));
-    memory.forget_era(&one);
+    assert_eq!(cache.era(&one), Some(Era::Modern));
+    cache.forget_era(&one);
     assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"format":1, "lists":{ "n":1.0 },"server":"s"}"#);
 }
 
 #[test]
 fn strange_content_is_no_memory() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     let one = server("");
-    memory.note_era(&one, Era::Modern);
+    cache.note_era(&one, Era::Modern);
     let file = only_file(home.path());
     let later = now() + 100;
     for strange in [
@@ -198,18 +198,18 @@ fn strange_content_is_no_memory() {
         r#"{"format":1,"era":"modern"}"#.to_owned(),
     ] {
         fs::write(&file, &strange).unwrap();
-        assert_eq!(memory.era(&one), None, "{strange}");
+        assert_eq!(cache.era(&one), None, "{strange}");
     }
-    memory.note_era(&one, Era::Legacy);
-    assert_eq!(memory.era(&one), Some(Era::Legacy));
+    cache.note_era(&one, Era::Legacy);
+    assert_eq!(cache.era(&one), Some(Era::Legacy));
 }
 
 #[test]
 fn without_a_folder_nothing_is_remembered() {
-    let memory = Memory::default();
-    memory.note_era(&server(""), Era::Modern);
-    assert_eq!(memory.era(&server("")), None);
-    let nowhere = Memory::new(Some("/proc/nowhere/at/all".into()));
+    let cache = Cache::default();
+    cache.note_era(&server(""), Era::Modern);
+    assert_eq!(cache.era(&server("")), None);
+    let nowhere = Cache::new(Some("/proc/nowhere/at/all".into()));
     nowhere.note_era(&server(""), Era::Modern);
     assert_eq!(nowhere.era(&server("")), None);
 }
@@ -218,16 +218,16 @@ fn without_a_folder_nothing_is_remembered() {
 #[test]
 fn a_date_out_of_reach_is_no_date() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     let one = server("");
-    memory.note_listing(&one, &Arc::default());
+    cache.note_listing(&one, &Arc::default());
     let file = only_file(home.path());
     let text = fs::read_to_string(&file).unwrap();
     let dated = |at: u64| {
         let (head, tail) = text.split_once(r#""at":"#).unwrap();
         let tail = tail.trim_start_matches(|digit: char| digit.is_ascii_digit());
         fs::write(&file, format!(r#"{head}"at":{at}{tail}"#)).unwrap();
-        memory.listing(&one).map(|listing| listing.is_stale())
+        cache.listing(&one).map(|listing| listing.is_stale())
     };
     assert_eq!(dated(now()), Some(false));
     assert_eq!(dated(now() + 24 * 3600), Some(true));
@@ -237,7 +237,7 @@ fn a_date_out_of_reach_is_no_date() {
 #[test]
 fn lists_are_read_as_they_were_written() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     let one = server("");
     let mut listing = Listing {
         instructions: Some("say \"please\"".into()),
@@ -248,11 +248,11 @@ fn lists_are_read_as_they_were_written() {
         let raw = Raw::parse(format!(r#"{{"name":"{name}", "n":1.0}}"#)).unwrap();
         listing.tools.push(manifold_engine::Item { label: name.into(), raw });
     }
-    memory.note_listing(&one, &Arc::new(listing.clone()));
-    memory.note_era(&one, Era::Modern);
-    memory.note_listing(&one, &Arc::new(listing.clone()));
-    assert_eq!(memory.era(&one), Some(Era::Modern));
-    let read = memory.listing(&one).unwrap();
+    cache.note_listing(&one, &Arc::new(listing.clone()));
+    cache.note_era(&one, Era::Modern);
+    cache.note_listing(&one, &Arc::new(listing.clone()));
+    assert_eq!(cache.era(&one), Some(Era::Modern));
+    let read = cache.listing(&one).unwrap();
     assert_eq!((read.instructions, read.capabilities), (listing.instructions, listing.capabilities));
     let texts = |items: &[manifold_engine::Item]| {
         items.iter().map(|item| item.raw.as_str().to_owned()).collect::<Vec<_>>()
@@ -264,23 +264,23 @@ fn lists_are_read_as_they_were_written() {
 #[tokio::test(start_paused = true)]
 async fn what_is_learnt_together_is_written_once_and_known_at_once() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned())).written_behind(&Tasks::new());
+    let cache = Cache::new(Some(home.path().to_owned())).written_behind(&Tasks::new());
     let (one, other) = (server(r#","args":["1"]"#), server(r#","args":["2"]"#));
     let files = || entries(home.path()).iter().filter(|path| prune::is_memory(path)).count();
-    memory.note_era(&one, Era::Modern);
-    let told = Told::of(&one, Era::Modern, &Raw::from_static("{}"));
-    memory.note_listing_for(&one, told, &Arc::default());
-    memory.note_era(&other, Era::Legacy);
+    cache.note_era(&one, Era::Modern);
+    let told = ListingKey::of(&one, Era::Modern, &Raw::from_static("{}"));
+    cache.note_listing_for(&one, told, &Arc::default());
+    cache.note_era(&other, Era::Legacy);
     assert_eq!(files(), 0, "nobody waits for a file");
-    assert_eq!(memory.era(&one), Some(Era::Modern), "but whoever asks knows");
-    assert!(memory.listing(&one).is_some());
+    assert_eq!(cache.era(&one), Some(Era::Modern), "but whoever asks knows");
+    assert!(cache.listing(&one).is_some());
     assert_eq!(files(), 1);
     // The clock stands still while something is being written.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(files(), 2);
-    memory.note_era(&other, Era::Modern);
-    memory.settle(&other);
-    let again = Memory::new(Some(home.path().to_owned()));
+    cache.note_era(&other, Era::Modern);
+    cache.settle(&other);
+    let again = Cache::new(Some(home.path().to_owned()));
     assert_eq!(again.era(&other), Some(Era::Modern));
 }
 
@@ -288,7 +288,7 @@ async fn what_is_learnt_together_is_written_once_and_known_at_once() {
 #[test]
 fn lists_are_kept_for_each_set_of_capabilities_and_era() {
     let home = tempfile::tempdir().unwrap();
-    let memory = Memory::new(Some(home.path().to_owned()));
+    let cache = Cache::new(Some(home.path().to_owned()));
     let one = server("");
     let capabilities = |n: usize| Raw::parse(format!(r#"{{"c{n}":{{}}}}"#)).unwrap();
     let offers = |name: &str| {
@@ -298,18 +298,18 @@ fn lists_are_kept_for_each_set_of_capabilities_and_era() {
         Arc::new(listing)
     };
     let note = |era, n, name: &str| {
-        memory.note_listing_for(&one, Told::of(&one, era, &capabilities(n)), &offers(name));
+        cache.note_listing_for(&one, ListingKey::of(&one, era, &capabilities(n)), &offers(name));
     };
-    let known = |n| memory.listing_for(&one, &capabilities(n)).map(|listing| listing.tools[0].label.clone());
+    let known = |n| cache.listing_for(&one, &capabilities(n)).map(|listing| listing.tools[0].label.clone());
     note(Era::Legacy, 1, "a");
     note(Era::Legacy, 2, "b");
     note(Era::Legacy, 1, "c");
     assert_eq!((known(1), known(2), known(3)), (Some("c".to_owned()), Some("b".to_owned()), None));
-    memory.note_era(&one, Era::Modern);
+    cache.note_era(&one, Era::Modern);
     assert_eq!(known(1), None, "it speaks another era now");
     note(Era::Modern, 1, "d");
     assert_eq!(known(1), Some("d".to_owned()));
-    assert!(memory.saved(&one).is_some_and(|saved| saved.tools == 1 && saved.age.is_some()));
+    assert!(cache.saved(&one).is_some_and(|saved| saved.tools == 1 && saved.age.is_some()));
     for n in 3..40 {
         note(Era::Modern, n, "e");
     }

@@ -10,7 +10,7 @@ use manifold_protocol::{Freshness, Kind, List, Raw, RawArray};
 const GROWTH_BYTES: usize = 64;
 
 /// A list being written.
-pub(super) struct Shown {
+pub(super) struct RenderedList {
     kind: Kind,
     plain: RawArray,
     /// The same for clients of another revision, from the first item on that differs for them.
@@ -18,7 +18,7 @@ pub(super) struct Shown {
     strict: Option<RawArray>,
 }
 
-impl Shown {
+impl RenderedList {
     pub(super) fn new(kind: Kind) -> Self {
         Self { kind, plain: RawArray::new(), modern: None, strict: None }
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_variant_begins_where_an_item_differs() {
-        let mut shown = Shown::new(Kind::Tools);
+        let mut shown = RenderedList::new(Kind::Tools);
         let items = [
             raw(r#"{"name":"a"}"#),
             raw(r#"{"name":"b","execution":{}}"#),
@@ -92,8 +92,8 @@ mod tests {
     #[test]
     fn what_reads_the_same_for_all_is_there_once() {
         for kind in Kind::ALL {
-            let mut shown = Shown::new(kind);
-            assert_eq!(Shown::new(kind).finish(Freshness::default()).items.as_str(), "[]");
+            let mut shown = RenderedList::new(kind);
+            assert_eq!(RenderedList::new(kind).finish(Freshness::default()).items.as_str(), "[]");
             shown.push(&raw(r#"{"name":"a"}"#));
             shown.push(&raw(r#"{"name":"b"}"#));
             let list = shown.finish(Freshness::default());

@@ -1,7 +1,7 @@
 //! Staying awake between messages that follow each other at once.
 //!
 //! Falling asleep and being woken takes a thread longer than passing a message on. With one call at a time each message is
-//! answered within a few dozen microseconds, so whoever keeps the vigil looks for the next one that long before it lets the
+//! answered within a few dozen microseconds, so whoever polls looks for the next one that long before it lets the
 //! thread sleep. It costs nothing where nothing is gained: under load nobody sleeps anyway, and after a few looks in vain,
 //! as with a server that takes its time, it is given up until messages come quickly again.
 
@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 /// How long the next message is looked for: what a quick server or client takes, being woken included.
 const LOOK: Duration = Duration::from_micros(120);
-/// How long there is no vigil after several messages came at once.
+/// How long nobody polls after several messages came at once.
 const BUSY: Duration = Duration::from_millis(10);
 /// So many looks in vain, more than those that found something, end it.
 const MOST_LUCK: u32 = 8;
@@ -25,14 +25,14 @@ const MOST_LUCK: u32 = 8;
 const SELDOM: u32 = 64;
 
 /// There is one: the messages it looks for are those of the whole process.
-static VIGIL: Vigil = Vigil::new();
+static VIGIL: BusyPoll = BusyPoll::new();
 
 /// Notes that a message, or several at once, has come in.
 pub fn mark() {
     VIGIL.mark();
 }
 
-/// Keeps the vigil, for ever. Where there is one processor, that would only be in the way of whoever is to answer; where
+/// Polls for ever. Where there is one processor, that would only be in the way of whoever is to answer; where
 /// several threads share the work, one of them may sleep on what is looked for.
 pub async fn keep() {
     let is_alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
@@ -41,7 +41,7 @@ pub async fn keep() {
     }
 }
 
-struct Vigil {
+struct BusyPoll {
     marks: AtomicU64,
     is_asleep: AtomicBool,
     wake: Notify,
@@ -57,7 +57,7 @@ enum Look {
     Busy,
 }
 
-impl Vigil {
+impl BusyPoll {
     const fn new() -> Self {
         Self { marks: AtomicU64::new(0), is_asleep: AtomicBool::new(false), wake: Notify::const_new() }
     }
@@ -122,30 +122,30 @@ mod tests {
 
     #[tokio::test]
     async fn it_looks_for_the_next_message_and_not_for_ever() {
-        let vigil = Vigil::new();
-        assert_eq!(vigil.look().await, Look::Vain);
-        let (look, ()) = tokio::join!(vigil.look(), async { vigil.mark() });
+        let busy_poll = BusyPoll::new();
+        assert_eq!(busy_poll.look().await, Look::Vain);
+        let (look, ()) = tokio::join!(busy_poll.look(), async { busy_poll.mark() });
         assert_eq!(look, Look::Found);
-        let (look, ()) = tokio::join!(vigil.look(), async { (0..9).for_each(|_| vigil.mark()) });
+        let (look, ()) = tokio::join!(busy_poll.look(), async { (0..9).for_each(|_| busy_poll.mark()) });
         assert_eq!(look, Look::Busy);
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_looks_in_vain_it_sleeps_through_most_messages() {
-        let vigil = Arc::new(Vigil::new());
-        let keeper = Arc::clone(&vigil);
+        let busy_poll = Arc::new(BusyPoll::new());
+        let keeper = Arc::clone(&busy_poll);
         let tasks = crate::Tasks::new();
         tasks.spawn_background(async move { keeper.keep().await });
         for _ in 0..MOST_LUCK * 2 {
-            vigil.mark();
+            busy_poll.mark();
             // The clock stands for as long as it looks.
             sleep(LOOK * 2).await;
         }
-        vigil.mark();
+        busy_poll.mark();
         yield_now().await;
         yield_now().await;
         assert!(
-            vigil.is_asleep.load(Ordering::Relaxed),
+            busy_poll.is_asleep.load(Ordering::Relaxed),
             "the message was noted, and nobody looks for another"
         );
     }

@@ -15,9 +15,9 @@ const MAX_ADDRESSES: usize = 4096;
 
 /// Until when each address has taken up its time.
 #[derive(Default)]
-pub(super) struct Attempts(Mutex<HashMap<IpAddr, Instant>>);
+pub(super) struct TokenFailures(Mutex<HashMap<IpAddr, Instant>>);
 
-impl Attempts {
+impl TokenFailures {
     /// Counts a wrong token. Returns false if its address has brought too many.
     pub(super) fn may_fail(&self, address: IpAddr) -> bool {
         let now = Instant::now();
@@ -54,7 +54,7 @@ fn network_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn failed(attempts: &Attempts, address: &str, times: usize) -> usize {
+    fn failed(attempts: &TokenFailures, address: &str, times: usize) -> usize {
         let address = address.parse().unwrap();
         (0..times).filter(|_| attempts.may_fail(address)).count()
     }
@@ -62,7 +62,7 @@ mod tests {
     // L17
     #[tokio::test(start_paused = true)]
     async fn ten_wrong_tokens_a_second_are_heard_per_address() {
-        let attempts = Attempts::default();
+        let attempts = TokenFailures::default();
         assert_eq!(failed(&attempts, "192.0.2.1", 50), 10);
         assert_eq!(failed(&attempts, "192.0.2.2", 5), 5, "another address has its own ten");
         assert_eq!(failed(&attempts, "::ffff:192.0.2.1", 5), 0, "the same address in other words");
@@ -77,7 +77,7 @@ mod tests {
     // L17
     #[tokio::test(start_paused = true)]
     async fn the_table_of_addresses_is_bounded() {
-        let attempts = Attempts::default();
+        let attempts = TokenFailures::default();
         let address = |n: u32| IpAddr::from(n.to_be_bytes());
         let heard = (0..20_000).filter(|n| attempts.may_fail(address(*n))).count();
         assert_eq!(heard, MAX_ADDRESSES + 10, "those without a place share one");

@@ -7,13 +7,13 @@ pub(super) const REMEMBERED: usize = 65_536;
 
 /// The last ids a client has used: a message with one of them again is not served (S4-10).
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct RecentIds {
     ids: HashSet<Id>,
     /// Oldest first.
     order: VecDeque<Id>,
 }
 
-impl Seen {
+impl RecentIds {
     /// Notes an id. Returns false if it is known.
     pub(super) fn note(&mut self, id: &Id) -> bool {
         if !self.ids.insert(id.clone()) {

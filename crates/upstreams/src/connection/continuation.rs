@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Connection;
 
 /// What it takes to go on with a call.
-pub(super) struct Kept {
+pub(super) struct Continuation {
     /// As it was first made, its asker's own progress token in place.
     pub(super) call: Call,
     pub(super) rounds: u32,
@@ -37,7 +37,7 @@ enum Step {
     DeclareTasks,
 }
 
-impl Kept {
+impl Continuation {
     pub(super) fn new(call: Call) -> Self {
         Self { call, rounds: 0, stage: Stage::Written }
     }
@@ -75,14 +75,14 @@ impl Connection {
         let caller = kept.call.caller.clone();
         drop(table);
         let is_modern = self.modern.get().is_some();
-        let comes_back = caller.as_ref().is_some_and(|caller| caller.comes_back);
+        let retries = caller.as_ref().is_some_and(|caller| caller.retries);
         let declares_tasks =
             || caller.as_ref().is_some_and(|caller| modern::declares_tasks(&caller.capabilities));
         // A task is the affair of an asker who knows what that is.
-        let takes_tasks = || comes_back && declares_tasks();
+        let takes_tasks = || retries && declares_tasks();
         Some(match outcome {
             Outcome::Error(error)
-                if is_modern && !comes_back && modern::wants_only_tasks(&error) && !declares_tasks() =>
+                if is_modern && !retries && modern::wants_only_tasks(&error) && !declares_tasks() =>
             {
                 Step::DeclareTasks
             }
@@ -92,7 +92,7 @@ impl Connection {
                 None => Step::Finish(Ok(body.into())),
             },
             Outcome::Result(body) => match self.read_result(body) {
-                Ok(answer) if answer.mark() == Mark::InputRequired && !comes_back => {
+                Ok(answer) if answer.mark() == Mark::InputRequired && !retries => {
                     let round = answer.into_body();
                     match InputRequired::read(&round) {
                         Some(round) => Step::Ask(round),
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Sends a kept call again, as `change` makes it, under a new number.
-    pub(super) fn send_again(&self, id: u64, change: impl FnOnce(&mut Kept) -> Option<Call>) {
+    pub(super) fn send_again(&self, id: u64, change: impl FnOnce(&mut Continuation) -> Option<Call>) {
         let mut table = self.lock();
         // Cancelled or timed out meanwhile, if it is not there.
         let Some(mut pending) = table.remove(id) else { return };

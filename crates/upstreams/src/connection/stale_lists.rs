@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 use super::Connection;
 
 #[derive(Default)]
-pub(crate) struct Stale {
+pub(crate) struct StaleLists {
     kinds: Mutex<Vec<Kind>>,
     /// The notifications of the server that were not passed on yet.
     said: Mutex<Vec<&'static str>>,
     pub(crate) marked: Notify,
 }
 
-impl Stale {
+impl StaleLists {
     pub(crate) fn mark(&self, kinds: &[Kind]) {
         add(&self.kinds, kinds);
         self.marked.notify_one();

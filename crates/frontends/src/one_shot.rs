@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use manifold_engine::{ClientId, Exchange, Flight, Gateway, Sink};
+use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Sink};
 use manifold_protocol::{Call, Caller, Fault, Raw, Reply};
 use tokio::sync::oneshot;
 use tracing::error;
@@ -37,8 +37,8 @@ fn nobody() -> Caller {
         capabilities: Raw::from_static("{}"),
         info: None,
         log_level: None,
-        comes_back: false,
-        is_back: false,
+        retries: false,
+        is_retry: false,
         words: Default::default(),
     }
 }
@@ -68,7 +68,7 @@ impl Sink for Waiting {
 }
 
 /// Takes the call back if nobody waits for its answer any more.
-struct CancelOnDrop(Option<Arc<Flight<dyn Sink>>>);
+struct CancelOnDrop(Option<Arc<CallHandle<dyn Sink>>>);
 
 impl CancelOnDrop {
     fn disarm(mut self) {

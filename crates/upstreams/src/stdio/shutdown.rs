@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 
 /// What of one server is being ended.
 #[derive(Default)]
-pub(crate) struct Leaving {
+pub(crate) struct Shutdowns {
     processes: Mutex<JoinSet<()>>,
     /// Whether the start under way is to end.
     given_up: watch::Sender<bool>,
 }
 
-impl Leaving {
+impl Shutdowns {
     /// Ends a process beside whatever goes on.
     pub(super) fn see_off(&self, end: impl Future<Output = ()> + Send + 'static) {
         self.lock().spawn(end);

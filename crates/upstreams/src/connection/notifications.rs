@@ -18,7 +18,7 @@ impl Connection {
         match self.host.audience() {
             Audience::One => self.aside_to_one(method, params),
             Audience::Shared if method == notification::ELICITATION_COMPLETE => {
-                match self.visits.over(params.as_ref()) {
+                match self.url_elicitations.over(params.as_ref()) {
                     Some(client) => {
                         self.host.tell(&self.server.key, Addressee::Client(client), method, params)
                     }
@@ -47,7 +47,7 @@ impl Connection {
         let mut table = self.lock();
         let owner = match within {
             // The call it belongs to is over, and so is whose affair it was.
-            Some(_) => Owner::Doubt,
+            Some(_) => Owner::Ambiguous,
             None => table.owner(),
         };
         match owner {
@@ -69,7 +69,7 @@ impl Connection {
                 drop(table);
                 self.host.tell(&self.server.key, Addressee::Only { last_caller }, method, params);
             }
-            Owner::Nobody { .. } | Owner::Doubt => {
+            Owner::Nobody { .. } | Owner::Ambiguous => {
                 drop(table);
                 self.keep_aside(method, params.as_ref());
             }

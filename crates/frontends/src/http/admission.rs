@@ -1,4 +1,4 @@
-//! The front door: who may come in, decided before a body is read (T1 to T5, decisions 24 and 31).
+//! The front admission: who may come in, decided before a body is read (T1 to T5, decisions 24 and 31).
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -18,9 +18,9 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The samples of LiteMCP spell it so.
 const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
 
-/// The rules of the door.
+/// The rules of the admission.
 #[derive(Debug, Default)]
-pub struct Door {
+pub struct Admission {
     /// Names beside this machine's own under which we may be addressed.
     pub allowed_hosts: Vec<String>,
     pub token: Option<Secret>,
@@ -70,7 +70,7 @@ impl Refused {
     }
 }
 
-impl Door {
+impl Admission {
     /// Returns why a request may not come in, if so.
     pub(super) fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Refused> {
         if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {

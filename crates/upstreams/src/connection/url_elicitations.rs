@@ -7,17 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use manifold_engine::ClientId;
 use manifold_protocol::{Call, Method, Raw};
 
-/// Visits that are remembered; of an older one nobody is told.
+/// UrlElicitations that are remembered; of an older one nobody is told.
 const MAX_VISITS: usize = 1024;
 /// What a server refuses a call with until somebody has been at an address.
 const VISIT_REQUIRED: &str = "-32042";
 
 #[derive(Default)]
-pub(super) struct Visits {
+pub(super) struct UrlElicitations {
     sent: Mutex<VecDeque<(String, ClientId)>>,
 }
 
-impl Visits {
+impl UrlElicitations {
     /// Notes whom a question sends to an address, if it does.
     pub(super) fn note_question(&self, call: &Call, client: Option<ClientId>) {
         if call.method == Method::Elicit

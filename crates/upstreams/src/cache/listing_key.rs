@@ -5,11 +5,11 @@ use manifold_protocol::{Era, Raw};
 
 /// A set of client capabilities and the era they were told in, as the name of what the server offered then (D5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told(String);
+pub(crate) struct ListingKey(String);
 
 const LISTING: &str = "listing";
 
-impl Told {
+impl ListingKey {
     pub(crate) fn of(server: &Server, era: Era, capabilities: &Raw) -> Self {
         let mut names = names(capabilities);
         // Roots of its own in the config are declared whoever asks.
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn sets_that_are_the_same_have_one_name() {
         let plain = server("");
-        let name = |capabilities: &str| Told::of(&plain, Era::Legacy, &raw(capabilities)).0;
+        let name = |capabilities: &str| ListingKey::of(&plain, Era::Legacy, &raw(capabilities)).0;
         assert_eq!(name("{}"), "listing");
         assert_eq!(
             name(r#"{"sampling":{},"roots":{"listChanged":true}}"#),
@@ -75,11 +75,13 @@ mod tests {
         );
         assert_eq!(name(r#"{"roots":{"listChanged":false},"sampling":null}"#), "listing roots");
         assert_eq!(name(r#"{"elicitation":{"url":{},"form":{}}}"#), "listing elicitation(form,url)");
-        assert_eq!(Told::of(&plain, Era::Modern, &raw("{}")).0, "listing modern");
+        assert_eq!(ListingKey::of(&plain, Era::Modern, &raw("{}")).0, "listing modern");
         let rooted = server(r#","roots":["/tmp"]"#);
-        assert_eq!(Told::of(&rooted, Era::Legacy, &raw("{}")).0, "listing roots");
+        assert_eq!(ListingKey::of(&rooted, Era::Legacy, &raw("{}")).0, "listing roots");
         assert!(
-            Told::is_member("listing") && Told::is_member("listing modern") && !Told::is_member("listings")
+            ListingKey::is_member("listing")
+                && ListingKey::is_member("listing modern")
+                && !ListingKey::is_member("listings")
         );
     }
 }

@@ -152,8 +152,8 @@ fn no_library_prints() {
 /// Who may ask what day it is: a jump of that clock must reach no deadline.
 const KNOWS_THE_DATE: [(&str, &str); 8] = [
     ("crates/engine/src/upstream.rs", "how old a saved list is"),
-    ("crates/upstreams/src/memory.rs", "when something was learnt"),
-    ("crates/upstreams/src/memory/", "when something was learnt"),
+    ("crates/upstreams/src/cache.rs", "when something was learnt"),
+    ("crates/upstreams/src/cache/", "when something was learnt"),
     ("crates/upstreams/src/builtin/time", "the server that tells the time"),
     ("crates/upstreams/src/remote/client.rs", "`Retry-After` may be a date; the wait it gives has a bound"),
     ("crates/frontends/src/http/status.rs", "shown, and not used"),

@@ -188,7 +188,7 @@ fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: us
     let running = status.phase == Phase::Ready;
     let (state, error) = match &status.phase {
         Phase::Ready if upstream.is_unresponsive() => {
-            ("unresponsive", Some("it gives no sign of life; restart it if it does not recover".to_owned()))
+            ("unresponsive", Some("it does not respond; restart it if it does not recover".to_owned()))
         }
         phase => state(phase),
     };

@@ -287,7 +287,7 @@ struct DetachedSink;
 impl Sink for DetachedSink {
     fn reply(&self, reply: Reply) {
         if let Err(failure) = reply {
-            debug!(?failure, "a server refused what it was told in passing");
+            debug!(?failure, "a server refused a request nobody waits for");
         }
     }
 }

@@ -178,7 +178,7 @@ pub async fn serve(
     close.send_replace(true);
     shared.modern.stop();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {
-        warn!("calls were still in flight at the end of the drain time; they are taken back");
+        warn!("drain timeout: the calls still in flight are cancelled");
     }
     // Whoever still waits is told so, and given a moment to hear it.
     shared.sessions.close_all();

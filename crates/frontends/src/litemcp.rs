@@ -50,14 +50,14 @@ pub async fn serve<I, O>(
     }));
     let mut conversation = Conversation::new(service, Arc::clone(&outbox));
     tokio::select! {
-        () = read(&mut conversation, &outbox, input, &options) => info!("the client is leaving: its input ended"),
+        () = read(&mut conversation, &outbox, input, &options) => info!("client disconnected: its input ended"),
         () = stop => info!("asked to stop"),
     }
     tokio::select! {
         drained = timeout(options.drain_timeout, conversation.settled()) => if drained.is_err() {
-            info!("calls were still in flight at the end of the drain time; they are taken back");
+            info!("drain timeout: the calls still in flight are cancelled");
         },
-        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are taken back"),
+        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are cancelled"),
     }
     conversation.close().await;
     let _ = timeout(LAST_WORDS, outbox.flushed()).await;

@@ -91,8 +91,8 @@ impl Parked {
                 sleep(ROUND).await;
                 let runs: Vec<Arc<Run>> = self.lock().runs.values().map(|(_, run)| Arc::clone(run)).collect();
                 for run in runs.into_iter().filter(|run| run.is_forsaken(PATIENCE)) {
-                    info!("nobody came back to a call that waits for answers; it is taken back");
-                    run.give_up("nobody came back with answers");
+                    info!("no retry came for a call that waits for answers; cancelled");
+                    run.give_up("no retry came with answers");
                 }
             }
         }

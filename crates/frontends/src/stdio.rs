@@ -65,7 +65,7 @@ pub async fn serve<I, O>(
     tokio::pin!(reading);
     let leaving = tokio::select! {
         why = &mut reading => {
-            info!("the client is leaving: {why}");
+            info!("client disconnected: {why}");
             true
         }
         () = stop => {
@@ -88,10 +88,10 @@ pub async fn serve<I, O>(
     };
     tokio::select! {
         drained = timeout(options.drain_timeout, settled) => if drained.is_err() {
-            info!("calls were still in flight at the end of the drain time; they are taken back");
+            info!("drain timeout: the calls still in flight are cancelled");
         },
         // Answers that nobody takes would keep their calls in flight to the end of it.
-        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are taken back"),
+        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are cancelled"),
     }
     session.close();
     pipe.modern.close();

@@ -114,7 +114,7 @@ impl Launcher for Launch {
                 Err(Unmet::Failed(fault)) => return Err(fault),
                 Err(Unmet::Again(_)) if self.shutdowns.is_given_up() => return Err(Fault::ShuttingDown),
                 Err(Unmet::Again(next)) => {
-                    debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; starting it again");
+                    debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; restarting");
                     match next {
                         // Its own word: true however this start ends.
                         Plan::Only(Era::Modern) => era::learn(&self.cache, &self.server, next, Found::Modern),

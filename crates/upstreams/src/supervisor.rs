@@ -347,7 +347,7 @@ impl<L: Launcher> Supervisor<L> {
                 }
                 () = unused(&connection, idle_timeout) => {
                     if self.is_unwanted() && connection.retire() {
-                        info!(server = %self.shared.id, "nobody uses it; it rests until it is needed");
+                        info!(server = %self.shared.id, "idle timeout, stopping");
                         break Next::NotRunning(NotRunning::Asleep);
                     }
                     continue;
@@ -468,7 +468,7 @@ impl<L: Launcher> Supervisor<L> {
             back_off(&mut self.failures, &self.shared.id).max(delay.unwrap_or_default())
         };
         debug!(server = %self.shared.id, pause_ms = pause.as_millis() as u64, "restarting");
-        let reason = format!("{how}; it is started again in {:.1} s", pause.as_secs_f64());
+        let reason = format!("{how}; restarting in {:.1} s", pause.as_secs_f64());
         let fault = Fault::NotRunning { server: self.shared.id.clone(), reason };
         let now = Instant::now();
         Next::NotRunning(NotRunning::Restarting(fault, now + delay.unwrap_or_default(), now + pause))

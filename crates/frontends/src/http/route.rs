@@ -55,7 +55,7 @@ pub(super) fn turned_away(head: &Parts, peer: &Peer, shared: &Shared) -> Option<
                 }
                 _ => {}
             }
-            debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "refused at the door");
+            debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "not admitted");
             // The body was not read; what is left of it must not be taken for the next request.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             response

@@ -32,7 +32,7 @@ impl Connection {
     pub(super) fn note_heard(&self) {
         // Looked at first: this is on the way of every answer.
         if self.is_unresponsive() && self.health.unresponsive.swap(false, Ordering::Relaxed) {
-            info!(server = self.id(), "it answers again");
+            info!(server = self.id(), "responds again");
         }
     }
 
@@ -48,7 +48,7 @@ impl Connection {
             let answer = me.request_call(Call::new(method, None), Origin::Probe, SIGN_OF_LIFE).await;
             let silent = matches!(answer, Err(Failure::Fault(Fault::TimedOut { .. })));
             if silent && !me.health.unresponsive.swap(true, Ordering::Relaxed) {
-                warn!(server = me.id(), "it gives no sign of life; its calls time out until it does");
+                warn!(server = me.id(), "it does not respond; its calls time out until it does");
             }
             me.health.probing.store(false, Ordering::Relaxed);
         });

@@ -192,7 +192,7 @@ impl Connection {
                 tokio::select! {
                     () = listening.changed.notified() => {}
                     () = ended(&mut open) => {
-                        debug!(server = self.id(), "the server ended the listening");
+                        debug!(server = self.id(), "the server ended subscriptions/listen");
                         // One that lasted is no sign that the next will not.
                         if open.take().is_some_and(|open| open.since.elapsed() > LASTED) {
                             rest = FIRST_REST;
@@ -221,9 +221,14 @@ impl Connection {
                 Err(NotListening::ForNow(why)) => {
                     match missed {
                         Missed::Nothing => {
-                            warn!(server = self.id(), "the server does not let us listen for changes: {why}");
+                            warn!(
+                                server = self.id(),
+                                "subscriptions/listen was refused, so changes go unnoticed: {why}"
+                            );
                         }
-                        Missed::Perhaps => debug!(server = self.id(), "still not listening: {why}"),
+                        Missed::Perhaps => {
+                            debug!(server = self.id(), "subscriptions/listen still refused: {why}")
+                        }
                     }
                     missed = Missed::Perhaps;
                     listening.refuse(self.id(), &why);
@@ -232,7 +237,7 @@ impl Connection {
                 }
             }
         }
-        debug!(server = self.id(), "the server knows no listening");
+        debug!(server = self.id(), "the server has no subscriptions/listen");
         loop {
             listening.refuse(self.id(), "it tells nobody of changes");
             listening.changed.notified().await;

@@ -202,7 +202,7 @@ impl Posts {
             let is_gone = matches!(why, Unreached::Connect(_)) && method != Method::Listen;
             let reason = why.to_string();
             if self.is_outdated(&why) {
-                info!(server = connection.id(), "it no longer speaks {}; meeting it anew", modern::REVISION);
+                info!(server = connection.id(), "it no longer speaks {}; connecting again", modern::REVISION);
                 self.cache.forget_era(connection.server());
                 self.gone.send_replace(Some(reason.clone()));
             }

@@ -34,7 +34,7 @@ impl Retries {
         };
         let Some(left) = self.left.checked_sub(1) else { return Err(why) };
         self.left = left;
-        debug!(server, "trying again: {why}");
+        debug!(server, "retrying: {why}");
         sleep(rest).await;
         Ok(())
     }

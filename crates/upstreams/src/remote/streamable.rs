@@ -111,7 +111,7 @@ impl Session {
         let late = |_| Err(Unreached::Broken("no answer to the handshake in time".to_owned()));
         match timeout(patience, self.greet()).await.unwrap_or_else(late) {
             Ok(said) => {
-                debug!(server = self.connection.id(), revision = %said.revision, "a session beside");
+                debug!(server = self.connection.id(), revision = %said.revision, "opened a session for callers of the older revisions");
                 self.connection.settle_session(true, Some(&said.capabilities));
                 tokio::join!(Arc::clone(&self).carry(), self.listen());
             }
@@ -379,7 +379,7 @@ impl Session {
         if self.lock().epoch != lost {
             return Ok(());
         }
-        info!(server = self.connection.id(), "the server lost the session; shaking hands again");
+        info!(server = self.connection.id(), "the server lost the session; opening another");
         let said = self.greet().await?;
         match self.connection.is_modern() {
             // What stands is told the other way.
@@ -413,7 +413,7 @@ impl Session {
 
     /// Starts anew with a server that was replaced by one of the other era.
     fn outdated(&self, why: &str) {
-        info!(server = self.connection.id(), "{why}; meeting it anew");
+        info!(server = self.connection.id(), "{why}; connecting again");
         self.cache.forget_era(self.connection.server());
         self.gone.send_replace(Some(why.to_owned()));
     }

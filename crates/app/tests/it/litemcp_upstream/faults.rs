@@ -149,7 +149,7 @@ fn its_tool_is_remembered_and_its_process_rests() {
     assert_eq!(starts(&sandbox), 0, "nobody asked yet");
     lists(&mut client, &["bad__Calculator", "good__echo"]);
     assert_eq!(starts(&sandbox), 1);
-    logged(&client, "it rests until it is needed");
+    logged(&client, "idle timeout, stopping");
     assert_eq!(text_of(&order(&mut client, "work")), "42");
     assert_eq!(starts(&sandbox), 2);
     drop(client);

@@ -19,7 +19,7 @@ pub(super) fn check(
     let Some(version) = version.as_ref().and_then(|version| version.to_text()) else { return Ok(()) };
     match expect(headers, VERSION, &version) {
         Err(fault) if headers.contains_key(VERSION) && gateway.config().settings.http.lenient_headers => {
-            warn!("let pass (server.lenientHeaders): {}", fault.message());
+            warn!("accepted (server.lenientHeaders): {}", fault.message());
         }
         checked => checked?,
     }

@@ -6,6 +6,7 @@ mod folder;
 mod lists;
 mod prune;
 mod told;
+mod withheld;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -27,6 +28,7 @@ use behind::Behind;
 use folder::{Folder, mark_used};
 pub use lists::Saved;
 pub(crate) use told::Told;
+pub(crate) use withheld::Others;
 
 /// Servers change: an older verdict is not trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -204,7 +206,7 @@ fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     written
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 

@@ -5,6 +5,7 @@ mod merge;
 mod naming;
 mod rendered_list;
 mod template;
+mod view;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ use crate::upstream::{Listing, Standing, Upstream};
 
 pub use naming::{Naming, may_be_hashed, readings};
 pub(crate) use template::Template;
+use view::Views;
 
 /// The servers of a namespace and the rules they are shown by.
 pub(crate) struct View {
@@ -66,6 +68,7 @@ pub(crate) struct Catalog {
     schemes: Vec<HashSet<String>>,
     /// What it was built from, member by member.
     listings: Vec<Option<Arc<Listing>>>,
+    views: Views,
 }
 
 /// The way from an exposed tool to its owner.

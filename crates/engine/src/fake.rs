@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use manifold_config::{Config, Environment, LoadOptions, Profile, Server, ServerKey, ServerStart, load_text};
 use manifold_protocol::envelope::MethodName;
-use manifold_protocol::{Call, CodeSet, Failure, Fault, Kind, Method, Raw, Reply};
+use manifold_protocol::{Answer, Call, Caller, CodeSet, Failure, Fault, Kind, List, Method, Raw, Reply};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -17,7 +17,9 @@ use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Front, Gateway, Opening};
 use crate::tasks::Tasks;
-use crate::upstream::{BoxFuture, Connector, Host, Item, Listing, Order, Phase, Status, Upstream};
+use crate::upstream::{
+    BoxFuture, Connector, Host, Item, Listing, Missing, Order, Phase, Status, Upstream, Withheld,
+};
 
 /// A gateway over fakes.
 pub(crate) struct World {
@@ -94,6 +96,16 @@ impl World {
         show(&self.ask(Some(client), method, params).reply.await.unwrap())
     }
 
+    /// Lists as a client with these capabilities does.
+    pub(crate) async fn list_as(&self, kind: Kind, capabilities: &str) -> Arc<List> {
+        let (exchange, asked) = Asked::open(None);
+        self.gateway.dispatch(Call::new(kind.list_method(), None).by(caller(capabilities)), exchange);
+        match asked.reply.await.unwrap() {
+            Ok(Answer::List(list)) => list,
+            other => panic!("no list: {other:?}"),
+        }
+    }
+
     pub(crate) async fn reply(&self, method: &str, params: &str) -> Reply {
         self.ask(None, method, params).reply.await.unwrap()
     }
@@ -115,6 +127,17 @@ impl World {
 
 pub(crate) fn call(method: &str, params: &str) -> Call {
     Call::new(Method::from(MethodName::from(method)), Some(raw(params)))
+}
+
+pub(crate) fn caller(capabilities: &str) -> Arc<Caller> {
+    Arc::new(Caller {
+        capabilities: raw(capabilities),
+        info: Some(raw(r#"{"name":"c"}"#)),
+        log_level: None,
+        retries: false,
+        is_retry: false,
+        words: Default::default(),
+    })
 }
 
 pub(crate) fn raw(text: &str) -> Raw {
@@ -244,6 +267,23 @@ struct State {
     orders: Vec<Order>,
     closed: bool,
     start: Option<ServerStart>,
+    withheld: Option<Arc<NotFor>>,
+    /// How often another instance has listed.
+    heard_elsewhere: usize,
+}
+
+/// What is not for some clients, by what they can do.
+#[derive(Default)]
+struct NotFor {
+    sets: Vec<(Raw, Arc<Missing>)>,
+    asked: AtomicUsize,
+}
+
+impl Withheld for NotFor {
+    fn withheld_from(&self, capabilities: &Raw) -> Option<Arc<Missing>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.sets.iter().find(|(set, _)| set == capabilities).map(|(_, missing)| Arc::clone(missing))
+    }
 }
 
 impl Fake {
@@ -266,6 +306,8 @@ impl Fake {
             orders: Vec::new(),
             closed: false,
             start: None,
+            withheld: None,
+            heard_elsewhere: 0,
         };
         Self { id: id.to_owned(), told, tasks, discoveries, state: Arc::new(Mutex::new(state)) }
     }
@@ -300,6 +342,25 @@ impl Fake {
     pub(crate) fn vanish(&self, phase: Phase) {
         self.state().phase = phase;
         self.set_listing(None);
+    }
+
+    /// Says what is not for clients with these capabilities, by the labels of any kind.
+    pub(crate) fn withholds(&self, sets: &[(&str, &[&str])]) {
+        let missing = |labels: &[&str]| -> Arc<Missing> {
+            Arc::new(Kind::ALL.map(|_| labels.iter().map(|label| (*label).to_owned()).collect()))
+        };
+        let sets = sets.iter().map(|(set, labels)| (raw(set), missing(labels))).collect();
+        self.state().withheld = Some(Arc::new(NotFor { sets, asked: AtomicUsize::new(0) }));
+    }
+
+    /// Returns how often it was asked what is not for somebody.
+    pub(crate) fn asked_withheld(&self) -> usize {
+        self.state().withheld.as_ref().map_or(0, |withheld| withheld.asked.load(Ordering::SeqCst))
+    }
+
+    /// Returns how often it heard that another instance has listed.
+    pub(crate) fn heard_elsewhere(&self) -> usize {
+        self.state().heard_elsewhere
     }
 
     pub(crate) fn answers(&self, script: impl Fn(&Call) -> Option<Result<Raw, Failure>> + Send + 'static) {
@@ -423,6 +484,14 @@ impl Upstream for Fake {
 
     fn listing(&self) -> Option<Arc<Listing>> {
         self.state().listing.clone()
+    }
+
+    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
+        self.state().withheld.clone().map(|withheld| withheld as Arc<dyn Withheld>)
+    }
+
+    fn listed_elsewhere(&self) {
+        self.state().heard_elsewhere += 1;
     }
 
     fn status(&self) -> Status {

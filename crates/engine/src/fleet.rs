@@ -91,6 +91,11 @@ impl Fleet {
         let _ = self.only_client.set(Arc::clone(outbox));
     }
 
+    /// Returns whether there is but one client.
+    pub(crate) fn serves_one(&self) -> bool {
+        self.only_client.get().is_some()
+    }
+
     /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
     /// server that had to go is gone.
     pub async fn apply(&self, config: Arc<Config>) -> Difference {

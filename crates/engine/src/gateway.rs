@@ -259,10 +259,10 @@ impl Gateway {
         self.want_logs(&call);
         match call.method {
             Method::Ping => exchange.finish(Ok(Raw::from_static("{}"))),
-            Method::ToolsList => self.list(Kind::Tools, exchange),
-            Method::ResourcesList => self.list(Kind::Resources, exchange),
-            Method::TemplatesList => self.list(Kind::Templates, exchange),
-            Method::PromptsList => self.list(Kind::Prompts, exchange),
+            Method::ToolsList => self.list(Kind::Tools, call, exchange),
+            Method::ResourcesList => self.list(Kind::Resources, call, exchange),
+            Method::TemplatesList => self.list(Kind::Templates, call, exchange),
+            Method::PromptsList => self.list(Kind::Prompts, call, exchange),
             Method::ToolsCall => self.call_tool(call, exchange, false),
             Method::PromptsGet => self.get_prompt(call, exchange, false),
             Method::ResourcesRead | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
@@ -297,10 +297,10 @@ impl Gateway {
         answer_from_config(Some(&self.fleet.config()), None, call, exchange);
     }
 
-    fn list(self: &Arc<Self>, kind: Kind, exchange: Exchange) {
+    fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {
         self.with_listings(exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
-            exchange.finish(Ok(Answer::List(Arc::clone(gateway.catalog.load().list(kind)))));
+            exchange.finish(Ok(Answer::List(gateway.shown_to(call.caller.as_deref(), kind))));
         });
     }
 

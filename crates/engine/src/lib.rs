@@ -36,6 +36,6 @@ pub use outbox::{Outbox, TURN};
 pub use principal::Principal;
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing,
-    Status, Upstream,
+    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Missing, Order, Phase,
+    Standing, Status, Upstream, Withheld,
 };

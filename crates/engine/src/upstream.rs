@@ -1,6 +1,6 @@
 //! What the engine knows of a server, and what a server may know of the engine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,6 +29,14 @@ pub trait Upstream: Send + Sync {
 
     /// Looks up what is known of the server for clients like the one that was just introduced. Starts nothing.
     fn introduced(&self) {}
+
+    /// Returns what of its listing is known not to be for some clients; `None` where all of it is for all of them.
+    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
+        None
+    }
+
+    /// Another instance of the server has read what there is for its own client.
+    fn listed_elsewhere(&self) {}
 
     fn status(&self) -> Status;
 
@@ -150,6 +158,15 @@ impl Listing {
     }
 }
 
+/// What a server that many share is known not to offer some of them. It belongs to one listing.
+pub trait Withheld: Send + Sync {
+    /// Returns what is not for a client of which the server would be told these capabilities.
+    fn withheld_from(&self, capabilities: &Raw) -> Option<Arc<Missing>>;
+}
+
+/// What is left out of a listing: the server's own names and URIs, by kind.
+pub type Missing = [HashSet<String>; 4];
+
 /// What servers are told about who is asking.
 #[derive(Debug, Clone)]
 pub struct ClientFacts {
@@ -164,12 +181,18 @@ pub struct ClientFacts {
 impl ClientFacts {
     /// Offers roots to servers where the config has some, whatever the client can do.
     pub(crate) fn offer_roots(&mut self, settings: &Settings) {
-        if !settings.roots.is_empty() && self.capabilities.get("roots").is_none() {
-            let mut capabilities = self.capabilities.object().unwrap_or_default();
-            capabilities.set("roots", Raw::from_static("{}"));
-            self.capabilities = capabilities.into_raw();
-        }
+        self.capabilities = with_roots(&self.capabilities, settings);
     }
+}
+
+/// Returns what a server is told that a client can do.
+pub(crate) fn with_roots(capabilities: &Raw, settings: &Settings) -> Raw {
+    if settings.roots.is_empty() || capabilities.get("roots").is_some() {
+        return capabilities.clone();
+    }
+    let mut capabilities = capabilities.object().unwrap_or_default();
+    capabilities.set("roots", Raw::from_static("{}"));
+    capabilities.into_raw()
 }
 
 /// What must be told to a server again whenever it starts anew.

@@ -343,7 +343,7 @@ fn may_return(method: &Method) -> bool {
     matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead)
 }
 
-fn is_list(method: &Method) -> bool {
+pub(crate) fn is_list(method: &Method) -> bool {
     Kind::ALL.iter().any(|kind| kind.list_method() == *method)
 }
 

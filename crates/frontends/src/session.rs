@@ -369,7 +369,8 @@ impl Session {
         }
         let caller = state.caller.clone();
         drop(state);
-        if lane.outlet.can_ask() {
+        // A list is the same whichever way it is asked for.
+        if lane.outlet.can_ask() || crate::modern::is_list(&call.method) {
             return Call { caller, ..call };
         }
         // Servers are not told of more than can be done on this way.

@@ -5,6 +5,7 @@ mod folder;
 mod listing_key;
 mod lists;
 mod prune;
+mod withheld;
 mod writer;
 
 use std::fs;
@@ -26,6 +27,7 @@ use crate::era::Found;
 use folder::{Folder, mark_used};
 pub(crate) use listing_key::ListingKey;
 pub use lists::Saved;
+pub(crate) use withheld::Others;
 use writer::Writer;
 
 /// Servers change: an older verdict is not trusted.
@@ -204,7 +206,7 @@ fn write(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     written
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 

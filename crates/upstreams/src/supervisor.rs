@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_config::{ServerStart, redact};
-use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream, Withheld};
 use manifold_protocol::{Call, Era, Fault, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -130,6 +130,14 @@ impl Upstream for Supervised {
         if self.shared.ready.load().is_none() {
             self.shared.listing.store(listing);
         }
+    }
+
+    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
+        self.shared.saved.withheld()
+    }
+
+    fn listed_elsewhere(&self) {
+        self.shared.saved.listed_elsewhere();
     }
 
     fn status(&self) -> Status {
@@ -490,6 +498,7 @@ impl<L: Launcher> Supervisor<L> {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
                     cache.note_listing_for(&server, told.clone(), &listing);
+                    shared.saved.listed(&told, era, &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
                 }

@@ -6,8 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use manifold_testkit::http_client::HttpCaller;
 use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
+
+use crate::http_lifecycle::{BOTH, Gateway, calling, end_quietly};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -203,4 +206,84 @@ fn what_is_saved_is_for_clients_that_can_do_the_same() {
     assert_eq!(listed(json!({})), ["a__echo"], "and not what another could");
     assert_eq!(listed(json!({"sampling": {}})), ["a__echo", "a__sample"]);
     assert_eq!(told(), "plain sampling ", "nobody was started for what is known");
+}
+
+fn names(answer: &Value) -> Vec<String> {
+    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Lists at a gateway over HTTP as clients with these capabilities do, with a session and without, and says what all see.
+#[track_caller]
+fn listed_over_http(gateway: &Gateway, capabilities: &Value) -> Vec<String> {
+    let session = gateway.session("/mcp", "2025-11-25", capabilities.clone());
+    let legacy = |accept| names(&session.post(accept, &calling(7, "tools/list", json!({}))).json());
+    let modern = HttpCaller::new(gateway.port, "/mcp", capabilities.clone()).ask("tools/list", json!({}));
+    let seen = legacy(BOTH);
+    assert_eq!(seen, legacy("application/json"), "where it cannot be asked it sees the same");
+    assert_eq!(seen, names(&modern));
+    seen
+}
+
+// D5: one list serves all who share a server, less what is known not to be for a caller
+#[test]
+fn who_shares_a_server_does_not_see_what_its_own_set_was_not_offered() {
+    let (able, unable) = (json!({"sampling": {}}), json!({}));
+    let (all, less) = (["a__echo", "a__sample"].map(str::to_owned), ["a__echo".to_owned()]);
+    for is_known_first in [true, false] {
+        let sandbox = Sandbox::new();
+        let script = sandbox.write("samples", SAMPLES);
+        let config =
+            json!({"mcpServers": {"a": {"command": "/bin/sh", "args": [script]}}, "managerTools": false});
+        let on_stdio = || {
+            let mut client = sandbox.serve(&config, &[]);
+            client.initialize("2025-11-25", unable.clone());
+            assert_eq!(client.tool_names(), less);
+            client.leave();
+        };
+        if is_known_first {
+            on_stdio();
+        } else {
+            let gateway = Gateway::start(&sandbox, &config, &[]);
+            for capabilities in [&unable, &able] {
+                assert_eq!(listed_over_http(&gateway, capabilities), all, "nothing else is known");
+            }
+            end_quietly(gateway.client);
+            on_stdio();
+        }
+        let gateway = Gateway::start(&sandbox, &config, &[]);
+        for (capabilities, expected) in [(&able, &all[..]), (&unable, &less), (&able, &all), (&unable, &less)]
+        {
+            assert_eq!(listed_over_http(&gateway, capabilities), expected, "{capabilities}");
+        }
+        let elicits = json!({"elicitation": {}});
+        assert_eq!(listed_over_http(&gateway, &elicits), all, "a set never met");
+        // A call finds its way all the same; the server itself answers it.
+        let session = gateway.session("/mcp", "2025-11-25", unable.clone());
+        let answer = session.call(9, "a__sample", json!({}), None).answer().json();
+        assert_eq!(answer["error"]["message"], "no", "{answer}");
+        assert_eq!(listed_over_http(&gateway, &unable), less, "as when it runs");
+        end_quietly(gateway.client);
+        let gateway = Gateway::start(&sandbox, &config, &[]);
+        assert_eq!(listed_over_http(&gateway, &able), all, "and all stays for all");
+        assert_eq!(listed_over_http(&gateway, &unable), less);
+        end_quietly(gateway.client);
+    }
+}
+
+// D5: what a client's own process offers is known of clients like it from then on, and takes nothing from others
+#[test]
+fn a_process_of_ones_own_tells_what_is_for_clients_like_it() {
+    let (able, unable) = (json!({"sampling": {}}), json!({}));
+    let sandbox = Sandbox::new();
+    let script = sandbox.write("samples", SAMPLES);
+    let server = json!({"command": "/bin/sh", "args": [script], "shared": false});
+    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": server}, "managerTools": false}), &[]);
+    let all = ["a__echo", "a__sample"];
+    assert_eq!(listed_over_http(&gateway, &unable), all, "nothing else is known");
+    let session = gateway.session("/mcp", "2025-11-25", unable.clone());
+    session.call(9, "a__echo", json!({}), None).answer();
+    assert!(until(SOON, || listed_over_http(&gateway, &unable) == ["a__echo"]));
+    assert_eq!(listed_over_http(&gateway, &able), all);
+    end_quietly(gateway.client);
 }

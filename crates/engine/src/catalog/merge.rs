@@ -9,7 +9,7 @@ use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
 use tracing::warn;
 
 use super::rendered_list::RenderedList;
-use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, scheme};
+use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, Views, scheme};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
 use crate::upstream::{Item, Listing};
@@ -57,6 +57,7 @@ impl Catalog {
             pages: HashMap::new(),
             schemes: Vec::new(),
             listings: Vec::new(),
+            views: Views::default(),
         }
     }
 }

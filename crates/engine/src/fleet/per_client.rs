@@ -3,19 +3,21 @@
 
 mod host;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_config::{Server, ServerStart};
-use manifold_protocol::{Call, Fault, Method, Raw};
+use manifold_protocol::{Call, Fault, Kind, Method, Raw};
 use tracing::{debug, warn};
 
 use super::{Fleet, FleetHost, close_all};
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
-use crate::upstream::{BoxFuture, Host, Listing, Order, Phase, Standing, Status, Upstream};
+use crate::upstream::{
+    BoxFuture, ClientFacts, Host, Listing, Order, Phase, Standing, Status, Upstream, Withheld,
+};
 use host::{InstanceHost, ListerHost, facts_of};
 
 /// Clients that may have an instance of one server at a time.
@@ -67,16 +69,24 @@ impl PerClient {
 
     /// Returns whether there is but one client: it needs no instance beside the first.
     fn is_for_one(&self) -> bool {
-        self.fleet.upgrade().is_some_and(|fleet| fleet.only_client.get().is_some())
+        self.fleet.upgrade().is_some_and(|fleet| fleet.serves_one())
     }
 
-    /// Takes over what an instance has listed. One that failed says nothing about the others.
-    fn listed_by(&self, client: ClientId) {
+    /// Takes over what an instance has listed. One that failed says nothing about the others, nor does one that was told
+    /// of a client that can do something else and offers a part of what is known: the rest is for others (D5).
+    fn listed_by(&self, client: ClientId, facts: &ClientFacts) {
         let listing = self.lock().instances.get(&client).and_then(|one| one.upstream.listing());
-        if listing.is_some() {
-            self.listing.store(listing);
-            self.tell_listing_changed();
+        let Some(listing) = listing else { return };
+        self.lister.listed_elsewhere();
+        let is_like_all = self.lister_facts().is_none_or(|all| all.capabilities == facts.capabilities);
+        if is_like_all || self.listing().is_none_or(|known| !is_part(&listing, &known)) {
+            self.listing.store(Some(listing));
         }
+        self.tell_listing_changed();
+    }
+
+    fn lister_facts(&self) -> Option<Arc<ClientFacts>> {
+        self.fleet.upgrade().map(|fleet| fleet.facts.load_full())
     }
 
     fn listed_by_lister(&self) {
@@ -263,6 +273,10 @@ impl Upstream for PerClient {
         self.listing.load_full().or_else(|| self.lister.listing())
     }
 
+    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
+        self.lister.withheld()
+    }
+
     /// Returns how the instance does that does best: whether the server works at all.
     fn status(&self) -> Status {
         let status = self.upstreams().iter().map(|one| one.status()).min_by_key(rank);
@@ -359,6 +373,20 @@ impl Upstream for PerClient {
         }
         Box::pin(close_all(upstreams, drain))
     }
+}
+
+/// Returns whether a listing has nothing that the other has not, and less than that.
+fn is_part(listing: &Listing, whole: &Listing) -> bool {
+    let labels = |listing: &Listing, kind| -> HashSet<String> {
+        listing.items(kind).iter().map(|item| item.label.clone()).collect()
+    };
+    let mut is_less = false;
+    let is_within = Kind::ALL.into_iter().all(|kind| {
+        let (part, whole) = (labels(listing, kind), labels(whole, kind));
+        is_less |= part.len() < whole.len();
+        part.is_subset(&whole)
+    });
+    is_within && is_less
 }
 
 /// Returns how far an instance is from working.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use manifold_config::{ServerKey, ServerStart};
+use manifold_protocol::{Caller, Kind, List};
 use tokio::time::timeout;
 use tracing::info;
 
@@ -11,7 +12,7 @@ use super::Gateway;
 use crate::catalog::{Catalog, Member};
 use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
-use crate::upstream::{Phase, Upstream};
+use crate::upstream::{Phase, Upstream, with_roots};
 
 impl Gateway {
     /// Runs `answer` once every server that may be asked has been, or patience is over.
@@ -61,6 +62,17 @@ impl Gateway {
             }
             answer(&gateway, exchange);
         });
+    }
+
+    /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and offer
+    /// no more than that.
+    pub(super) fn shown_to(&self, caller: Option<&Caller>, kind: Kind) -> Arc<List> {
+        let catalog = self.catalog.load();
+        match caller.filter(|_| !self.fleet.serves_one()) {
+            Some(Caller { capabilities, .. }) => catalog
+                .list_for(kind, capabilities, || with_roots(capabilities, &self.fleet.config().settings)),
+            None => Arc::clone(catalog.list(kind)),
+        }
     }
 
     /// Returns the servers that are being started and of which nothing is known yet.

@@ -8,6 +8,7 @@ use manifold_protocol::{Era, Raw};
 pub(crate) struct ListingKey(String);
 
 const LISTING: &str = "listing";
+const MODERN: &str = " modern";
 
 impl ListingKey {
     pub(crate) fn of(server: &Server, era: Era, capabilities: &Raw) -> Self {
@@ -19,7 +20,7 @@ impl ListingKey {
         names.sort_unstable();
         let mut member = LISTING.to_owned();
         if era == Era::Modern {
-            member.push_str(" modern");
+            member.push_str(MODERN);
         }
         for name in names {
             member.push(' ');
@@ -31,6 +32,15 @@ impl ListingKey {
     /// Returns the member of the server's file that holds what it offered.
     pub(super) fn member(&self) -> &str {
         &self.0
+    }
+
+    pub(crate) fn is_of(&self, era: Era) -> bool {
+        self.0[LISTING.len()..].starts_with(MODERN) == (era == Era::Modern)
+    }
+
+    /// Returns the set that a member of the server's file is for.
+    pub(super) fn of_member(name: &str) -> Option<Self> {
+        Self::is_member(name).then(|| Self(name.to_owned()))
     }
 
     pub(super) fn is_member(name: &str) -> bool {

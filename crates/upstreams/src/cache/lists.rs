@@ -1,5 +1,6 @@
 //! The lists of a server as they were when it last ran, so that the next run knows them before it starts anything.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,12 +25,42 @@ pub struct Saved {
     pub age: Option<Duration>,
 }
 
+/// All that is known of a server's lists, as it was read from its file.
+pub(crate) struct Lists {
+    known: RawObject,
+    /// Which it spoke when it last ran.
+    pub(crate) era: Era,
+}
+
+/// What a server offered when it was told of one set of capabilities: names and URIs, by kind.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    pub(crate) told: ListingKey,
+    /// When it was read, in seconds of the epoch.
+    pub(crate) at: u64,
+    pub(crate) labels: [HashSet<String>; 4],
+}
+
+impl Lists {
+    /// Returns what the server offered when it last ran and was told the same of who asks (D5).
+    pub(crate) fn told(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
+        let told = ListingKey::of(server, self.era, capabilities);
+        Cache::read_listing(&self.known.get(told.member())?)
+    }
+
+    /// Returns what it offered each set of capabilities but this one.
+    pub(crate) fn offered(&self, but: &ListingKey) -> Vec<Offered> {
+        let sets = self.known.iter().filter_map(|(name, saved)| Some((ListingKey::of_member(&name)?, saved)));
+        sets.filter(|(told, _)| told != but).filter_map(|(told, saved)| offered(told, &saved)).collect()
+    }
+}
+
 impl Cache {
-    /// Returns what a server offered when it last ran and was told the same of who asks (D5).
-    pub(crate) fn listing_for(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
+    /// Reads what is known of a server's lists.
+    pub(crate) fn lists(&self, server: &Server) -> Option<Lists> {
         let known = self.known(server)?;
-        let told = ListingKey::of(server, last_era(server, &known), capabilities);
-        Self::read_listing(&known.get(told.member())?)
+        let era = last_era(server, &known);
+        Some(Lists { known, era })
     }
 
     /// Returns what a server offered when it last ran, whomever it was told of.
@@ -91,6 +122,11 @@ fn last_era(server: &Server, known: &RawObject) -> Era {
 
 #[cfg(test)]
 impl Cache {
+    /// Returns what a server offered when it last ran and was told of these capabilities.
+    pub(crate) fn listing_for(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
+        self.lists(server)?.told(server, capabilities)
+    }
+
     /// Returns what a server offered a client that can do nothing.
     pub(crate) fn listing(&self, server: &Server) -> Option<Listing> {
         self.listing_for(server, &Raw::from_static("{}"))
@@ -136,6 +172,21 @@ pub(super) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Resu
 }
 
 fn item(kind: Kind, raw: &Raw) -> Option<Item> {
-    let label = raw.get(kind.label())?.to_text()?.into_owned();
-    Some(Item { label, raw: raw.detached() })
+    Some(Item { label: label(kind, raw)?, raw: raw.detached() })
+}
+
+fn label(kind: Kind, raw: &Raw) -> Option<String> {
+    Some(raw.get(kind.label())?.to_text()?.into_owned())
+}
+
+fn offered(told: ListingKey, saved: &Raw) -> Option<Offered> {
+    let saved = saved.object()?;
+    let at = saved.get("at")?.u64()?;
+    let mut labels = [const { None }; 4];
+    for kind in Kind::ALL {
+        let items = saved.get(kind.member())?.elements()?;
+        labels[kind as usize] = items.iter().map(|raw| label(kind, raw)).collect::<Option<HashSet<_>>>();
+    }
+    let [Some(tools), Some(resources), Some(templates), Some(prompts)] = labels else { return None };
+    Some(Offered { told, at, labels: [tools, resources, templates, prompts] })
 }

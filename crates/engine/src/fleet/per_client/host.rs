@@ -57,7 +57,7 @@ impl Host for InstanceHost {
 
     fn listing_changed(&self, _server: &ServerKey) {
         if let Some(owner) = self.owner.upgrade() {
-            owner.listed_by(self.client);
+            owner.listed_by(self.client, &self.facts);
         }
     }
 

@@ -3,10 +3,9 @@
 use manifold_protocol::Revision;
 
 use super::*;
-use crate::fake::{Asked, Fake, Listener, World, call, config, raw, tools};
+use crate::fake::{Asked, Fake, Listener, World, call, caller, config, raw, tools};
 use crate::gateway::Front;
 use crate::outbox::Outbox;
-use crate::upstream::ClientFacts;
 
 const OWN: &str = r#"{"mcpServers":{"a":{"command":"/bin/true","shared":false}}}"#;
 
@@ -161,16 +160,8 @@ async fn an_instance_is_told_of_its_own_client_what_it_can_do_and_wants_to_hear(
     });
     let subscribe = async |capabilities: &str| {
         let (client, listener) = join(&world);
-        let caller = manifold_protocol::Caller {
-            capabilities: raw(capabilities),
-            info: Some(raw(r#"{"name":"c"}"#)),
-            log_level: None,
-            retries: false,
-            is_retry: false,
-            words: Default::default(),
-        };
         let (exchange, asked) = Asked::open(Some(client));
-        let subscribing = call("resources/subscribe", r#"{"uri":"x://1"}"#).by(Arc::new(caller));
+        let subscribing = call("resources/subscribe", r#"{"uri":"x://1"}"#).by(caller(capabilities));
         world.gateway.dispatch(subscribing, exchange);
         asked.reply.await.unwrap().unwrap();
         (client, listener, world.fake("a"))
@@ -216,9 +207,9 @@ async fn an_instance_that_fails_takes_nothing_from_the_others() {
     begin(&world, second).reply.await.unwrap().unwrap();
     let of_second = world.fake("a");
     of_first.publish(&tools(&["x", "new"]));
-    assert_eq!(world.names(manifold_protocol::Kind::Tools).await[..2], ["a__x", "a__new"]);
+    assert_eq!(world.names(Kind::Tools).await[..2], ["a__x", "a__new"]);
     of_second.vanish(Phase::Failed(Fault::ShuttingDown));
-    assert_eq!(world.names(manifold_protocol::Kind::Tools).await[..2], ["a__x", "a__new"]);
+    assert_eq!(world.names(Kind::Tools).await[..2], ["a__x", "a__new"]);
     let row = &world.control.servers()[0];
     assert_eq!((row.state, row.pid), ("ready", Some(7)));
     let states: Vec<&str> = row.instances.iter().map(|one| one.state).collect();
@@ -226,6 +217,41 @@ async fn an_instance_that_fails_takes_nothing_from_the_others() {
     let logs = world.control.logs("a", 30).unwrap();
     assert_eq!(logs.len(), 3);
     assert_eq!(logs[1], format!("[client {}] the last 10 lines", first.0));
+}
+
+// D5: what an instance offers a client that can do less is not what there is for all
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_offers_less_to_one_who_can_do_less_hides_nothing_from_others() {
+    let world = world(OWN);
+    world.gateway.introduce(ClientFacts {
+        capabilities: raw(r#"{"sampling":{}}"#),
+        info: raw(r#"{"name":"anyone"}"#),
+        revision: Revision::LATEST,
+    });
+    let lister = world.fake("a");
+    lister.offers(&tools(&["x", "sample"]));
+    world.call("tools/list", "{}").await;
+    let shown = async || world.list_as(Kind::Tools, r#"{"sampling":{}}"#).await.items.to_string();
+    let instance = async |capabilities: &str| {
+        let (client, _) = join(&world);
+        let (exchange, asked) = Asked::open(Some(client));
+        let calling = call("tools/call", r#"{"name":"a__x"}"#).by(caller(capabilities));
+        world.gateway.dispatch(calling, exchange);
+        asked.reply.await.unwrap().unwrap();
+        world.fake("a")
+    };
+    let plain = instance("{}").await;
+    plain.publish(&tools(&["x"]));
+    assert!(shown().await.contains("a__sample"), "{}", shown().await);
+    assert_eq!(lister.heard_elsewhere(), 1);
+    lister.withholds(&[("{}", &["sample"])]);
+    plain.publish(&tools(&["x"]));
+    let less = world.list_as(Kind::Tools, "{}").await.items.to_string();
+    assert!(!less.contains("a__sample") && shown().await.contains("a__sample"), "{less}");
+    plain.publish(&tools(&["x", "new"]));
+    assert!(shown().await.contains("a__new"), "what nobody knew is news for all");
+    instance(r#"{"sampling":{}}"#).await.publish(&tools(&["x"]));
+    assert!(!shown().await.contains("a__sample"), "who can do as much speaks for all");
 }
 
 #[tokio::test(start_paused = true)]

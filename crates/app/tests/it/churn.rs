@@ -170,8 +170,8 @@ fn nothing_outlives_a_server_that_kills_its_keepers() {
 
 /// Returns the folders of a gateway's cgroups, wherever they are mounted.
 fn cgroups_of(gateway: u32) -> Vec<String> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
     let points =
         mounts.lines().filter(|line| line.contains(" - cgroup2 ")).filter_map(|line| line.split(' ').nth(4));

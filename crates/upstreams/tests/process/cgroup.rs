@@ -64,7 +64,7 @@ pub(super) async fn l15_what_no_mark_tells_is_ended_by_its_cgroup() {
     let _server = host.spawn(shell(TRAITOR, &token)).await.unwrap();
     host.finish().await;
     none_left(&token).await;
-    assert_eq!(folders_of(&place, std::process::id()), [PathBuf::new(); 0]);
+    assert!(folders_of(&place, std::process::id()).is_empty());
     assert_eq!(children_of(std::process::id()), [others.0.id()], "and nothing else was killed");
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(control: &Fd, signals: &Fd, guard: i32, marker: Option<&CStr>)
     if ready.is_err() {
         return;
     }
-    let (server, wanted) = match start(control, marker) {
+    let Started { server, wanted, cgroup } = match start(control, marker) {
         Ok(started) => started,
         Err(failure) => return send(control, Report::Failed(failure)),
     };
@@ -34,6 +34,10 @@ pub(crate) fn run(control: &Fd, signals: &Fd, guard: i32, marker: Option<&CStr>)
         End::Ended(how) => status = Some(how),
         End::Over(which) => excess = Some(which),
         End::Unwanted => {}
+    }
+    // All at once, so that nothing is forked between two looks; what is not in it is found below us (L15).
+    if let Some(cgroup) = cgroup {
+        let _ = kernel::kill_cgroup(&cgroup);
     }
     let mut swept = 0;
     tree::kill_all_below(signals, &mut |pid, how| {
@@ -52,6 +56,14 @@ pub(crate) fn run(control: &Fd, signals: &Fd, guard: i32, marker: Option<&CStr>)
         Some(Status::Signal(signal)) => send(control, Report::Killed { signal, swept }),
         None => {}
     }
+}
+
+/// A server that runs.
+struct Started {
+    server: i32,
+    wanted: Head,
+    /// The folder of its cgroup, where it has one.
+    cgroup: Option<Fd>,
 }
 
 /// Why a watch is over.
@@ -102,7 +114,7 @@ fn watch(server: i32, wanted: &Head, control: &Fd, signals: &Fd, guard: i32) -> 
 }
 
 /// Receives a request and starts the server. Our copies of its pipes, and of all it was given, are gone on return.
-fn start(control: &Fd, marker: Option<&CStr>) -> Result<(i32, Head), Failure> {
+fn start(control: &Fd, marker: Option<&CStr>) -> Result<Started, Failure> {
     let mut bytes = [0; Head::BYTES];
     let (filled, descriptors) = kernel::receive(control, &mut bytes)?;
     fill(control, bytes.get_mut(filled..).unwrap_or_default())?;
@@ -117,8 +129,11 @@ fn start(control: &Fd, marker: Option<&CStr>) -> Result<(i32, Head), Failure> {
     let mut table = Pages::<*const u8>::with_room_for(count + Command::EXTRA)?;
     let command =
         Command::lay_out(&head, strings.as_slice(), table.as_mut_slice(), marker).ok_or(Errno::EBADMSG)?;
-    let [Some(stdin), Some(stdout), Some(stderr)] = descriptors else { return Err(Errno::EBADF.into()) };
-    Ok((spawn(&command, [stdin, stdout, stderr])?, head))
+    let [Some(stdin), Some(stdout), Some(stderr), cgroup] = descriptors else {
+        return Err(Errno::EBADF.into());
+    };
+    let server = spawn(&command, [stdin, stdout, stderr], cgroup.as_ref())?;
+    Ok(Started { server, wanted: head, cgroup })
 }
 
 fn fill(control: &Fd, mut buffer: &mut [u8]) -> Result<(), Errno> {
@@ -223,12 +238,13 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Starts the server in a process group of its own.
-fn spawn(command: &Command<'_>, descriptors: [Fd; DESCRIPTORS]) -> Result<i32, Failure> {
+/// Starts the server in a process group of its own, and in the cgroup if that is possible.
+fn spawn(command: &Command<'_>, descriptors: [Fd; DESCRIPTORS], cgroup: Option<&Fd>) -> Result<i32, Failure> {
     let keeper = kernel::own_id();
     // Closed unused when the program begins to run.
     let (failed, failing) = kernel::pipe()?;
-    match kernel::fork()? {
+    let forked = cgroup.and_then(|folder| kernel::fork_into(folder).ok());
+    match forked.map_or_else(kernel::fork, Ok)? {
         Fork::Child => {
             let failure = become_server(command, &descriptors, keeper);
             let _ = kernel::write(&failing, &failure.encode());

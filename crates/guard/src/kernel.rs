@@ -96,6 +96,31 @@ pub(crate) fn fork() -> Result<Fork, Errno> {
     }
 }
 
+/// Forks like [`fork`], and the child begins in the cgroup whose folder this is. Fails where that is not allowed or the
+/// kernel is older than this call (5.7). A process moved there later would cost a wait of some ten milliseconds.
+pub(crate) fn fork_into(cgroup: &Fd) -> Result<Fork, Errno> {
+    const INTO_CGROUP: u64 = 1 << 33;
+    let mut wanted = [0_u64; 11];
+    let [flags, _, _, _, signal, .., folder] = &mut wanted;
+    (*flags, *signal, *folder) =
+        (INTO_CGROUP, u64::from(Signal::CHLD.0), u64::from(cgroup.0.cast_unsigned()));
+    let arguments = [wanted.as_ptr() as usize, size_of_val(&wanted), 0, 0, 0, 0];
+    // SAFETY: the kernel reads so many bytes. No memory is shared and no stack given: it is a fork like the other.
+    match unsafe { call(number::CLONE3, arguments) }? {
+        0 => Ok(Fork::Child),
+        child => Ok(Fork::Parent { child: child as i32 }),
+    }
+}
+
+/// Kills all that is in the cgroup whose folder this is, and below it. Fails where the kernel is older than this (5.14).
+pub(crate) fn kill_cgroup(folder: &Fd) -> Result<(), Errno> {
+    const WRITE_ONLY: usize = 1;
+    let arguments = [folder.0 as usize, c"cgroup.kill".as_ptr() as usize, CLOEXEC | WRITE_ONLY, 0, 0, 0];
+    // SAFETY: the kernel reads the string.
+    let file = unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as i32))?;
+    write(&file, b"1").map(drop)
+}
+
 /// Becomes another program. Returns only if that failed.
 ///
 /// # Safety
@@ -289,8 +314,8 @@ pub(crate) fn send(fd: &Fd, bytes: &[u8]) -> Result<usize, Errno> {
     unsafe { call(number::SENDTO, arguments) }
 }
 
-/// Receives bytes and up to three descriptors. No bytes mean that the other side closed.
-pub(crate) fn receive(fd: &Fd, buffer: &mut [u8]) -> Result<(usize, [Option<Fd>; 3]), Errno> {
+/// Receives bytes and up to four descriptors. No bytes mean that the other side closed.
+pub(crate) fn receive(fd: &Fd, buffer: &mut [u8]) -> Result<(usize, [Option<Fd>; 4]), Errno> {
     const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
     #[repr(C)]
     struct Slice {
@@ -325,8 +350,7 @@ pub(crate) fn receive(fd: &Fd, buffer: &mut [u8]) -> Result<(usize, [Option<Fd>;
         slices: &raw mut slice,
         slice_count: 1,
         attached: &raw mut attached,
-        // Room for three: a fourth would only be padding.
-        attached_bytes: ATTACHED_HEAD + 3 * size_of::<i32>(),
+        attached_bytes: size_of::<Attached>(),
         flags: 0,
     };
     let arguments = [fd.0 as usize, (&raw mut message) as usize, MSG_CMSG_CLOEXEC, 0, 0, 0];
@@ -337,7 +361,7 @@ pub(crate) fn receive(fd: &Fd, buffer: &mut [u8]) -> Result<(usize, [Option<Fd>;
             result => break result?,
         }
     };
-    let mut fds = [None, None, None];
+    let mut fds = [None, None, None, None];
     if (attached.level, attached.kind) == (SOL_SOCKET, SCM_RIGHTS) {
         let came = attached.bytes.saturating_sub(ATTACHED_HEAD) / size_of::<i32>();
         for (place, fd) in fds.iter_mut().zip(attached.fds).take(came) {

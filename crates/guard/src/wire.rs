@@ -1,8 +1,8 @@
 //! What gateway and keeper say to each other.
 //!
-//! The gateway's first frame is the request, with the server's three descriptors attached to its first byte; each byte
-//! after it is the number of a signal for the server's process group; the end of the stream means *kill everything*.
-//! The keeper answers with reports of a fixed size.
+//! The gateway's first frame is the request, with the server's three descriptors attached to its first byte, and as a
+//! fourth the folder of its cgroup where it has one; each byte after it is the number of a signal for the server's process
+//! group; the end of the stream means *kill everything*. The keeper answers with reports of a fixed size.
 //!
 //! A request is a [`Head`] and then its strings, each ended by a null byte, in the order in which they are counted.
 //! So the keeper copies none: it only points at them.
@@ -12,7 +12,7 @@ use crate::kernel::Errno;
 /// No kernel takes more arguments and environment than this.
 pub const MAX_REQUEST_BYTES: usize = 16 << 20;
 
-/// How many descriptors a request brings: stdin, stdout and stderr of the server.
+/// How many descriptors a request brings at least: stdin, stdout and stderr of the server.
 pub const DESCRIPTORS: usize = 3;
 
 /// What a server and everything it started may use together; zero is no limit.

@@ -16,9 +16,11 @@
 //! When a keeper dies, its orphans fall to the guard, which kills them; when the guard dies, the kernel tells the
 //! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed: what falls to
 //! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry, by the guard's session, or
-//! because nothing else can: see [`own_all_orphans`]. Neither guard nor keepers have any other variable, and nobody but
-//! root can look into them.
+//! because nothing else can: see [`own_all_orphans`]. Where the system lets it, the gateway also makes a cgroup for each
+//! server, which is killed as one ([`cgroup`]). Neither guard nor keepers have any other variable, and nobody but root can
+//! look into them.
 
+mod cgroup;
 mod client;
 mod link;
 mod orphans;

@@ -4,6 +4,9 @@
 //! guard, a gateway to be killed, or the tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "this is a test")]
 
+#[path = "process/cgroup.rs"]
+mod cgroup;
+
 use std::ffi::OsString;
 use std::fs;
 use std::future::pending;
@@ -48,13 +51,14 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("gateway") => Runtime::new().unwrap().block_on(gateway(&args[1])),
+        Some("doomed") => Runtime::new().unwrap().block_on(cgroup::doomed(&args[1])),
         Some("measure") => Runtime::new().unwrap().block_on(measure()),
         _ => run_tests(&args),
     }
 }
 
 macro_rules! tests {
-    ($($name:ident),* $(,)?) => {
+    ($($name:path),* $(,)?) => {
         [$((stringify!($name), (|| Runtime::new().unwrap().block_on($name())) as fn())),*]
     };
 }
@@ -90,6 +94,10 @@ fn run_tests(args: &[String]) {
         the_gateway_can_be_its_own_guard,
         l15_what_no_mark_tells_falls_to_us,
         l15_children_of_others_are_left_alone,
+        cgroup::l15_a_server_and_all_it_starts_is_in_a_cgroup,
+        cgroup::l15_what_no_mark_tells_is_ended_by_its_cgroup,
+        cgroup::l15_what_a_killed_gateway_left_is_ended_by_the_next,
+        cgroup::l15_all_works_without_cgroups,
     ];
     if let [one, wanted] = args
         && one == "one"

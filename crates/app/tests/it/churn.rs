@@ -159,11 +159,25 @@ fn nothing_outlives_a_server_that_kills_its_keepers() {
             assert!(until(SOON, || client.stderr().contains("the guard died")), "{}", client.stderr());
             assert!(until(SOON, || sleeping().is_empty()), "{:?}", sleeping());
         }
+        let gateway = client.pid();
         end(&mut client, End::OfInput);
         assert!(client.wait_exit(SOON).success());
         assert!(sleeping().is_empty(), "{:?}", sleeping());
+        assert_eq!(cgroups_of(gateway), [""; 0]);
         assert!(until(Duration::from_secs(1), || sandbox.processes().is_empty()));
     }
+}
+
+/// Returns the folders of a gateway's cgroups, wherever they are mounted.
+fn cgroups_of(gateway: u32) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let points =
+        mounts.lines().filter(|line| line.contains(" - cgroup2 ")).filter_map(|line| line.split(' ').nth(4));
+    let entries = points.filter_map(|point| fs::read_dir(format!("{point}/{own}")).ok()).flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(&format!("manifold-{gateway}-"))).collect()
 }
 
 // F28: the guard itself may be killed, with or without the gateway

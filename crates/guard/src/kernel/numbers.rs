@@ -15,6 +15,7 @@ macro_rules! numbers {
 numbers! {
     CHDIR 80 49
     CLONE 56 220
+    CLONE3 435 435
     CLOSE 3 57
     CLOSE_RANGE 436 436
     DUP3 292 24

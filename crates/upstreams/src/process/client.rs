@@ -19,6 +19,7 @@ use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::cgroup::{Cgroups, ServerCgroup};
 use super::link::ProcessControl;
 use super::orphans::Orphans;
 use super::program::GuardProgram;
@@ -37,6 +38,7 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct ProcessHost {
     requests: mpsc::Sender<Request>,
+    cgroups: Cgroups,
 }
 
 /// What the guard's owner is asked for.
@@ -62,18 +64,23 @@ impl ProcessHost {
     /// Nothing is started before the first server. The future ends when all handles are gone, and every process with
     /// it; if it is dropped before, all processes end just the same.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
-        Self::with(GuardProgram::Carried)
+        Self::with(GuardProgram::Carried, Cgroups::below_ours())
     }
 
     /// Like [`new`](Self::new), with another program whose `main` begins with `guard_main_if_asked`.
     pub fn with_guard_program(program: PathBuf) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        Self::with(GuardProgram::At(program))
+        Self::with(GuardProgram::At(program), Cgroups::below_ours())
     }
 
-    fn with(program: GuardProgram) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    /// Like [`new`](Self::new), with cgroups in this folder, or without any.
+    pub fn with_cgroups_in(place: Option<PathBuf>) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        Self::with(GuardProgram::Carried, Cgroups::at(place))
+    }
+
+    fn with(program: GuardProgram, cgroups: Cgroups) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, requests) = mpsc::channel(MAX_WAITING);
-        let owner = Owner { program, requests, guard: None, generation: 0 };
-        (Self { requests: sender }, owner.run())
+        let owner = Owner { program, requests, cgroups: cgroups.clone(), guard: None, generation: 0 };
+        (Self { requests: sender, cgroups }, owner.run())
     }
 
     /// Starts a server. If this future is dropped, so is the server.
@@ -101,7 +108,8 @@ impl ProcessHost {
         let (ours, theirs) = StdUnixStream::pair().map_err(SpawnError::Guard)?;
         // All that fits is in the socket before anybody is at its other end: the keeper finds it there.
         ours.set_nonblocking(true).map_err(SpawnError::Guard)?;
-        let begun = begin(&ours, request, &pipes.theirs).map_err(SpawnError::Guard)?;
+        let cgroup = self.cgroups.make();
+        let begun = begin(&ours, request, &pipes.theirs, cgroup.as_ref()).map_err(SpawnError::Guard)?;
         drop(pipes.theirs);
         self.open(theirs).await?;
         let mut stream = UnixStream::from_std(ours).map_err(SpawnError::Guard)?;
@@ -114,7 +122,7 @@ impl ProcessHost {
             Ok(_) => return Err(SpawnError::Guard(io::ErrorKind::InvalidData.into())),
             Err(error) => return Err(SpawnError::Guard(sent.err().unwrap_or(error))),
         };
-        let control = ProcessControl::new(stream, self.clone());
+        let control = ProcessControl::new(stream, cgroup, self.clone());
         let exit = control.exit().clone();
         Ok(ServerProcess {
             pid,
@@ -138,6 +146,7 @@ impl ProcessHost {
 struct Owner {
     program: GuardProgram,
     requests: mpsc::Receiver<Request>,
+    cgroups: Cgroups,
     guard: Option<Guard>,
     generation: u32,
 }
@@ -160,6 +169,7 @@ impl Owner {
                     None => break,
                 },
                 () = death_of(&mut self.guard) => self.bury_guard().await,
+                () = self.cgroups.tend() => {}
             }
         }
         self.end_guard().await;
@@ -181,12 +191,22 @@ impl Owner {
         if let Some(guard) = self.guard.take() {
             guard.end().await;
         }
+        self.cgroups.clear().await;
     }
 
     async fn bury_guard(&mut self) {
         if let Some(guard) = self.guard.take() {
             guard.bury().await;
+            // Those whom nothing but their cgroup tells from others'.
+            self.cgroups.kill_all();
         }
+    }
+}
+
+impl Drop for Owner {
+    /// Whoever drops it early waits for nothing.
+    fn drop(&mut self) {
+        self.cgroups.close();
     }
 }
 
@@ -283,8 +303,15 @@ impl Pipes {
     }
 }
 
-fn begin(stream: &StdUnixStream, request: &[u8], descriptors: &[OwnedFd; 3]) -> io::Result<usize> {
-    unix::send_with_descriptors(stream, request, &descriptors.each_ref().map(AsFd::as_fd))
+fn begin(
+    stream: &StdUnixStream,
+    request: &[u8],
+    descriptors: &[OwnedFd; 3],
+    cgroup: Option<&ServerCgroup>,
+) -> io::Result<usize> {
+    let cgroup = cgroup.map(|cgroup| cgroup.folder().as_fd());
+    let all: Vec<_> = descriptors.iter().map(AsFd::as_fd).chain(cgroup).collect();
+    unix::send_with_descriptors(stream, request, &all)
 }
 
 fn refused(failure: Failure, command: &SpawnCommand) -> SpawnError {

@@ -12,6 +12,7 @@ use nix::sys::socket::{Shutdown, shutdown};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use super::cgroup::ServerCgroup;
 use super::{ExitStatusInfo, ProcessHost, StopGrace};
 
 /// How long we wait for a tree that has been killed. Only a process stuck in the kernel takes as long.
@@ -31,6 +32,8 @@ pub struct ProcessControl {
 struct Link {
     stream: UnixStream,
     end: Mutex<End>,
+    /// Where there are cgroups.
+    cgroup: Option<ServerCgroup>,
 }
 
 /// The last report, as far as it has come.
@@ -69,14 +72,16 @@ impl ExitWatch {
                 },
             };
             *end = End::Known(status);
+            // Also if the keeper was killed and could do nothing more.
+            self.0.cgroup.iter().for_each(ServerCgroup::leave);
         }
     }
 }
 
 impl ProcessControl {
-    pub(super) fn new(stream: UnixStream, host: ProcessHost) -> Self {
+    pub(super) fn new(stream: UnixStream, cgroup: Option<ServerCgroup>, host: ProcessHost) -> Self {
         let end = Mutex::new(End::Awaited { report: [0; Report::BYTES], filled: 0 });
-        Self { exit: ExitWatch(Arc::new(Link { stream, end })), _host: host }
+        Self { exit: ExitWatch(Arc::new(Link { stream, end, cgroup })), _host: host }
     }
 
     /// Returns the watch over the server's end.

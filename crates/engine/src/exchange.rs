@@ -1,5 +1,6 @@
 //! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use tokio::sync::oneshot;
 use tracing::debug;
 
 use crate::changes::ClientId;
+use crate::observe::OpenRecord;
+use crate::principal::{Principal, Requester};
 
 /// Where the answer of a call goes. Implemented by whoever asked.
 pub trait Sink: Send + Sync {
@@ -35,6 +38,14 @@ pub trait Sink: Send + Sync {
     fn client(&self) -> Option<ClientId> {
         None
     }
+
+    /// Returns who asks; `None`: the gateway itself.
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        None
+    }
+
+    /// Takes note of where the call goes, for whoever keeps a record of it.
+    fn set_target(&self, _target: &Arc<Target>) {}
 
     /// Returns whether log messages of the server's belong to this call for as long as it is in flight.
     fn wants_logs(&self) -> bool {
@@ -68,12 +79,20 @@ pub struct Target {
 pub struct Exchange {
     flight: Arc<CallHandle<dyn Sink>>,
     target: Option<Arc<Target>>,
+    /// The number under which it is watched, if it is.
+    number: Option<NonZeroU64>,
 }
 
 /// The asking end's view of the same call.
 pub struct CallHandle<S: ?Sized> {
-    state: Mutex<State>,
+    inner: Mutex<Inner>,
     sink: S,
+}
+
+struct Inner {
+    state: State,
+    /// Closed by the answer or the cancellation, whichever comes first.
+    record: Option<Box<OpenRecord>>,
 }
 
 enum State {
@@ -88,9 +107,8 @@ enum State {
 impl Exchange {
     /// Opens an exchange. The asker keeps the flight to cancel by.
     pub fn open<S: Sink + 'static>(sink: S) -> (Self, Arc<CallHandle<dyn Sink>>) {
-        let flight: Arc<CallHandle<dyn Sink>> =
-            Arc::new(CallHandle { state: Mutex::new(State::Loose), sink });
-        (Self { flight: Arc::clone(&flight), target: None }, flight)
+        let flight: Arc<CallHandle<dyn Sink>> = Arc::new(CallHandle::new(sink));
+        (Self { flight: Arc::clone(&flight), target: None, number: None }, flight)
     }
 
     /// Opens an exchange whose answer can be waited for.
@@ -127,18 +145,41 @@ impl Exchange {
     /// Does the same, and `next` hears of it too, by `None`, when the call is taken back.
     pub fn then_or_cancelled(self, next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static) -> Exchange {
         let outer = Arc::clone(&self.flight);
-        let target = self.target.clone();
+        let (target, number) = (self.target.clone(), self.number);
         let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
-        let flight = Arc::new(CallHandle { state: Mutex::new(State::Loose), sink });
-        if !outer.hold(flight.clone(), 0) {
+        let flight = Arc::new(CallHandle::new(sink));
+        if !outer.set_canceller(flight.clone(), 0) {
             // Cancelled meanwhile: whoever gets the inner call must find it so.
             flight.cancel(None);
         }
-        Self { flight, target }
+        Self { flight, target, number }
     }
 
     pub fn set_target(&mut self, target: Arc<Target>) {
+        if self.number.is_some() {
+            self.flight.set_target(&target);
+        }
         self.target = Some(target);
+    }
+
+    /// Keeps the record of this call, until it is answered or cancelled.
+    pub(crate) fn keep_record(&mut self, record: Box<OpenRecord>) {
+        self.number = Some(record.record.number);
+        self.flight.lock().record = Some(record);
+    }
+
+    /// Returns the number under which the call is watched, on every hop, if it is.
+    pub fn number(&self) -> Option<NonZeroU64> {
+        self.number
+    }
+
+    /// Returns who asks.
+    pub fn principal(&self) -> &Principal {
+        self.requester().map_or(&Principal::Gateway, |requester| &requester.principal)
+    }
+
+    pub(crate) fn requester(&self) -> Option<&Arc<Requester>> {
+        self.flight.sink.requester()
     }
 
     pub fn target(&self) -> Option<&Arc<Target>> {
@@ -146,12 +187,12 @@ impl Exchange {
     }
 
     /// Names who can take the call back from now on. Returns false if it was cancelled meanwhile.
-    pub fn hold(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
-        self.flight.hold(holder, key)
+    pub fn set_canceller(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
+        self.flight.set_canceller(holder, key)
     }
 
     pub fn is_cancelled(&self) -> bool {
-        matches!(*self.flight.lock(), State::Cancelled)
+        matches!(self.flight.lock().state, State::Cancelled)
     }
 
     pub fn client(&self) -> Option<ClientId> {
@@ -215,45 +256,71 @@ impl<S: Sink + ?Sized> CallHandle<S> {
         self.sink.ask(call, exchange);
     }
 
-    /// Takes the call back: its holder is told, and no answer will be delivered.
+    /// Cancels the call: its holder is told, and no answer will be delivered.
     pub fn cancel(&self, reason: Option<Raw>) {
-        let before = {
-            let mut state = self.lock();
-            if matches!(*state, State::Answered) {
+        let (before, record) = {
+            let mut inner = self.lock();
+            if matches!(inner.state, State::Answered) {
                 return;
             }
-            std::mem::replace(&mut *state, State::Cancelled)
+            (std::mem::replace(&mut inner.state, State::Cancelled), inner.record.take())
         };
         if let State::Held(holder, key) = before {
             holder.cancel(key, reason);
         }
         self.sink.cancelled();
+        if let Some(record) = record {
+            let end = record.end(None);
+            record.close(&end);
+        }
     }
 
-    fn hold(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
-        let mut state = self.lock();
-        match *state {
+    fn set_canceller(&self, holder: Arc<dyn Cancel>, key: u64) -> bool {
+        let mut inner = self.lock();
+        match inner.state {
             State::Loose | State::Held(..) => {
-                *state = State::Held(holder, key);
+                inner.state = State::Held(holder, key);
                 true
             }
             State::Answered | State::Cancelled => false,
         }
     }
 
-    fn answer(&self, reply: Reply) {
-        {
-            let mut state = self.lock();
-            match *state {
-                State::Loose | State::Held(..) => *state = State::Answered,
-                State::Answered | State::Cancelled => return,
-            }
+    /// Notes where the call goes in its record, which is this call's or that of the one it stands for.
+    fn set_target(&self, target: &Arc<Target>) {
+        match &mut self.lock().record {
+            Some(record) => record.record.target = Some(Arc::clone(target)),
+            None => self.sink.set_target(target),
         }
-        self.sink.reply(reply);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answer(&self, reply: Reply) {
+        let record = {
+            let mut inner = self.lock();
+            match inner.state {
+                State::Loose | State::Held(..) => inner.state = State::Answered,
+                State::Answered | State::Cancelled => return,
+            }
+            inner.record.take()
+        };
+        match record {
+            None => self.sink.reply(reply),
+            Some(record) => {
+                let end = record.end(Some(&reply));
+                self.sink.reply(reply);
+                record.close(&end);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Sink> CallHandle<S> {
+    fn new(sink: S) -> Self {
+        Self { inner: Mutex::new(Inner { state: State::Loose, record: None }), sink }
     }
 }
 
@@ -336,6 +403,14 @@ impl Sink for Then {
 
     fn client(&self) -> Option<ClientId> {
         self.outer.sink.client()
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        self.outer.sink.requester()
+    }
+
+    fn set_target(&self, target: &Arc<Target>) {
+        self.outer.set_target(target);
     }
 
     fn wants_logs(&self) -> bool {

@@ -16,6 +16,7 @@ use crate::control::{Control, ReloadReport, Reloader};
 use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Front, Gateway, Opening};
+use crate::principal::Requester;
 use crate::tasks::Tasks;
 use crate::upstream::{
     BoxFuture, Connector, Host, Item, Listing, Missing, Order, Phase, Status, Upstream, Withheld,
@@ -175,7 +176,16 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn open(client: Option<ClientId>) -> (Exchange, Self) {
         let (sender, reply) = oneshot::channel();
-        let (exchange, flight) = Exchange::open(Probe { sender: Mutex::new(Some(sender)), client });
+        let (exchange, flight) =
+            Exchange::open(Probe { sender: Mutex::new(Some(sender)), client, requester: None });
+        (exchange, Self { reply, flight })
+    }
+
+    /// Opens a call of somebody who is known.
+    pub(crate) fn open_by(requester: Option<Arc<Requester>>) -> (Exchange, Self) {
+        let (sender, reply) = oneshot::channel();
+        let (exchange, flight) =
+            Exchange::open(Probe { sender: Mutex::new(Some(sender)), client: None, requester });
         (exchange, Self { reply, flight })
     }
 }
@@ -183,6 +193,7 @@ impl Asked {
 struct Probe {
     sender: Mutex<Option<oneshot::Sender<Reply>>>,
     client: Option<ClientId>,
+    requester: Option<Arc<Requester>>,
 }
 
 impl Sink for Probe {
@@ -192,6 +203,10 @@ impl Sink for Probe {
 
     fn client(&self) -> Option<ClientId> {
         self.client
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        self.requester.as_ref()
     }
 }
 

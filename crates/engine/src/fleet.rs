@@ -16,6 +16,7 @@ use crate::changes::ClientId;
 use crate::discovery;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
+use crate::observe::Observers;
 use crate::outbox::Outbox;
 use crate::tasks::Tasks;
 use crate::upstream::{Addressee, Audience, ClientFacts, Connector, Host, Standing, Upstream};
@@ -37,6 +38,7 @@ pub struct Fleet {
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
     tasks: Tasks,
+    observers: Observers,
 }
 
 /// One server of the fleet.
@@ -67,6 +69,7 @@ impl Fleet {
             only_client: OnceLock::new(),
             places: discovery::places(),
             tasks,
+            observers: Observers::default(),
         });
         let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
         fleet.slots.store(Arc::new(slots));
@@ -75,6 +78,11 @@ impl Fleet {
 
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
+    }
+
+    /// Returns those who watch calls, to add to.
+    pub fn observers(&self) -> &Observers {
+        &self.observers
     }
 
     /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).

@@ -7,15 +7,17 @@ mod lookup;
 mod notifications;
 mod resources;
 mod subscriptions;
+mod task_owners;
 mod view;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use manifold_config::{Config, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject};
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::catalog::{Catalog, Member, ResourceOwner};
 use crate::changes::{Client, ClientId, Clients};
@@ -23,11 +25,14 @@ use crate::control::{self, Control, Reloader, ServerRow};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
+use crate::observe::Observers;
 use crate::outbox::Outbox;
+use crate::principal::Principal;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Upstream};
 pub use lookup::KnownTool;
 use notifications::answer_from_config;
+use task_owners::TaskOwners;
 use view::view;
 
 /// Which door a namespace is served at: some defaults differ.
@@ -73,6 +78,7 @@ pub struct Gateway {
     /// Whether a client has introduced itself: nothing starts before (decision 29).
     introduced: AtomicBool,
     manager: Arc<dyn Upstream>,
+    task_owners: Arc<TaskOwners>,
 }
 
 impl Gateway {
@@ -96,6 +102,7 @@ impl Gateway {
                 opening,
                 reopened: OnceLock::new(),
                 manager,
+                task_owners: Arc::default(),
             }
         });
         gateway.fleet.register(&gateway);
@@ -197,10 +204,16 @@ impl Gateway {
         }
     }
 
-    /// Lets a client hear of tasks. Resolves to those that are followed.
-    pub fn watch_tasks(self: &Arc<Self>, id: ClientId, tasks: Vec<String>) -> BoxFuture<Vec<String>> {
+    /// Lets a client hear of tasks that are its principal's. Resolves to those that are followed.
+    pub fn watch_tasks(
+        self: &Arc<Self>,
+        id: ClientId,
+        who: &Principal,
+        tasks: Vec<String>,
+    ) -> BoxFuture<Vec<String>> {
         let told: Vec<_> = tasks
             .into_iter()
+            .filter(|task| self.task_owners.permits(task, who))
             .filter_map(|task| {
                 let (upstream, own) = self.follow_task(id, &task)?;
                 let (exchange, answer) = Exchange::answered_to(id);
@@ -245,6 +258,11 @@ impl Gateway {
         }
     }
 
+    /// Returns those who watch calls, of this namespace and all others.
+    pub fn observers(&self) -> &Observers {
+        self.fleet.observers()
+    }
+
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
     }
@@ -254,8 +272,21 @@ impl Gateway {
         control::rows(&self.catalog.load(), &self.discovery)
     }
 
-    /// Sends a call where it belongs. Returns at once; the answer comes through the exchange.
-    pub fn dispatch(self: &Arc<Self>, call: Call, exchange: Exchange) {
+    /// Takes a call: the one entrance for all of them. Returns at once; the answer comes through the exchange.
+    pub fn dispatch(self: &Arc<Self>, call: Call, mut exchange: Exchange) {
+        let observers = self.observers();
+        if observers.is_watched() {
+            let (client, requester) = (exchange.client(), exchange.requester());
+            exchange.keep_record(observers.open(&call, self.namespace(), client, requester));
+        }
+        // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
+        if catch_unwind(AssertUnwindSafe(|| self.send(call, exchange))).is_err() {
+            error!("a call panicked; it was answered with an internal error");
+        }
+    }
+
+    /// Sends a call where it belongs.
+    fn send(self: &Arc<Self>, call: Call, exchange: Exchange) {
         self.want_logs(&call);
         match call.method {
             Method::Ping => exchange.finish(Ok(Raw::from_static("{}"))),
@@ -324,7 +355,7 @@ impl Gateway {
                 exchange.set_target(Arc::clone(&route.target));
                 let member = catalog.member(route.member);
                 if extensions::may_be_task(&call) {
-                    exchange = Self::naming_tasks(member, exchange);
+                    exchange = self.naming_tasks(member, exchange);
                 }
                 if route.is_loose {
                     exchange =
@@ -338,7 +369,7 @@ impl Gateway {
                 call.replace_param(place, &Raw::string(&original));
                 exchange.set_target(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
                 if extensions::may_be_task(&call) {
-                    exchange = Self::naming_tasks(member, exchange);
+                    exchange = self.naming_tasks(member, exchange);
                 }
                 member.upstream.send(call, exchange);
             }

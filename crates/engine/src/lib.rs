@@ -13,6 +13,7 @@ mod exchange;
 mod fake;
 mod fleet;
 mod gateway;
+mod observe;
 mod outbox;
 mod policy;
 mod principal;
@@ -32,8 +33,9 @@ pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadRepo
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
+pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, TURN};
-pub use principal::Principal;
+pub use principal::{Principal, Requester};
 pub use tasks::Tasks;
 pub use upstream::{
     Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Missing, Order, Phase,

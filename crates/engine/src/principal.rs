@@ -1,10 +1,78 @@
 //! Who asks.
 
-/// Who asks, as admission at the door found out. Limits are counted for it, and for where it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+
+/// Who asks, as admission found out. What one has opened another does not find. It is not the `Caller`, which is what
+/// servers are told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Principal {
-    /// Somebody on this machine, where no token is asked for.
-    Anonymous,
-    /// Somebody with the token.
-    Token,
+    /// The gateway itself, which reads lists.
+    Gateway,
+    /// Somebody on this machine, of whom nothing is asked.
+    Local,
+    /// Somebody with the token of this name.
+    Token(Arc<str>),
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gateway => f.write_str("gateway"),
+            Self::Local => f.write_str("local"),
+            Self::Token(name) => write!(f, "token:{name}"),
+        }
+    }
+}
+
+/// A principal and what is known of it beside: where it comes from and what its client calls itself.
+#[derive(Debug)]
+pub struct Requester {
+    pub principal: Principal,
+    /// `None`: on a pipe.
+    pub address: Option<IpAddr>,
+    name: OnceLock<Box<str>>,
+}
+
+impl Requester {
+    pub fn new(principal: Principal, address: Option<IpAddr>) -> Self {
+        Self { principal, address, name: OnceLock::new() }
+    }
+
+    /// Returns whoever is at the other end of our own pipes.
+    pub fn local() -> Arc<Self> {
+        Arc::new(Self::new(Principal::Local, None))
+    }
+
+    /// Notes what the client calls itself; the first word counts.
+    pub fn set_name(&self, name: &str) {
+        let _ = self.name.set(name.into());
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        self.name.get().map(AsRef::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_principal_is_shown_as_the_manual_names_it() {
+        let shown = |principal: Principal| principal.to_string();
+        assert_eq!(shown(Principal::Gateway), "gateway");
+        assert_eq!(shown(Principal::Local), "local");
+        assert_eq!(shown(Principal::Token("ci".into())), "token:ci");
+    }
+
+    #[test]
+    fn a_client_has_one_name() {
+        let requester = Requester::new(Principal::Local, None);
+        assert_eq!(requester.name(), None);
+        requester.set_name("editor");
+        requester.set_name("another");
+        assert_eq!(requester.name(), Some("editor"));
+    }
 }

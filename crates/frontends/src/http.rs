@@ -35,9 +35,9 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::modern::ModernService;
-pub use admission::{Admission, is_loopback};
+pub use admission::{Admission, Token, is_loopback};
 pub use namespaces::{Namespaces, Served};
-use peer::Peer;
+use peer::{Origin, Peer};
 use sessions::Sessions;
 pub use tls::{TlsError, tls_acceptor};
 use token_failures::TokenFailures;
@@ -84,7 +84,7 @@ struct Shared {
     sessions: Sessions,
     modern: Arc<ModernService>,
     sockets: Sockets,
-    attempts: TokenFailures,
+    token_failures: TokenFailures,
     /// Turns true when open streams must end.
     closing: watch::Receiver<bool>,
 }
@@ -135,7 +135,7 @@ pub async fn serve(
         sessions,
         modern: ModernService::for_many(tasks, parked),
         sockets,
-        attempts: TokenFailures::default(),
+        token_failures: TokenFailures::default(),
         closing,
     });
     let expiry = Arc::clone(&shared);

@@ -7,12 +7,11 @@ mod run;
 mod tests;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Tasks};
+use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Requester, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};
 use manifold_protocol::{
@@ -20,7 +19,7 @@ use manifold_protocol::{
     Revision, envelope,
 };
 use tokio::sync::Notify;
-use tracing::{debug, error};
+use tracing::debug;
 
 use crate::parked::{self, Parked, Resumption};
 use listen::Listener;
@@ -73,8 +72,9 @@ pub(crate) struct Request {
     pub(crate) id: Id,
     pub(crate) method: Method,
     pub(crate) params: Option<Raw>,
+    pub(crate) requester: Arc<Requester>,
     /// Where it came in and by which credential: states given out are good for no other.
-    pub(crate) principal: Vec<u8>,
+    pub(crate) entrance: Vec<u8>,
     pub(crate) client: ClientId,
 }
 
@@ -144,7 +144,7 @@ impl ModernService {
         request: Request,
         lane: Arc<dyn Lane>,
     ) -> RequestHandle {
-        let Request { id, method, params, principal, client } = request;
+        let Request { id, method, params, requester, entrance, client } = request;
         debug!(method = method.as_str(), "request");
         let refuse = |fault: Fault, verdict| {
             refuse(&*lane, Some(&id), &fault, verdict);
@@ -181,7 +181,7 @@ impl ModernService {
                 if let Err(fault) = listen::check(&filter) {
                     return refuse(fault, Verdict::Served);
                 }
-                let listener = Listener::new(self, gateway, number, id, client, filter, lane);
+                let listener = Listener::new(self, gateway, number, id, (client, requester), filter, lane);
                 self.lock().insert(number, Open::Listen(Arc::clone(&listener)));
                 self.tasks.spawn(listener.open());
             }
@@ -191,7 +191,7 @@ impl ModernService {
                 let level = caller.log_level.as_ref().and_then(|level| Level::parse(&level.to_text()?));
                 let pending =
                     PendingRequest { number, id, lane, token: token.map(|token| token.detached()), level };
-                let original = OriginalRequest { method, params, principal, client };
+                let original = OriginalRequest { method, params, requester, entrance, client };
                 self.call(gateway, original, caller, pending);
             }
         }
@@ -253,10 +253,7 @@ impl ModernService {
         self.lock().insert(number, Open::Call(Arc::clone(&run)));
         let (exchange, flight) = Exchange::open(Asker(Arc::clone(&run)));
         run.takes_off(flight);
-        // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
-        if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
-            error!("a call panicked; it was answered with an internal error");
-        }
+        gateway.dispatch(call, exchange);
     }
 
     fn resume(

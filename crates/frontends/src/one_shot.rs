@@ -1,29 +1,30 @@
 //! A call for somebody who only waits for its answer and cannot be asked anything.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Sink};
+use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Requester, Sink};
 use manifold_protocol::{Call, Caller, Fault, Raw, Reply};
 use tokio::sync::oneshot;
-use tracing::error;
 
 /// Sends a call on its way at once; the future is its answer. Letting go of it takes the call back.
 pub(crate) fn ask(
     gateway: &Arc<Gateway>,
     call: Call,
     client: Option<ClientId>,
+    requester: &Arc<Requester>,
 ) -> impl Future<Output = Reply> + use<> {
     let (sender, reply) = oneshot::channel();
-    let waiting = Waiting { reply: Mutex::new(Some(sender)), gateway: Arc::clone(gateway), client };
+    let waiting = Waiting {
+        reply: Mutex::new(Some(sender)),
+        gateway: Arc::clone(gateway),
+        client,
+        requester: Arc::clone(requester),
+    };
     let (exchange, flight) = Exchange::open(waiting);
     // Whoever hangs up has no other way to say that it no longer wants to know.
     let guard = CancelOnDrop(Some(flight));
     let call = call.by(Arc::new(nobody()));
-    if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
-        // It broke this call alone: its exchange answered as it was dropped (F29).
-        error!("a call panicked; it was answered with an internal error");
-    }
+    gateway.dispatch(call, exchange);
     async move {
         let reply = reply.await;
         guard.disarm();
@@ -47,6 +48,7 @@ struct Waiting {
     reply: Mutex<Option<oneshot::Sender<Reply>>>,
     gateway: Arc<Gateway>,
     client: Option<ClientId>,
+    requester: Arc<Requester>,
 }
 
 impl Sink for Waiting {
@@ -64,6 +66,10 @@ impl Sink for Waiting {
 
     fn client(&self) -> Option<ClientId> {
         self.client
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        Some(&self.requester)
     }
 }
 

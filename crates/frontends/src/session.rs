@@ -8,12 +8,13 @@ mod outlet;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{CallHandle, Cancel, Client, ClientFacts, ClientId, Exchange, Front, Gateway, Sink};
+use manifold_engine::{
+    CallHandle, Cancel, Client, ClientFacts, ClientId, Exchange, Front, Gateway, Requester, Sink,
+};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
 use manifold_protocol::members::Flaw;
@@ -22,7 +23,7 @@ use manifold_protocol::{
     notification,
 };
 use tokio::sync::Notify;
-use tracing::{debug, error};
+use tracing::debug;
 
 use batch::Batch;
 use calls::CallSink;
@@ -34,6 +35,8 @@ pub struct Destination {
     pub codes: CodeSet,
     pub profile: Profile,
     pub front: Front,
+    /// Who is at the other end.
+    pub requester: Arc<Requester>,
 }
 
 /// One legacy client.
@@ -323,6 +326,9 @@ impl Session {
         let info =
             member("clientInfo").unwrap_or_else(|| Raw::from_static(r#"{"name":"manifold","version":"0"}"#));
         let revision = Revision::negotiate(&requested);
+        if let Some(name) = info.get("name").as_ref().and_then(Raw::to_text) {
+            self.destination.requester.set_name(&name);
+        }
         {
             let mut state = self.lock();
             state.phase = Phase::Open;
@@ -407,10 +413,7 @@ impl Session {
                 }
             }
         }
-        // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
-        if catch_unwind(AssertUnwindSafe(|| gateway.dispatch(call, exchange))).is_err() {
-            error!("a call panicked; it was answered with an internal error");
-        }
+        gateway.dispatch(call, exchange);
     }
 
     fn notification(&self, method: &str, params: Option<Raw>) -> Received {

@@ -52,7 +52,7 @@ pub async fn serve<I, O>(
     if let Ok(gateway) = &destination.gateway {
         gateway.serve_only(&outbox);
     }
-    let pipe = Pipe::new(destination.gateway.clone(), &outbox, tasks);
+    let pipe = Pipe::new(destination.gateway.clone(), Arc::clone(&destination.requester), &outbox, tasks);
     let session = Session::new(destination, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
     let spoken = Arc::clone(&framing);

@@ -134,6 +134,41 @@ pub enum CodeSet {
 }
 
 impl Fault {
+    /// Returns what kind of fault it is, in one word that stays the same.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::InvalidRequest(_) => "invalid-request",
+            Self::UnknownMethod(_) => "unknown-method",
+            Self::InvalidParams(_) | Self::MissingParameter(_) | Self::ArgumentMismatch { .. } => {
+                "invalid-params"
+            }
+            Self::UnknownTool(_) | Self::UnknownServer { .. } | Self::UnknownToolOf { .. } => "unknown-tool",
+            Self::UnknownPrompt(_) => "unknown-prompt",
+            Self::UnknownResource(_) => "unknown-resource",
+            Self::UnknownNamespace { .. } | Self::NamespaceNotChosen { .. } => "unknown-namespace",
+            Self::FailedToStart { .. } => "failed-to-start",
+            Self::NotRunning { .. } => "not-running",
+            Self::Busy { .. } => "busy",
+            Self::TimedOut { .. } => "timed-out",
+            Self::Died { .. } => "died",
+            Self::Refused { .. } => "refused",
+            Self::TooLarge { .. } => "too-large",
+            Self::Overloaded { .. } => "overloaded",
+            Self::OverLimit { .. } => "over-limit",
+            Self::Malformed { .. } => "malformed",
+            Self::Authentication { .. } => "authentication",
+            Self::SignInNeeded { .. } => "sign-in-needed",
+            Self::ClientCannot { .. } => "client-cannot",
+            Self::HeaderMismatch(_) => "header-mismatch",
+            Self::UnsupportedVersion { .. } => "unsupported-version",
+            Self::MissingCapability { .. } => "missing-capability",
+            Self::Unanswered { .. } => "unanswered",
+            Self::ShuttingDown => "shutting-down",
+            Self::Internal(_) => "internal",
+        }
+    }
+
     /// Returns the JSON-RPC code. This match is the one place codes are chosen.
     pub fn code(&self, codes: CodeSet) -> i32 {
         match (self, codes) {

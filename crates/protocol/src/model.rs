@@ -183,6 +183,19 @@ impl Answer {
         }
     }
 
+    /// Returns how many bytes it takes up, but for what stands around it.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Self::Result { body, .. } => body.as_bytes().len(),
+            Self::List(list) => list.items.as_bytes().len(),
+        }
+    }
+
+    /// Returns whether a tool says by its result that it failed.
+    pub fn is_tool_error(&self) -> bool {
+        matches!(self, Self::Result { body, .. } if body.get("isError").and_then(|flag| flag.bool()) == Some(true))
+    }
+
     /// Returns the result without what the newest revision adds to it.
     pub fn plain(&self) -> Raw {
         crate::dialect::legacy::result(self)

@@ -346,7 +346,7 @@ impl Connection {
     fn write(&self, table: &mut Table, call: Call, exchange: Exchange, origin: Origin) {
         let id = table.next_id();
         let Some(me) = self.me.upgrade() else { return };
-        if !exchange.hold(me, id) {
+        if !exchange.set_canceller(me, id) {
             return;
         }
         let timeout = match origin {

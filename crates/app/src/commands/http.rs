@@ -9,7 +9,7 @@ use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection,
 use manifold_engine::{Front, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{
-    self, Admission, Namespaces, Served, Site, TlsAcceptor, is_loopback, tls_acceptor,
+    self, Admission, Namespaces, Served, Site, TlsAcceptor, Token, is_loopback, tls_acceptor,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -184,7 +184,7 @@ async fn serve(
             public: !is_loopback(host),
             secure: tls.is_some(),
             allowed_hosts: settings.allowed_hosts,
-            token: settings.token,
+            tokens: settings.token.into_iter().map(only_token).collect(),
             cors: settings.cors,
         },
         limit_bytes,
@@ -197,6 +197,11 @@ async fn serve(
     http::serve(listener, tls, site, drain, signals::asked(stop), &services.tasks).await;
     services.close().await;
     Ok(())
+}
+
+/// Returns the one token of the config as one of those that let in; it has no name there.
+fn only_token(secret: Secret) -> Token {
+    Token { name: "default".into(), secret, until: None }
 }
 
 /// Opens every enabled namespace, and the selected one as the default. Those that are open stay so.

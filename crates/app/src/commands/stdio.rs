@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::Front;
+use manifold_engine::{Front, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
@@ -73,7 +73,13 @@ async fn serve(
         warn!("{}", fault.message());
     }
     services.watch_config(|| {});
-    let destination = Destination { gateway, codes: services.codes(), profile, front: Front::Stdio };
+    let destination = Destination {
+        gateway,
+        codes: services.codes(),
+        profile,
+        front: Front::Stdio,
+        requester: Requester::local(),
+    };
     stdio::serve(destination, streams, served, signals::asked(stop), &services.tasks).await;
     services.close().await;
     Ok(())

@@ -51,7 +51,7 @@ fn an_answer_is_delivered_once() {
 fn cancelling_reaches_the_holder_and_silences_the_answer() {
     let (exchange, flight, replies) = open();
     let holder = Arc::new(Holder::default());
-    assert!(exchange.hold(holder.clone(), 7));
+    assert!(exchange.set_canceller(holder.clone(), 7));
     flight.cancel(None);
     flight.cancel(None);
     assert_eq!(holder.0.load(Ordering::SeqCst), 1);
@@ -64,7 +64,7 @@ fn cancelling_reaches_the_holder_and_silences_the_answer() {
 fn a_call_cancelled_before_it_is_held_is_not_taken() {
     let (exchange, flight, _replies) = open();
     flight.cancel(None);
-    assert!(!exchange.hold(Arc::new(Holder::default()), 7));
+    assert!(!exchange.set_canceller(Arc::new(Holder::default()), 7));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn cancelling_passes_through_a_wrapped_exchange() {
     let (outer, flight, replies) = open();
     let inner = outer.then(|reply, outer| outer.finish(reply));
     let holder = Arc::new(Holder::default());
-    inner.hold(holder.clone(), 7);
+    inner.set_canceller(holder.clone(), 7);
     flight.cancel(None);
     assert_eq!(holder.0.load(Ordering::SeqCst), 1);
     drop(inner);

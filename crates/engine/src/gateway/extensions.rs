@@ -18,13 +18,21 @@ const TASK_SEPARATOR: char = '.';
 
 impl Gateway {
     /// Lets a client hear of a task under an id that leads back here.
-    pub(super) fn naming_tasks(member: &Member, exchange: Exchange) -> Exchange {
-        let prefix = member.exposed_id.clone();
+    pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
+        let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
         exchange.then(move |reply, outer| {
-            outer.finish(reply.map(|answer| match answer.mark() {
-                Mark::Extension => answer.map(|result| expose_task(&prefix, result)),
+            let exposed = |result: Raw| {
+                let task = expose_task(&prefix, result);
+                if let Some(id) = task.get("taskId").as_ref().and_then(Raw::to_text) {
+                    owners.note(&id, outer.principal());
+                }
+                task
+            };
+            let reply = reply.map(|answer| match answer.mark() {
+                Mark::Extension => answer.map(exposed),
                 Mark::None | Mark::Complete | Mark::InputRequired => answer,
-            }));
+            });
+            outer.finish(reply);
         })
     }
 
@@ -39,7 +47,8 @@ impl Gateway {
             return exchange.fail(Fault::InvalidParams("`taskId` must be the id of a task".to_owned()));
         };
         let catalog = self.catalog.load();
-        let Some((at, own)) = task_owner(&catalog, &id) else {
+        let is_theirs = self.task_owners.permits(&id, exchange.principal());
+        let Some((at, own)) = task_owner(&catalog, &id).filter(|_| is_theirs) else {
             return exchange.fail(Fault::InvalidParams(format!("there is no task '{id}'")));
         };
         let member = catalog.member(at);

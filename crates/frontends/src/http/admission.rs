@@ -1,4 +1,7 @@
-//! The front admission: who may come in, decided before a body is read (T1 to T5, decisions 24 and 31).
+//! Who may come in, and who it is, decided before a body is read (T1 to T5, decisions 24 and 31).
+
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -7,9 +10,10 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
 use manifold_config::{Cors, Secret};
-use manifold_engine::Principal;
+use manifold_engine::{Principal, Requester};
 use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
+use tokio::time::Instant;
 
 use super::body::Body;
 use super::websocket;
@@ -18,17 +22,41 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The samples of LiteMCP spell it so.
 const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
 
-/// The rules of the admission.
+/// The rules by which requests are let in.
 #[derive(Debug, Default)]
 pub struct Admission {
     /// Names beside this machine's own under which we may be addressed.
     pub allowed_hosts: Vec<String>,
-    pub token: Option<Secret>,
+    /// Without any, whoever reaches us is let in.
+    pub tokens: Vec<Token>,
     pub cors: Option<Cors>,
     /// Bound to an address other machines can reach; a token is set then.
     pub public: bool,
     /// Served over TLS.
     pub secure: bool,
+}
+
+/// A credential and what it makes of who brings it.
+#[derive(Debug, Clone)]
+pub struct Token {
+    pub name: Arc<str>,
+    pub secret: Secret,
+    /// Until when it is good, if not for good.
+    pub until: Option<Instant>,
+}
+
+/// Who was let in, and for how long that stands.
+#[derive(Debug, Clone)]
+pub(super) struct Admitted {
+    pub(super) requester: Arc<Requester>,
+    until: Option<Instant>,
+}
+
+impl Admitted {
+    /// Returns whether it still stands; else the request is to be judged again.
+    pub(super) fn stands(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
+    }
 }
 
 /// Why a request does not come in.
@@ -71,46 +99,61 @@ impl Refused {
 }
 
 impl Admission {
-    /// Returns why a request may not come in, if so.
-    pub(super) fn refuses(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Refused> {
+    /// Returns who asks, or why it may not come in.
+    pub(super) fn admit(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Admitted, Refused> {
+        self.check_origin(method, uri, headers)?;
+        let is_for_all = *method == Method::OPTIONS || uri.path() == "/health";
+        let (principal, until) = match self.authenticate(headers) {
+            Some(known) => known,
+            None if is_for_all => (Principal::Local, None),
+            None => return Err(Refused::Token),
+        };
+        if *method == Method::POST && !is_json(headers) {
+            return Err(Refused::ContentType);
+        }
+        Ok(Admitted { requester: Arc::new(Requester::new(principal, Some(address))), until })
+    }
+
+    /// Checks that a request is meant for us and that no page of somebody else's sent it.
+    fn check_origin(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
         if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
-            return Some(Refused::Smuggled);
+            return Err(Refused::Smuggled);
         }
         // A second one would be judged by nobody.
         if headers.get_all(HOST).iter().count() > 1 || headers.get_all(ORIGIN).iter().count() > 1 {
-            return Some(Refused::Smuggled);
+            return Err(Refused::Smuggled);
         }
         if uri.authority().is_some_and(|authority| !self.knows_host(authority.as_str())) {
-            return Some(Refused::Host);
+            return Err(Refused::Host);
         }
         let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
         let host = host.unwrap_or("");
         if !self.knows_host(host) {
-            return Some(Refused::Host);
+            return Err(Refused::Host);
         }
         if headers.get(ORIGIN).is_some() {
             let origin = text(headers, &ORIGIN).filter(|origin| self.knows_origin(origin));
-            let Some(origin) = origin else { return Some(Refused::Origin) };
+            let origin = origin.ok_or(Refused::Origin)?;
             // What no preflight stands before, any page of this machine could open, and read (decision 24, L14).
             let is_open = is_readable_without_preflight(method, uri, headers);
             if is_open
                 && !self.is_own(origin, host)
                 && !self.cors.as_ref().is_some_and(|cors| self.may_read(cors, origin))
             {
-                return Some(Refused::Origin);
+                return Err(Refused::Origin);
             }
         }
         let from_elsewhere = headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site");
         if from_elsewhere && headers.get(ORIGIN).is_none() {
-            return Some(Refused::CrossSite);
+            return Err(Refused::CrossSite);
         }
-        if *method != Method::OPTIONS && uri.path() != "/health" && !self.has_token(headers) {
-            return Some(Refused::Token);
-        }
-        if *method == Method::POST && !is_json(headers) {
-            return Some(Refused::ContentType);
-        }
-        None
+        Ok(())
     }
 
     fn knows_host(&self, authority: &str) -> bool {
@@ -136,7 +179,7 @@ impl Admission {
         }
         let Some(cors) = &self.cors else { return false };
         let any = cors.origins.iter().any(|allowed| allowed == "*");
-        (any && self.token.is_some() && origin != "null")
+        (any && !self.tokens.is_empty() && origin != "null")
             || cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
     }
 
@@ -156,14 +199,9 @@ impl Admission {
         named.is_some_and(|(_, authority)| place(authority).is_some_and(|ours| Some(ours) == place(host)))
     }
 
-    /// Returns who asks, where the door has let it in.
-    pub(super) fn principal(&self) -> Principal {
-        if self.token.is_some() { Principal::Token } else { Principal::Anonymous }
-    }
-
     /// Returns whether those who come in may be different principals. One token, or none, makes all of them one.
     pub(super) fn has_several_principals(&self) -> bool {
-        false
+        self.tokens.len() > 1
     }
 
     /// Returns whether a request brings a credential, right or wrong.
@@ -171,15 +209,22 @@ impl Admission {
         headers.contains_key(AUTHORIZATION) || headers.contains_key(AUTHENTICATION)
     }
 
-    fn has_token(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = &self.token else { return true };
-        [AUTHORIZATION, AUTHENTICATION].iter().any(|name| {
-            let given = text(headers, name).and_then(|value| {
-                let (scheme, token) = value.split_once(' ')?;
-                scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-            });
-            given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())))
-        })
+    /// Returns who asks by the credential it brings, and until when that stands.
+    fn authenticate(&self, headers: &HeaderMap) -> Option<(Principal, Option<Instant>)> {
+        if self.tokens.is_empty() {
+            return Some((Principal::Local, None));
+        }
+        let given = [AUTHORIZATION, AUTHENTICATION].map(|name| {
+            let (scheme, token) = text(headers, &name)?.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let is_given = |token: &&Token| {
+            let same = |given: &str| bool::from(given.as_bytes().ct_eq(token.secret.expose().as_bytes()));
+            token.until.is_none_or(|until| Instant::now() < until)
+                && given.iter().flatten().any(|given| same(given))
+        };
+        let token = self.tokens.iter().find(is_given)?;
+        Some((Principal::Token(Arc::clone(&token.name)), token.until))
     }
 
     /// Answers a preflight, or lets the browser read an answer, where CORS is configured.
@@ -254,7 +299,7 @@ fn host_of(authority: &str) -> Option<&str> {
 /// Returns whether a host name or address means this machine alone.
 pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -20,10 +20,11 @@ use self::head::Head;
 pub(super) use self::respond::with_date;
 use self::wire::Wire;
 pub(super) use self::wire::overdue;
+use super::admission::Admitted;
 use super::body::{Body, Upgrade};
 use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
 use super::rewind::Rewind;
-use super::{Peer, Shared, route};
+use super::{Origin, Peer, Shared, route};
 
 /// How long the head of the last request is kept for the next.
 const HEAD_KEPT: Duration = Duration::from_secs(1);
@@ -169,14 +170,18 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> io::Result<After> {
     let mut manner = head.manner();
     wire.owes_body = head.request.length != Length::Known(0);
-    let refusal = if head.is_let_in { None } else { route::turned_away(&head.request.parts, peer, shared) };
-    let mut response = match refusal {
-        Some(response) => response,
-        None => {
-            head.is_let_in = true;
+    let admitted = match head.admitted.take().filter(Admitted::stands) {
+        Some(admitted) => Ok(admitted),
+        None => route::admit(&head.request.parts, peer, shared),
+    };
+    let mut response = match admitted {
+        Err(response) => *response,
+        Ok(admitted) => {
+            let requester = &head.admitted.insert(admitted).requester;
+            let origin = Origin { peer, requester };
             let body = body::read(wire, &head.request, peer, &shared.site).await;
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
-            let mut answering = Box::pin(route::answer(&head.request.parts, body, peer, shared));
+            let mut answering = Box::pin(route::answer(&head.request.parts, body, origin, shared));
             tokio::select! {
                 biased;
                 response = &mut answering => response,

@@ -24,7 +24,7 @@ use tracing::debug;
 
 use super::body::{Body, Read, SLOWEST_BYTES_PER_MS, Unread};
 use super::connection::REQUEST_PATIENCE;
-use super::{Peer, Shared, Site, route};
+use super::{Origin, Peer, Shared, Site, route};
 use watch::{Busy, Watch, Watched};
 
 /// What a peer may send before we have read it, on one stream and on all of a connection.
@@ -120,11 +120,13 @@ impl OneRequest {
 }
 
 async fn answer(head: Parts, body: RecvStream, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
-    if let Some(response) = route::turned_away(&head, peer, shared) {
-        return response;
-    }
+    let admitted = match route::admit(&head, peer, shared) {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    let origin = Origin { peer, requester: &admitted.requester };
     let body = read(&head.headers, body, peer, &shared.site).await;
-    route::answer(&head, body, peer, shared).await
+    route::answer(&head, body, origin, shared).await
 }
 
 /// Reads a request body, giving up as soon as it is too large or too slow, or too much is under way with it.

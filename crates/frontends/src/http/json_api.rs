@@ -11,12 +11,17 @@ use manifold_protocol::{Call, Failure, Id, Method, Outgoing, Raw, RawObject, Rev
 use tracing::debug;
 
 use super::body::{Body, bare, json};
-use super::{Peer, Shared, Site, route};
+use super::{Origin, Shared, Site, route};
 use crate::one_shot::ask;
 use crate::session::refusal_fault;
 
 /// S2-6.
-pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared: &Shared) -> Response<Body> {
+pub(super) async fn call(
+    body: Bytes,
+    namespace: &str,
+    origin: Origin<'_>,
+    shared: &Shared,
+) -> Response<Body> {
     let site = &shared.site;
     let incoming = envelope::parse(body);
     let Some(gateway) = &site.namespaces.find(Some(namespace)) else {
@@ -25,11 +30,11 @@ pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared:
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
         Ok(Incoming::One(message)) => {
-            let _entered = match peer.begin(usize::from(matches!(message, Message::Request { .. }))) {
+            let _entered = match origin.peer.begin(usize::from(matches!(message, Message::Request { .. }))) {
                 Ok(entered) => entered,
                 Err(fault) => return route::over_limit(&fault, shared),
             };
-            match begin(site, gateway, peer, message) {
+            match begin(site, gateway, origin, message) {
                 Some(answer) => match answer.await {
                     Answered::Served(answer) => json(StatusCode::OK, answer),
                     Answered::Busy(answer) => route::busy(answer),
@@ -37,25 +42,25 @@ pub(super) async fn call(body: Bytes, namespace: &str, peer: &Arc<Peer>, shared:
                 None => bare(StatusCode::ACCEPTED),
             }
         }
-        Ok(Incoming::Batch(messages)) => answer_batch(gateway, peer, messages, shared).await,
+        Ok(Incoming::Batch(messages)) => answer_batch(gateway, origin, messages, shared).await,
     }
 }
 
 async fn answer_batch(
     gateway: &Arc<Gateway>,
-    peer: &Arc<Peer>,
+    origin: Origin<'_>,
     messages: Vec<Result<Message, Refusal>>,
     shared: &Shared,
 ) -> Response<Body> {
     let site = &shared.site;
     let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
-    let _entered = match peer.begin(requests.count()) {
+    let _entered = match origin.peer.begin(requests.count()) {
         Ok(entered) => entered,
         Err(fault) => return route::over_limit(&fault, shared),
     };
     // All are on their way before the first is waited for.
     let begun: Vec<_> =
-        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, peer, message))).collect();
+        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, origin, message))).collect();
     let mut array = BytesMut::new();
     for one in begun {
         let answer = match one {
@@ -92,7 +97,7 @@ impl Answered {
 fn begin(
     site: &Site,
     gateway: &Arc<Gateway>,
-    peer: &Peer,
+    origin: Origin<'_>,
     message: Message,
 ) -> Option<impl Future<Output = Answered> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
@@ -100,7 +105,7 @@ fn begin(
     let call = Call::new(method.into(), params);
     let begun = match call.method {
         Method::Initialize => Ok(initialize(gateway, &call)),
-        _ => Err(ask(gateway, call, Some(peer.client))),
+        _ => Err(ask(gateway, call, Some(origin.peer.client), origin.requester)),
     };
     let codes = site.codes;
     Some(async move {

@@ -9,22 +9,23 @@ use manifold_protocol::envelope;
 
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession};
-use super::{Peer, Shared, route, streamable};
+use super::{Origin, Shared, route, streamable};
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
-pub(super) fn open(namespace: Option<&str>, peer: &Peer, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
     let Some(gateway) = site.namespaces.find(namespace) else {
         return route::problem(StatusCode::NOT_FOUND, "no such namespace");
     };
-    let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, peer.address) else {
+    let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, origin) else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
-    let listening = match peer.listen().and_then(|entered| shared.sessions.add(&session).map(|()| entered)) {
-        Ok(entered) => entered,
-        Err(fault) => return route::over_limit(&fault, shared),
-    };
+    let listening =
+        match origin.peer.listen().and_then(|entered| shared.sessions.add(&session).map(|()| entered)) {
+            Ok(entered) => entered,
+            Err(fault) => return route::over_limit(&fault, shared),
+        };
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
     let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
     let body = session.general.attach(0, endpoint, async move {
@@ -44,12 +45,14 @@ pub(super) fn open(namespace: Option<&str>, peer: &Peer, shared: &Arc<Shared>) -
 }
 
 /// Takes a message; whatever follows from it is said on the session's stream.
-pub(super) fn post(head: &Parts, body: Bytes, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn post(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<Shared>) -> Response<Body> {
     let query = head.uri.query().unwrap_or("");
     let id = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("sessionId=").or_else(|| pair.strip_prefix("session_id=")));
-    let Some(session) = id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse)) else {
+    let Some(session) =
+        id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse, &origin.requester.principal))
+    else {
         return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
     match envelope::parse(body) {

@@ -11,7 +11,7 @@ use manifold_protocol::{Fault, Raw};
 
 use super::body::{Body, json};
 use super::route::{self, problem};
-use super::{Peer, Shared, websocket};
+use super::{Origin, Shared, websocket};
 use crate::litemcp::Service;
 
 /// Calls may take long, and their clients are told that we wait (section 2.4).
@@ -23,21 +23,24 @@ pub(super) async fn answer(
     body: Bytes,
     namespace: &str,
     tool: Option<&str>,
-    peer: &Arc<Peer>,
+    origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let Some(gateway) = shared.site.namespaces.find(Some(namespace)) else {
         return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
     };
-    let service = Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(peer.client);
+    let service =
+        Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(origin.peer.client, origin.requester);
     match head.method {
-        Method::GET if websocket::is_wanted(&head.headers) => websocket::open(head, service, peer, shared),
+        Method::GET if websocket::is_wanted(&head.headers) => {
+            websocket::open(head, service, origin.peer, shared)
+        }
         Method::GET => match service.describe().await {
             Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
             Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),
             Err(fault) => problem(StatusCode::BAD_GATEWAY, &fault.message()),
         },
-        _ => match peer.begin(1) {
+        _ => match origin.peer.begin(1) {
             Ok(_entered) => call(head.version, body, &service).await,
             Err(fault) => route::over_limit(&fault, shared),
         },

@@ -15,7 +15,7 @@ use manifold_protocol::{Fault, Id, Method, Raw, Revision};
 
 use super::body::{Body, bare, json};
 use super::streamable::{Accepts, PLAIN_PATIENCE, streaming};
-use super::{Peer, Shared, route};
+use super::{Origin, Shared, route};
 use crate::modern::{Request, Verdict, refusal};
 use crate::session::refusal_fault;
 pub(super) use lane::LaneBody;
@@ -36,7 +36,7 @@ pub(super) struct Sender<'r> {
     pub(super) headers: &'r HeaderMap,
     pub(super) gateway: &'r Arc<Gateway>,
     pub(super) namespace: Option<&'r str>,
-    pub(super) peer: &'r Arc<Peer>,
+    pub(super) origin: Origin<'r>,
 }
 
 /// Answers what is of this era; gives back what belongs to a session.
@@ -73,7 +73,8 @@ async fn request(
     params: Option<Raw>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Sender { headers, gateway, namespace, peer } = sender;
+    let Sender { headers, gateway, namespace, origin } = sender;
+    let Origin { peer, requester } = origin;
     if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway) {
         return bad_request(Some(&id), &fault);
     }
@@ -89,8 +90,8 @@ async fn request(
         Err(fault) => return route::busy(refusal(Some(&id), &fault)),
     };
     let lane = PostLane::new(patience.is_some(), &peer.budget);
-    let principal = principal(headers, namespace);
-    let request = Request { id, method, params, principal, client: peer.client };
+    let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace));
+    let request = Request { id, method, params, requester, entrance, client: peer.client };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
     let guard = Guard::new(shared.modern.serve(gateway, request, Arc::clone(&lane) as _), entered);
     match lane.first(patience).await {
@@ -135,11 +136,11 @@ fn status(verdict: Verdict) -> StatusCode {
 }
 
 /// Says where a request came in and by which credential.
-fn principal(headers: &HeaderMap, namespace: Option<&str>) -> Vec<u8> {
-    let mut principal = namespace.map_or_else(Vec::new, |namespace| format!("/{namespace}").into_bytes());
-    principal.push(0);
+fn entrance(headers: &HeaderMap, namespace: Option<&str>) -> Vec<u8> {
+    let mut entrance = namespace.map_or_else(Vec::new, |namespace| format!("/{namespace}").into_bytes());
+    entrance.push(0);
     if let Some(credential) = headers.get(AUTHORIZATION) {
-        principal.extend_from_slice(credential.as_bytes());
+        entrance.extend_from_slice(credential.as_bytes());
     }
-    principal
+    entrance
 }

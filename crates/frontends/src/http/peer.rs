@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manifold_config::ClientLimits;
-use manifold_engine::{Budget, ClientId};
+use manifold_engine::{Budget, ClientId, Requester};
 use manifold_protocol::Fault;
 
 use super::Site;
@@ -44,6 +44,13 @@ impl Peer {
     pub(super) fn listen(&self) -> Result<Entered, Fault> {
         self.streams.enter(1, self.limits.streams).ok_or_else(|| too_many_streams(&self.limits))
     }
+}
+
+/// Where a request comes from: the connection, and who was let in with it.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'r> {
+    pub(super) peer: &'r Arc<Peer>,
+    pub(super) requester: &'r Arc<Requester>,
 }
 
 /// Says that a client has as many calls in flight as it may.

@@ -11,9 +11,9 @@ use manifold_protocol::{Fault, Outgoing, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
-use super::admission::{Admission, Refused};
+use super::admission::{Admission, Admitted, Refused};
 use super::body::{Body, Unread, bare, json};
-use super::{Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
+use super::{Origin, Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -29,53 +29,56 @@ const ENDPOINTS: [&str; 11] = [
     "POST /litemcp/{namespace}/{tool}",
 ];
 
-/// Answers a request that is not let in, or that needs nothing but its head.
-pub(super) fn turned_away(head: &Parts, peer: &Peer, shared: &Shared) -> Option<Response<Body>> {
-    let admission = &shared.site.admission;
+/// Judges a head: returns who asks, or the answer where it is not let in or needs nothing but its head.
+pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitted, Box<Response<Body>>> {
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
         && head.method == Method::POST
         && !head.headers.contains_key(CONTENT_LENGTH);
-    let refused = unbounded.then_some(Refused::Unbounded);
-    let refused = refused.or_else(|| admission.refuses(&head.method, &head.uri, &head.headers));
-    let mut response = match refused {
-        Some(mut refused) => {
-            // Only who fails is counted: a right token is never made to wait (L17).
-            let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
-            if is_wrong && !shared.attempts.may_fail(peer.address) {
-                refused = Refused::Guessed;
-            }
-            let mut response = problem(refused.status(), refused.message());
-            match refused {
-                Refused::Token => {
-                    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                }
-                Refused::Guessed => {
-                    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-                }
-                _ => {}
-            }
-            debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "not admitted");
-            // The body was not read; what is left of it must not be taken for the next request.
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            response
-        }
-        None if head.method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
-        None => return None,
+    let judged = match unbounded {
+        true => Err(Refused::Unbounded),
+        false => shared.site.admission.admit(&head.method, &head.uri, &head.headers, peer.address),
+    };
+    let mut response = match judged {
+        Err(refused) => turn_away(head, refused, peer, shared),
+        Ok(_) if head.method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
+        Ok(admitted) => return Ok(admitted),
     };
     finish(head, &mut response, shared);
-    Some(response)
+    Err(Box::new(response))
+}
+
+fn turn_away(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> Response<Body> {
+    // Only who fails is counted: a right token is never made to wait (L17).
+    let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
+    if is_wrong && !shared.token_failures.may_fail(peer.address) {
+        refused = Refused::Guessed;
+    }
+    let mut response = problem(refused.status(), refused.message());
+    match refused {
+        Refused::Token => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refused::Guessed => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
+    }
+    debug!(method = %head.method, path = head.uri.path(), why = refused.message(), "not admitted");
+    // The body was not read; what is left of it must not be taken for the next request.
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Answers a request that was let in.
 pub(super) async fn answer(
     head: &Parts,
     body: Result<Bytes, Unread>,
-    peer: &Arc<Peer>,
+    origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let mut response = match body {
-        Ok(body) => dispatch(head, body, peer, shared).await,
+        Ok(body) => dispatch(head, body, origin, shared).await,
         Err(why) => unread(why, shared),
     };
     finish(head, &mut response, shared);
@@ -87,11 +90,11 @@ fn finish(head: &Parts, response: &mut Response<Body>, shared: &Shared) {
     debug!(method = %head.method, path = head.uri.path(), status = response.status().as_u16(), "request");
 }
 
-async fn dispatch(head: &Parts, body: Bytes, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
+async fn dispatch(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<Shared>) -> Response<Body> {
     let path = head.uri.path();
     // The way that nearly all take.
     if path == "/mcp" {
-        return streamable::answer(head, body, None, peer, shared).await;
+        return streamable::answer(head, body, None, origin, shared).await;
     }
     // Cut before decoding: an escaped slash is part of a name.
     let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
@@ -100,17 +103,17 @@ async fn dispatch(head: &Parts, body: Bytes, peer: &Arc<Peer>, shared: &Arc<Shar
     match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),
         (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site),
-        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, peer, shared).await,
-        (["mcp"], _) => streamable::answer(head, body, None, peer, shared).await,
-        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), peer, shared).await,
-        (["sse"], &Method::GET) => legacy_sse::open(None, peer, shared),
-        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), peer, shared),
-        (["messages"], &Method::POST) => legacy_sse::post(head, body, shared),
+        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, origin, shared).await,
+        (["mcp"], _) => streamable::answer(head, body, None, origin, shared).await,
+        (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), origin, shared).await,
+        (["sse"], &Method::GET) => legacy_sse::open(None, origin, shared),
+        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), origin, shared),
+        (["messages"], &Method::POST) => legacy_sse::post(head, body, origin, shared),
         (["litemcp", namespace], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, None, peer, shared).await
+            litemcp::answer(head, body, namespace, None, origin, shared).await
         }
         (["litemcp", namespace, tool], &Method::GET | &Method::POST) => {
-            litemcp::answer(head, body, namespace, Some(tool), peer, shared).await
+            litemcp::answer(head, body, namespace, Some(tool), origin, shared).await
         }
         ([""], &Method::GET) => endpoints(StatusCode::OK, None),
         (["health"] | ["api", "status"] | ["api", _, "mcp"] | ["sse"] | ["sse", _] | ["messages"], _)

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
-use manifold_engine::{Budget, Front, Gateway};
+use manifold_engine::{Budget, Front, Gateway, Principal, Requester};
 use manifold_protocol::Fault;
 use tokio::time::{Instant, interval};
 use tracing::info;
 
-use super::Site;
 use super::peer::{Entered, Tally, too_many_calls, too_many_streams};
 use super::stream::Stream;
+use super::{Origin, Site};
 use crate::session::{Destination, Outlet, Session};
 use open::{Open, Owner};
 
@@ -56,7 +56,9 @@ pub(super) struct HttpSession {
     pub(super) header: HeaderValue,
     /// Where it was opened: it is no good elsewhere (T5).
     entrance: Entrance,
-    /// Who opened it, and from where.
+    /// Who opened it: nobody else finds it.
+    requester: Arc<Requester>,
+    /// Whose sessions it counts with, and where it was opened from.
     owner: Owner,
     address: IpAddr,
     limits: ClientLimits,
@@ -81,14 +83,16 @@ impl HttpSession {
         site: &Site,
         gateway: &Arc<Gateway>,
         entrance: Entrance,
-        address: IpAddr,
+        origin: Origin<'_>,
     ) -> Option<Arc<Self>> {
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
             front: Front::Http,
+            requester: Arc::clone(origin.requester),
         };
+        let (address, requester) = (origin.peer.address, origin.requester);
         let budget = site.share_of_one(OWED_BYTES);
         let general = Stream::new(0, &budget);
         let limit = Some((site.limits.calls, too_many_calls(&site.limits)));
@@ -98,7 +102,8 @@ impl HttpSession {
             header: HeaderValue::from_str(&id).ok()?,
             id,
             entrance,
-            owner: Owner::of(site.admission.principal(), address, site.admission.has_several_principals()),
+            owner: Owner::of(&requester.principal, address, site.admission.has_several_principals()),
+            requester: Arc::clone(requester),
             address,
             limits: site.limits,
             readers: Arc::default(),
@@ -193,9 +198,12 @@ impl Sessions {
         Ok(())
     }
 
-    /// Returns the session with this id, if it was opened there.
-    pub(super) fn get(&self, id: &str, entrance: &Entrance) -> Option<Arc<HttpSession>> {
-        let session = self.lock().by_id.get(id).filter(|session| session.entrance == *entrance).cloned()?;
+    /// Returns the session with this id, if it was opened there and by the same principal.
+    pub(super) fn get(&self, id: &str, entrance: &Entrance, who: &Principal) -> Option<Arc<HttpSession>> {
+        let is_theirs = |session: &&Arc<HttpSession>| {
+            session.entrance == *entrance && session.requester.principal == *who
+        };
+        let session = self.lock().by_id.get(id).filter(is_theirs).cloned()?;
         session.touch();
         Some(session)
     }

@@ -16,7 +16,7 @@ use manifold_protocol::{Fault, Revision};
 use super::body::{Body, bare, json};
 use super::sessions::{Entrance, HttpSession, UNREAD_PATIENCE};
 use super::stream::{EventBody, parse_event_id, priming};
-use super::{Peer, Shared, modern, route};
+use super::{Origin, Shared, modern, route};
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
@@ -30,7 +30,7 @@ pub(super) async fn answer(
     head: &Parts,
     body: Bytes,
     namespace: Option<&str>,
-    peer: &Arc<Peer>,
+    origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
@@ -45,13 +45,13 @@ pub(super) async fn answer(
     match head.method {
         HttpMethod::GET | HttpMethod::DELETE
             if modern::is_named(&head.headers)
-                && known_session(&head.headers, namespace, shared).is_none() =>
+                && known_session(&head.headers, namespace, origin, shared).is_none() =>
         {
             modern::only_post()
         }
-        HttpMethod::POST => post(head, body, &gateway, namespace, peer, shared).await,
-        HttpMethod::GET => get(&head.headers, namespace, shared),
-        HttpMethod::DELETE => delete(&head.headers, namespace, shared),
+        HttpMethod::POST => post(head, body, &gateway, namespace, origin, shared).await,
+        HttpMethod::GET => get(&head.headers, namespace, origin, shared),
+        HttpMethod::DELETE => delete(&head.headers, namespace, origin, shared),
         _ => {
             let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -65,7 +65,7 @@ async fn post(
     body: Bytes,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
-    peer: &Arc<Peer>,
+    origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let accepts = Accepts::of(&head.headers);
@@ -77,8 +77,8 @@ async fn post(
             return json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error));
         }
     };
-    let known = known_session(&head.headers, namespace, shared);
-    let sender = modern::Sender { headers: &head.headers, gateway, namespace, peer };
+    let known = known_session(&head.headers, namespace, origin, shared);
+    let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin };
     let incoming = match modern::post(sender, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
@@ -95,7 +95,7 @@ async fn post(
             }
         },
         None if is_initialize(&incoming) => {
-            return initialize(incoming, gateway, namespace, peer, shared).await;
+            return initialize(incoming, gateway, namespace, origin, shared).await;
         }
         None => {
             return no_session(
@@ -150,10 +150,10 @@ async fn initialize(
     incoming: Incoming,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
-    peer: &Peer,
+    origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), peer.address) else {
+    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), origin) else {
         return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     let lane = PostLane::new(Arc::clone(&session), false);
@@ -171,7 +171,12 @@ async fn initialize(
     with_session(response, &session)
 }
 
-fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
+fn get(
+    headers: &HeaderMap,
+    namespace: Option<&str>,
+    origin: Origin<'_>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     if !accepts_events(headers) {
         return route::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
     }
@@ -182,7 +187,7 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
             shared,
         );
     }
-    let Some(session) = known_session(headers, namespace, shared) else {
+    let Some(session) = known_session(headers, namespace, origin, shared) else {
         return no_session(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared);
     };
     let beat = Bytes::from_static(b":\n\n");
@@ -203,8 +208,13 @@ fn get(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Re
     with_session(events(body.on_end(move || drop(reader))), &session)
 }
 
-fn delete(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) -> Response<Body> {
-    match known_session(headers, namespace, shared) {
+fn delete(
+    headers: &HeaderMap,
+    namespace: Option<&str>,
+    origin: Origin<'_>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    match known_session(headers, namespace, origin, shared) {
         Some(session) => {
             shared.sessions.remove(&session.id);
             bare(StatusCode::NO_CONTENT)
@@ -213,8 +223,14 @@ fn delete(headers: &HeaderMap, namespace: Option<&str>, shared: &Arc<Shared>) ->
     }
 }
 
-fn known_session(headers: &HeaderMap, namespace: Option<&str>, shared: &Shared) -> Option<Arc<HttpSession>> {
-    shared.sessions.get(headers.get(SESSION_ID)?.to_str().ok()?, &entrance(namespace))
+fn known_session(
+    headers: &HeaderMap,
+    namespace: Option<&str>,
+    origin: Origin<'_>,
+    shared: &Shared,
+) -> Option<Arc<HttpSession>> {
+    let id = headers.get(SESSION_ID)?.to_str().ok()?;
+    shared.sessions.get(id, &entrance(namespace), &origin.requester.principal)
 }
 
 fn entrance(namespace: Option<&str>) -> Entrance {

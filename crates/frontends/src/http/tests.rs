@@ -2,6 +2,7 @@ use std::collections::HashMap;
 mod early;
 mod limits;
 mod modern;
+mod principals;
 
 use expect_test::{Expect, expect};
 use manifold_config::Profile;
@@ -54,7 +55,7 @@ pub(super) fn house_with(admission: Admission, limits: ClientLimits, held_bytes:
         sessions: Sessions::new(limits),
         modern: ModernService::for_many(&world.tasks, limits.parked),
         sockets,
-        attempts: TokenFailures::default(),
+        token_failures: TokenFailures::default(),
         closing,
     });
     House { shared, fake: world.fake, tasks: world.tasks }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox};
+use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox, Requester};
 use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
@@ -17,6 +17,7 @@ pub struct Service {
     /// The one tool by any name it goes by; `None`: the dispatcher.
     tool: Option<String>,
     client: Option<ClientId>,
+    requester: Arc<Requester>,
     /// Whether the client is gone when this is: else its connection tells.
     ends_with_it: bool,
 }
@@ -24,12 +25,13 @@ pub struct Service {
 impl Service {
     pub fn new(gateway: Result<Arc<Gateway>, Fault>, tool: Option<String>) -> Self {
         let client = gateway.as_ref().ok().map(|gateway| gateway.passer_by());
-        Self { gateway, tool, client, ends_with_it: true }
+        Self { gateway, tool, client, requester: Requester::local(), ends_with_it: true }
     }
 
     /// Tells who asks, by a connection that may have more to ask.
-    pub(crate) fn of_client(mut self, client: ClientId) -> Self {
+    pub(crate) fn of_client(mut self, client: ClientId, requester: &Arc<Requester>) -> Self {
         self.client = Some(client);
+        self.requester = Arc::clone(requester);
         self.ends_with_it = false;
         self
     }
@@ -78,7 +80,8 @@ impl Service {
                 tool.ok_or_else(|| Fault::UnknownTool(name.clone()))
             }
             None => {
-                let list = ask(gateway, Call::new(Method::ToolsList, None), self.client).await;
+                let list =
+                    ask(gateway, Call::new(Method::ToolsList, None), self.client, &self.requester).await;
                 let list = list.map_err(|failure| Fault::Internal(explain(&failure)))?;
                 Ok(dispatcher::describe(&gateway.introduction().name, &list.into_body()))
             }
@@ -147,7 +150,9 @@ impl Service {
         let mut call = RawObject::default();
         call.set("name", Raw::string(exposed_name));
         call.set("arguments", arguments);
-        let reply = ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client).await;
+        let reply =
+            ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client, &self.requester)
+                .await;
         match reply {
             Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
             Err(failure) => {

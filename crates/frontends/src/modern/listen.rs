@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_engine::{Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Sink};
+use manifold_engine::{
+    Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Requester, Sink,
+};
 use manifold_protocol::dialect::modern::listen::{Filter, tag};
 use manifold_protocol::{Call, Fault, Id, Kind, Method, Raw, Reply, envelope, notification};
 use tokio::sync::{Notify, oneshot};
@@ -27,6 +29,7 @@ pub(super) struct Listener {
     id: Id,
     /// Whose request it is.
     owner: ClientId,
+    requester: Arc<Requester>,
     asked: Filter,
     wanted: Wanted,
     lane: Arc<dyn Lane>,
@@ -71,7 +74,7 @@ impl Listener {
         gateway: &Arc<Gateway>,
         number: u64,
         id: Id,
-        owner: ClientId,
+        (owner, requester): (ClientId, Arc<Requester>),
         asked: Filter,
         lane: Arc<dyn Lane>,
     ) -> Arc<Self> {
@@ -81,6 +84,7 @@ impl Listener {
             number,
             id,
             owner,
+            requester,
             wanted: Wanted::from(&asked),
             asked,
             lane,
@@ -136,7 +140,7 @@ impl Listener {
             self.gateway.dispatch(call, exchange);
             (uri.clone(), answer)
         };
-        let tasks = self.gateway.watch_tasks(client, self.asked.tasks.clone());
+        let tasks = self.gateway.watch_tasks(client, &self.requester.principal, self.asked.tasks.clone());
         let mut uris = Vec::new();
         for some in self.asked.uris.chunks(AT_ONCE) {
             if Instant::now() >= deadline {

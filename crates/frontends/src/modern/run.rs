@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Sink};
+use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Requester, Sink};
 use manifold_protocol::dialect::modern::rounds::InputRequired;
 use manifold_protocol::{
     Answer, Call, Caller, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, envelope,
@@ -24,14 +24,15 @@ const GATHER: Duration = Duration::from_millis(20);
 pub(super) struct OriginalRequest {
     pub(super) method: Method,
     pub(super) params: Option<Raw>,
-    pub(super) principal: Vec<u8>,
+    pub(super) requester: Arc<Requester>,
+    pub(super) entrance: Vec<u8>,
     pub(super) client: ClientId,
 }
 
 impl OriginalRequest {
     /// Returns what a state for this call is bound to.
     pub(super) fn digest(&self) -> Digest {
-        parked::digest(&self.principal, &self.method, self.params.as_ref())
+        parked::digest(&self.requester.principal, &self.entrance, &self.method, self.params.as_ref())
     }
 }
 
@@ -427,7 +428,7 @@ impl Sink for Asker {
         }
         state.asked += 1;
         let number = state.asked;
-        if !exchange.hold(Arc::clone(&self.0) as Arc<dyn Cancel>, number) {
+        if !exchange.set_canceller(Arc::clone(&self.0) as Arc<dyn Cancel>, number) {
             return;
         }
         state.questions.push(Question { number, call, exchange });
@@ -438,6 +439,10 @@ impl Sink for Asker {
 
     fn client(&self) -> Option<ClientId> {
         Some(self.0.original.client)
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        Some(&self.0.original.requester)
     }
 
     fn wants_logs(&self) -> bool {

@@ -73,7 +73,7 @@ impl Office {
 
     fn send_as(
         &self,
-        principal: &[u8],
+        entrance: &[u8],
         method: &str,
         params: &str,
         capabilities: &str,
@@ -89,7 +89,8 @@ impl Office {
             id: Id::number(7),
             method: Method::from(envelope::MethodName::from(method)),
             params: Some(object.into_raw()),
-            principal: principal.to_vec(),
+            requester: Requester::local(),
+            entrance: entrance.to_vec(),
             client: self.client.unwrap_or_else(ClientId::fresh),
         };
         let handle = self.modern.serve(&self.world.gateway, request, Arc::clone(&heard) as _);

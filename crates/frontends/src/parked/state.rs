@@ -2,6 +2,7 @@
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use hmac::{Hmac, KeyInit, Mac};
+use manifold_engine::Principal;
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Fault, Method, Raw};
 use sha2::{Digest as _, Sha256};
@@ -123,9 +124,10 @@ pub(crate) fn refused(why: &str) -> Fault {
 }
 
 /// Returns what a state is bound to. Members may come back in another order: the meaning counts, not the bytes.
-pub(crate) fn digest(principal: &[u8], method: &Method, params: Option<&Raw>) -> Digest {
+pub(crate) fn digest(who: &Principal, entrance: &[u8], method: &Method, params: Option<&Raw>) -> Digest {
     let mut hash = Sha256::new();
-    feed_bytes(&mut hash, principal);
+    feed_bytes(&mut hash, who.to_string().as_bytes());
+    feed_bytes(&mut hash, entrance);
     feed_bytes(&mut hash, method.as_str().as_bytes());
     if let Some(params) = params {
         feed(&mut hash, params, &["_meta", "inputResponses", "requestState"]);
@@ -178,7 +180,7 @@ mod tests {
     }
 
     fn of(params: &'static str) -> Digest {
-        digest(b"me", &Method::ToolsCall, Some(&raw(params)))
+        digest(&Principal::Local, b"me", &Method::ToolsCall, Some(&raw(params)))
     }
 
     fn text(state: &Raw) -> String {
@@ -223,10 +225,12 @@ mod tests {
             assert_ne!(of(other), plain, "{other}");
         }
         let params = raw(r#"{"name":"t","arguments":{"a":"x","b":1}}"#);
-        assert_ne!(digest(b"you", &Method::ToolsCall, Some(&params)), plain);
+        assert_ne!(digest(&Principal::Local, b"you", &Method::ToolsCall, Some(&params)), plain);
+        let another = Principal::Token("another".into());
+        assert_ne!(digest(&another, b"me", &Method::ToolsCall, Some(&params)), plain);
         // Half of a surrogate pair is no text, and still differs from the other half.
         assert_ne!(of(r#"{"a":"\ud83d"}"#), of(r#"{"a":"\udc00"}"#));
         assert_ne!(of(r#"{"\ud83d":1}"#), of(r#"{"\udc00":1}"#));
-        assert_ne!(digest(b"me", &Method::PromptsGet, Some(&params)), plain);
+        assert_ne!(digest(&Principal::Local, b"me", &Method::PromptsGet, Some(&params)), plain);
     }
 }

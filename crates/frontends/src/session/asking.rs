@@ -37,7 +37,7 @@ impl Session {
         let call = questions::for_session(call);
         state.next_question += 1;
         let number = state.next_question;
-        if !exchange.hold(Arc::new(Handle(self.me.clone())), number) {
+        if !exchange.set_canceller(Arc::new(Handle(self.me.clone())), number) {
             return;
         }
         state.questions.insert(number, exchange);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifold_engine::{ClientId, Exchange, Sink};
+use manifold_engine::{ClientId, Exchange, Requester, Sink};
 use manifold_protocol::{Call, Failure, Id, Raw, Reply, Revision, envelope, notification};
 
 use super::{Lane, Session};
@@ -49,6 +49,10 @@ impl Sink for CallSink {
 
     fn client(&self) -> Option<ClientId> {
         self.session.client.get().copied()
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        Some(&self.session.destination.requester)
     }
 
     fn wants_logs(&self) -> bool {

@@ -26,8 +26,13 @@ fn desk() -> Desk {
 fn desk_of(profile: Profile, codes: CodeSet) -> Desk {
     let world = fake::world(profile);
     let outbox = Arc::new(Outbox::new(1 << 20));
-    let destination =
-        Destination { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, front: Front::Stdio };
+    let destination = Destination {
+        gateway: Ok(Arc::clone(&world.gateway)),
+        codes,
+        profile,
+        front: Front::Stdio,
+        requester: Requester::local(),
+    };
     Desk { session: Session::new(destination, Arc::clone(&outbox) as _), outbox, world }
 }
 
@@ -200,6 +205,7 @@ async fn without_a_namespace_the_handshake_says_why() {
             codes: CodeSet::Own,
             profile: Profile::Manifold,
             front: Front::Stdio,
+            requester: Requester::local(),
         };
         let session = Session::new(destination, Arc::clone(&outbox) as _);
         for message in [

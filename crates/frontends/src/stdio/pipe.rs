@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use manifold_engine::{ClientId, Gateway, Outbox, Tasks};
+use manifold_engine::{ClientId, Gateway, Outbox, Requester, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
 use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
@@ -22,11 +22,13 @@ pub(super) struct Pipe {
     /// Requests without an answer; ids are shared with those of the session.
     open: Mutex<HashMap<Id, Option<RequestHandle>>>,
     client: OnceLock<ClientId>,
+    requester: Arc<Requester>,
 }
 
 impl Pipe {
     pub(super) fn new(
         gateway: Result<Arc<Gateway>, Fault>,
+        requester: Arc<Requester>,
         outbox: &Arc<Outbox>,
         tasks: &Tasks,
     ) -> Arc<Self> {
@@ -36,6 +38,7 @@ impl Pipe {
             outbox: Arc::clone(outbox),
             open: Mutex::default(),
             client: OnceLock::new(),
+            requester,
         })
     }
 
@@ -83,7 +86,14 @@ impl Pipe {
         let client = *self.client.get_or_init(|| gateway.passer_by());
         self.lock().insert(id.clone(), None);
         let lane = Arc::new(PipeLane { pipe: Arc::clone(self), id: id.clone() });
-        let request = Request { id: id.clone(), method, params, principal: b"stdio".to_vec(), client };
+        let request = Request {
+            id: id.clone(),
+            method,
+            params,
+            requester: Arc::clone(&self.requester),
+            entrance: b"stdio".to_vec(),
+            client,
+        };
         let handle = self.modern.serve(gateway, request, lane);
         // It may be answered by now.
         if let Some(open) = self.lock().get_mut(&id) {

@@ -27,6 +27,7 @@ fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> W
         codes: CodeSet::Own,
         profile: Profile::Manifold,
         front: manifold_engine::Front::Stdio,
+        requester: manifold_engine::Requester::local(),
     };
     let (to, input) = duplex(room_bytes);
     let (from, output): (_, WriteHalf<SimplexStream>) = simplex(room_bytes);

@@ -147,7 +147,7 @@ impl Connection {
             change(kept)
         });
         let number = table.next_id();
-        let held = self.me.upgrade().is_some_and(|me| pending.exchange.hold(me, number));
+        let held = self.me.upgrade().is_some_and(|me| pending.exchange.set_canceller(me, number));
         match again {
             Some(call) if held => {
                 pending.refresh();

@@ -4,6 +4,7 @@ use expect_test::expect;
 use manifold_protocol::{Answer, Call, Caller, Kind, Mark, Raw, Scope, notification};
 
 use crate::fake::{Asked, Listener, World, call, raw, servers, show, tools};
+use crate::{ClientId, Principal, Requester};
 
 /// A caller that comes back, with these capabilities.
 fn caller(capabilities: &str) -> Arc<Caller> {
@@ -74,7 +75,8 @@ async fn whoever_follows_a_task_hears_of_it_under_its_own_name() {
     let (curious, other) = (Arc::new(Listener::default()), Arc::new(Listener::default()));
     let id = world.gateway.attach(curious.clone());
     world.gateway.attach(other.clone());
-    let followed = world.gateway.watch_tasks(id, vec!["a.t".to_owned(), "z.t".to_owned()]).await;
+    let followed =
+        world.gateway.watch_tasks(id, &Principal::Local, vec!["a.t".to_owned(), "z.t".to_owned()]).await;
     assert_eq!(followed, ["a.t"]);
     assert_eq!(world.fake("a").calls(), [r#"subscriptions/listen {"taskId":"t"}"#]);
     let fake = world.fake("a");
@@ -223,7 +225,10 @@ async fn a_task_stands_for_as_long_as_some_client_follows_it() {
     world.fake("a").publish(&tools(&["work"]));
     let [first, second] = [(); 2].map(|()| world.gateway.attach(Arc::new(Listener::default())));
     for client in [first, second] {
-        assert_eq!(world.gateway.watch_tasks(client, vec!["a.t".to_owned()]).await, ["a.t"]);
+        assert_eq!(
+            world.gateway.watch_tasks(client, &Principal::Local, vec!["a.t".to_owned()]).await,
+            ["a.t"]
+        );
     }
     world.fake("a").calls();
     world.gateway.detach(first);
@@ -239,6 +244,33 @@ async fn a_task_that_is_refused_does_not_stand() {
     world.fake("a").publish(&tools(&["work"]));
     world.fake("a").refuses();
     let client = world.gateway.attach(Arc::new(Listener::default()));
-    assert_eq!(world.gateway.watch_tasks(client, vec!["a.t".to_owned()]).await, [""; 0]);
+    assert_eq!(world.gateway.watch_tasks(client, &Principal::Local, vec!["a.t".to_owned()]).await, [""; 0]);
     assert_eq!(followed(&world), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_of_one_principal_is_not_there_for_another() {
+    let world = World::new(&servers(&["a"], ""));
+    world.fake("a").publish(r#"{"tools":[{"name":"slow"}]}"#);
+    let who = |name: &str| Arc::new(Requester::new(Principal::Token(name.into()), None));
+    let ask = |name: &str, method: &str, params: &str| {
+        let (exchange, asked) = Asked::open_by(Some(who(name)));
+        world.gateway.dispatch(call(method, params).by(caller(WITH_TASKS)), exchange);
+        asked
+    };
+    world.fake("a").holds();
+    let begun = ask("one", "tools/call", r#"{"name":"a__slow"}"#);
+    let (_, exchange) = world.fake("a").held().pop().unwrap();
+    let task = raw(r#"{"resultType":"task","taskId":"t","status":"working"}"#);
+    exchange.finish(Ok(Answer::marked(task, Mark::Extension)));
+    begun.reply.await.unwrap().unwrap();
+    let told = ask("two", "tasks/get", r#"{"taskId":"a.t"}"#).reply.await.unwrap();
+    assert!(show(&told).contains("there is no task 'a.t'"), "{}", show(&told));
+    let client = ClientId::fresh();
+    let two = Principal::Token("two".into());
+    assert_eq!(world.gateway.watch_tasks(client, &two, vec!["a.t".to_owned()]).await, [""; 0]);
+    let mine = ask("one", "tasks/get", r#"{"taskId":"a.t"}"#);
+    let (_, exchange) = world.fake("a").held().pop().unwrap();
+    exchange.finish(Ok(raw("{}")));
+    mine.reply.await.unwrap().unwrap();
 }

@@ -19,7 +19,15 @@ const JSON: &str = "content-type: application/json; charset=utf-8";
 #[track_caller]
 fn check(admission: &Admission, lines: &[&str], expected: Option<Refused>) {
     let uri = Uri::from_static("/api/default/mcp");
-    assert_eq!(admission.refuses(&Method::POST, &uri, &headers(lines)), expected, "{lines:?}");
+    assert_eq!(refused(admission, &Method::POST, &uri, lines), expected, "{lines:?}");
+}
+
+fn refused(admission: &Admission, method: &Method, uri: &Uri, lines: &[&str]) -> Option<Refused> {
+    admission.admit(method, uri, &headers(lines), [192, 0, 2, 1].into()).err()
+}
+
+fn token(name: &str, secret: &str) -> Token {
+    Token { name: name.into(), secret: Secret::new(secret), until: None }
 }
 
 // T1, T2
@@ -69,7 +77,7 @@ fn only_json_is_taken() {
 // T4, T17
 #[test]
 fn a_token_is_needed_on_every_route_but_health() {
-    let admission = Admission { token: Some(Secret::new("s3cret")), ..Admission::default() };
+    let admission = Admission { tokens: vec![token("default", "s3cret")], ..Admission::default() };
     let local = "host: localhost";
     check(&admission, &[local, JSON], Some(Refused::Token));
     check(&admission, &[local, JSON, "authorization: Bearer wrong"], Some(Refused::Token));
@@ -78,18 +86,18 @@ fn a_token_is_needed_on_every_route_but_health() {
     check(&admission, &[local, JSON, "authorization: Bearer s3cret"], None);
     check(&admission, &[local, JSON, "authorization: bearer  s3cret"], None);
     let health = Uri::from_static("/health");
-    assert_eq!(admission.refuses(&Method::GET, &health, &headers(&[local])), None);
+    assert_eq!(refused(&admission, &Method::GET, &health, &[local]), None);
 }
 
 #[test]
 fn a_public_door_checks_hosts_where_they_are_named() {
-    let token = Some(Secret::new("t"));
-    let open = Admission { public: true, token: token.clone(), ..Admission::default() };
+    let tokens = vec![token("default", "t")];
+    let open = Admission { public: true, tokens: tokens.clone(), ..Admission::default() };
     let given = "authorization: Bearer t";
     check(&open, &["host: gateway.example:3095", JSON, given], None);
     let named = Admission {
         public: true,
-        token,
+        tokens,
         allowed_hosts: vec!["gateway.example".to_owned()],
         ..Admission::default()
     };
@@ -122,15 +130,16 @@ fn cors_is_as_configured() {
     assert_eq!(allowed(&any, "http://localhost:5173").as_deref(), Some("http://localhost:5173"));
     assert_eq!(allowed(&any, "https://evil.example"), None);
     check(&any, &["host: localhost", "origin: https://evil.example", JSON], Some(Refused::Origin));
-    let guarded = Admission { cors: cors(&["*"]), token: Some(Secret::new("t")), ..Admission::default() };
+    let guarded =
+        Admission { cors: cors(&["*"]), tokens: vec![token("default", "t")], ..Admission::default() };
     assert_eq!(allowed(&guarded, "https://any.example").as_deref(), Some("https://any.example"));
 }
 
 // L14, decision 24: no preflight stands before a WebSocket or the old transport's stream
 #[test]
 fn what_a_page_could_read_at_once_is_for_our_own_pages() {
-    let refused = |admission: &Admission, path: &'static str, lines: &[&str]| {
-        admission.refuses(&Method::GET, &Uri::from_static(path), &headers(lines))
+    let refuse = |admission: &Admission, path: &'static str, lines: &[&str]| {
+        refused(admission, &Method::GET, &Uri::from_static(path), lines)
     };
     let upgrade = "upgrade: h2c, WebSocket";
     let routes: [(&str, &[&str]); 6] = [
@@ -148,10 +157,10 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
     for (path, more) in routes {
         let ask = |admission: &Admission, host: &str, origin: &str| {
             let (host, origin) = (format!("host: {host}"), format!("origin: {origin}"));
-            refused(admission, path, &[&[host.as_str(), origin.as_str()][..], more].concat())
+            refuse(admission, path, &[&[host.as_str(), origin.as_str()][..], more].concat())
         };
         assert_eq!(
-            refused(&admission, path, &[&["host: localhost:3095"][..], more].concat()),
+            refuse(&admission, path, &[&["host: localhost:3095"][..], more].concat()),
             None,
             "no browser"
         );
@@ -183,6 +192,35 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
     }
     // Elsewhere a preflight, or the kind of the body, keeps other pages out.
     let other = ["host: localhost:3095", "origin: http://localhost:8000"];
-    assert_eq!(refused(&admission, "/mcp", &other), None);
-    assert_eq!(refused(&admission, "/sseven", &other), None);
+    assert_eq!(refuse(&admission, "/mcp", &other), None);
+    assert_eq!(refuse(&admission, "/sseven", &other), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
+    let until = Instant::now() + std::time::Duration::from_secs(60);
+    let short = Token { until: Some(until), ..token("short", "22222222") };
+    let admission = Admission { tokens: vec![token("ci", "11111111"), short], ..Admission::default() };
+    let uri = Uri::from_static("/mcp");
+    let admit = |secret: &str| {
+        let lines =
+            ["host: localhost".to_owned(), JSON.to_owned(), format!("authorization: Bearer {secret}")];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        admission.admit(&Method::POST, &uri, &headers(&lines), [192, 0, 2, 1].into())
+    };
+    let (ci, short) = (admit("11111111").unwrap(), admit("22222222").unwrap());
+    assert_eq!(ci.requester.principal.to_string(), "token:ci");
+    assert_eq!(short.requester.principal.to_string(), "token:short");
+    assert_eq!(short.requester.address, Some([192, 0, 2, 1].into()));
+    assert!(ci.stands() && short.stands());
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    assert!(ci.stands() && !short.stands());
+    assert_eq!(admit("22222222").unwrap_err(), Refused::Token);
+    let anybody = Admission::default().admit(
+        &Method::POST,
+        &uri,
+        &headers(&["host: localhost", JSON]),
+        [127, 0, 0, 1].into(),
+    );
+    assert_eq!(anybody.unwrap().requester.principal, Principal::Local);
 }

@@ -4,6 +4,7 @@ use hyper::{Method, Version};
 use manifold_http1::{Malformed, RequestHead};
 
 use super::respond::Manner;
+use crate::http::admission::Admitted;
 
 /// A longer head is not kept while its connection rests.
 const KEPT_BYTES: usize = 2 << 10;
@@ -11,18 +12,18 @@ const KEPT_BYTES: usize = 2 << 10;
 /// The head of a request.
 pub(super) struct Head {
     pub(super) request: RequestHead,
-    /// Whether the door has let it in, which holds if it comes again.
-    pub(super) is_let_in: bool,
+    /// Who was let in with it, which stands for a while if it comes again.
+    pub(super) admitted: Option<Admitted>,
 }
 
 impl Head {
     pub(super) fn new(request: RequestHead) -> Self {
-        Self { request, is_let_in: false }
+        Self { request, admitted: None }
     }
 
     /// Returns whether it may be met again, and costs little until then.
     pub(super) fn is_worth_keeping(&self) -> bool {
-        self.is_let_in && self.request.kept_bytes().is_some_and(|bytes| bytes <= KEPT_BYTES)
+        self.admitted.is_some() && self.request.kept_bytes().is_some_and(|bytes| bytes <= KEPT_BYTES)
     }
 
     pub(super) fn manner(&self) -> Manner {

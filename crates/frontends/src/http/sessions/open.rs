@@ -17,7 +17,7 @@ use super::{HttpSession, IN_USE};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Whose sessions count together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     /// Everybody's, where all are one principal.
     All,
@@ -26,12 +26,12 @@ pub(super) enum Owner {
 }
 
 impl Owner {
-    pub(super) fn of(principal: Principal, address: IpAddr, has_several_principals: bool) -> Self {
-        if has_several_principals { Self::One(principal, address.to_canonical()) } else { Self::All }
+    pub(super) fn of(principal: &Principal, address: IpAddr, has_several_principals: bool) -> Self {
+        if has_several_principals { Self::One(principal.clone(), address.to_canonical()) } else { Self::All }
     }
 
     /// Returns how many sessions it may have, and what sets that.
-    fn limit(self, limits: &ClientLimits) -> (usize, &'static str) {
+    fn limit(&self, limits: &ClientLimits) -> (usize, &'static str) {
         match self {
             Self::All => (limits.sessions, "sessions"),
             Self::One(..) => (limits.sessions_per_address, "sessionsPerAddress"),
@@ -64,12 +64,12 @@ impl Open {
         let (limit, setting) = session.owner.limit(limits);
         let mut ended = None;
         if self.owners.get(&session.owner).is_some_and(|holding| holding.count >= limit) {
-            ended = self.take_unused(session.owner);
+            ended = self.take_unused(&session.owner);
             if ended.is_none() {
                 return Err(Fault::OverLimit { what: "sessions are open".to_owned(), limit, setting });
             }
         }
-        self.owners.entry(session.owner).or_default().count += 1;
+        self.owners.entry(session.owner.clone()).or_default().count += 1;
         self.by_id.insert(session.id.clone(), Arc::clone(session));
         Ok(ended)
     }
@@ -85,9 +85,9 @@ impl Open {
         Some(removed)
     }
 
-    fn take_unused(&mut self, owner: Owner) -> Option<Arc<HttpSession>> {
+    fn take_unused(&mut self, owner: &Owner) -> Option<Arc<HttpSession>> {
         loop {
-            let holding = self.owners.get_mut(&owner)?;
+            let holding = self.owners.get_mut(owner)?;
             while let Some(id) = holding.unused.pop() {
                 // It may have been used since.
                 if self.by_id.get(&id).is_some_and(|session| session.rests_since(IN_USE)) {
@@ -99,7 +99,7 @@ impl Open {
                 return None;
             }
             holding.looked = Some(Instant::now());
-            holding.unused = unused(self.by_id.values().filter(|session| session.owner == owner));
+            holding.unused = unused(self.by_id.values().filter(|session| session.owner == *owner));
             if holding.unused.is_empty() {
                 return None;
             }

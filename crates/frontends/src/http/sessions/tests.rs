@@ -1,6 +1,6 @@
 use super::*;
+use crate::http::Peer;
 use crate::http::tests::{House, house_limited};
-use manifold_engine::Principal;
 
 fn address(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
@@ -10,7 +10,9 @@ fn address(last: u8) -> IpAddr {
 fn session(house: &House, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
     let site = &house.shared.site;
     let gateway = site.namespaces.find(None).unwrap();
-    let mut session = HttpSession::new(site, &gateway, Entrance::OldSse, address(from)).unwrap();
+    let (peer, requester) = (Peer::new(address(from), site), Requester::local());
+    let origin = Origin { peer: &peer, requester: &requester };
+    let mut session = HttpSession::new(site, &gateway, Entrance::OldSse, origin).unwrap();
     if let Some(owner) = owner {
         Arc::get_mut(&mut session).unwrap().owner = owner;
     }
@@ -23,7 +25,7 @@ async fn principals_are_counted_by_address_where_they_differ() {
     let house =
         house_limited(ClientLimits { sessions: 100, sessions_per_address: 2, ..ClientLimits::default() });
     let sessions = &house.shared.sessions;
-    let (token, nobody) = (Principal::Token, Principal::Anonymous);
+    let (token, nobody) = (&Principal::Token("default".into()), &Principal::Local);
     let owner = |principal, last| Owner::of(principal, address(last), true);
     let open = |owner| sessions.add(&session(&house, Some(owner), 1)).is_ok();
     assert_eq!([(); 3].map(|()| open(owner(token, 1))), [true, true, false]);
@@ -35,7 +37,7 @@ async fn principals_are_counted_by_address_where_they_differ() {
     tokio::time::advance(Duration::from_secs(61)).await;
     let before: Vec<_> = sessions.all().into_iter().filter(|one| one.owner != owner(token, 1)).collect();
     assert_eq!([(); 3].map(|()| open(owner(token, 1))), [true, true, false]);
-    assert!(before.iter().all(|one| sessions.get(&one.id, &Entrance::OldSse).is_some()));
+    assert!(before.iter().all(|one| sessions.get(&one.id, &Entrance::OldSse, &Principal::Local).is_some()));
 }
 
 // M8: where all are one, those who open many pay for it
@@ -49,13 +51,13 @@ async fn the_crowd_of_one_address_makes_room_first() {
     };
     let quiet = open(1).unwrap();
     let used = open(2).unwrap();
-    sessions.get(&used, &Entrance::OldSse).unwrap();
+    sessions.get(&used, &Entrance::OldSse, &Principal::Local).unwrap();
     tokio::time::advance(Duration::from_secs(30)).await;
     let crowd: Vec<String> = (0..4).map(|_| open(2).unwrap()).collect();
     assert!(open(3).is_err(), "none has rested for a minute");
     tokio::time::advance(Duration::from_secs(61)).await;
     let newer: Vec<String> = (0..4).map(|_| open(2).unwrap()).collect();
-    let is_there = |id: &String| sessions.get(id, &Entrance::OldSse).is_some();
+    let is_there = |id: &String| sessions.get(id, &Entrance::OldSse, &Principal::Local).is_some();
     assert!(is_there(&quiet), "it rested for longest, but it is alone at its address");
     assert!(is_there(&used), "it was used once");
     assert!(!crowd.iter().any(is_there) && newer.iter().all(is_there));

@@ -1,0 +1,61 @@
+//! Whose tasks are whose: one that was begun for one principal is not there for another.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use crate::principal::Principal;
+
+/// Tasks that are remembered; of an older one whoever knows its id may hear, as after a restart.
+const MAX_TASKS: usize = 10_000;
+
+#[derive(Default)]
+pub(super) struct TaskOwners(Mutex<Owners>);
+
+#[derive(Default)]
+struct Owners {
+    /// By the id that clients know.
+    by_task: HashMap<String, Principal>,
+    in_order: VecDeque<String>,
+}
+
+impl TaskOwners {
+    /// Notes for whom a task was begun; the first counts.
+    pub(super) fn note(&self, task: &str, principal: &Principal) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.by_task.contains_key(task) {
+            return;
+        }
+        if owners.in_order.len() >= MAX_TASKS
+            && let Some(oldest) = owners.in_order.pop_front()
+        {
+            owners.by_task.remove(&oldest);
+        }
+        owners.in_order.push_back(task.to_owned());
+        owners.by_task.insert(task.to_owned(), principal.clone());
+    }
+
+    /// Returns whether a principal may hear of a task.
+    pub(super) fn permits(&self, task: &str, principal: &Principal) -> bool {
+        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.by_task.get(task).is_none_or(|owner| owner == principal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_its_owners_for_as_long_as_it_is_remembered() {
+        let (owners, other) = (TaskOwners::default(), Principal::Token("other".into()));
+        owners.note("a.1", &Principal::Local);
+        owners.note("a.1", &other);
+        assert!(owners.permits("a.1", &Principal::Local) && !owners.permits("a.1", &other));
+        assert!(owners.permits("a.2", &other), "nobody is known to have begun it");
+        for number in 2..MAX_TASKS + 2 {
+            owners.note(&format!("a.{number}"), &Principal::Local);
+        }
+        assert!(owners.permits("a.1", &other), "it was forgotten");
+        assert!(!owners.permits("a.2", &other));
+    }
+}

@@ -1,0 +1,173 @@
+//! What became of each call, for whoever watches: traffic, metrics, audit. Where nobody does, a call costs one look.
+
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use manifold_protocol::{Call, Failure, Method, Reply};
+use tokio::time::Instant;
+
+use crate::changes::ClientId;
+use crate::exchange::Target;
+use crate::principal::{Principal, Requester};
+
+/// Is told of calls. None of these may block: they run where the call does.
+pub trait Observer: Send + Sync {
+    /// Takes a call that has just come in; it has no target yet.
+    fn began(&self, _record: &CallRecord) {}
+
+    /// Takes a call that is answered or cancelled.
+    fn ended(&self, record: &CallRecord, end: &CallEnd);
+}
+
+/// One call of a client's, from its entrance to its end.
+#[derive(Debug, Clone)]
+pub struct CallRecord {
+    /// Goes with the call through both hops.
+    pub number: NonZeroU64,
+    pub principal: Principal,
+    pub client: Option<ClientId>,
+    pub address: Option<IpAddr>,
+    /// What the client calls itself, as far as is known.
+    pub client_name: Option<String>,
+    /// `None`: all servers.
+    pub namespace: Option<String>,
+    pub method: Method,
+    /// The server it went to, and the tool; `None` where it was answered here.
+    pub target: Option<Arc<Target>>,
+    pub request_bytes: usize,
+    pub began: Instant,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallEnd {
+    pub took: Duration,
+    pub response_bytes: usize,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Result,
+    /// A tool's own failure, told by a result.
+    ToolError,
+    /// The server's own error.
+    ServerError,
+    /// An error of ours, by its kind.
+    Fault(&'static str),
+    Cancelled,
+}
+
+/// Those who watch, and the number of the next call.
+#[derive(Default)]
+pub struct Observers {
+    is_watched: AtomicBool,
+    observers: ArcSwap<Vec<Arc<dyn Observer>>>,
+    last_number: AtomicU64,
+}
+
+impl Observers {
+    /// Lets somebody watch every call that begins from now on.
+    pub fn add(&self, observer: Arc<dyn Observer>) {
+        self.observers.rcu(|observers| {
+            let mut observers = Vec::clone(observers);
+            observers.push(Arc::clone(&observer));
+            observers
+        });
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets somebody watch no longer. Calls that began before are still told to it.
+    pub fn remove(&self, observer: &Arc<dyn Observer>) {
+        let left = |observers: &Arc<Vec<Arc<dyn Observer>>>| {
+            let others = observers.iter().filter(|one| !Arc::ptr_eq(one, observer));
+            others.cloned().collect::<Vec<_>>()
+        };
+        self.observers.rcu(left);
+        self.is_watched.store(!self.observers.load().is_empty(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
+    }
+
+    /// Opens the record of a call that begins now.
+    pub(crate) fn open(
+        &self,
+        call: &Call,
+        namespace: Option<&str>,
+        client: Option<ClientId>,
+        requester: Option<&Arc<Requester>>,
+    ) -> Box<OpenRecord> {
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let record = CallRecord {
+            number: NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN),
+            principal: requester.map_or(Principal::Gateway, |requester| requester.principal.clone()),
+            client,
+            address: requester.and_then(|requester| requester.address),
+            client_name: client_name(call, requester),
+            namespace: namespace.map(str::to_owned),
+            method: call.method.clone(),
+            target: None,
+            request_bytes: call.params.as_ref().map_or(0, |params| params.as_bytes().len()),
+            began: Instant::now(),
+        };
+        let observers = self.observers.load_full();
+        observers.iter().for_each(|observer| observer.began(&record));
+        Box::new(OpenRecord { record, observers })
+    }
+}
+
+/// A record that has no end yet, and those who wait for it.
+pub(crate) struct OpenRecord {
+    pub(crate) record: CallRecord,
+    observers: Arc<Vec<Arc<dyn Observer>>>,
+}
+
+impl OpenRecord {
+    /// Returns how the call ends now; without a reply it was cancelled.
+    pub(crate) fn end(&self, reply: Option<&Reply>) -> CallEnd {
+        CallEnd {
+            took: self.record.began.elapsed(),
+            response_bytes: reply.map_or(0, response_bytes),
+            outcome: reply.map_or(Outcome::Cancelled, outcome),
+        }
+    }
+
+    /// Tells those who watch.
+    pub(crate) fn close(&self, end: &CallEnd) {
+        self.observers.iter().for_each(|observer| observer.ended(&self.record, end));
+    }
+}
+
+/// Returns what a client calls itself: with this call, or when it introduced itself.
+fn client_name(call: &Call, requester: Option<&Arc<Requester>>) -> Option<String> {
+    let info = call.caller.as_ref().and_then(|caller| caller.info.as_ref());
+    let said = info.and_then(|info| Some(info.get("name")?.to_text()?.into_owned()));
+    said.or_else(|| requester?.name().map(str::to_owned))
+}
+
+fn response_bytes(reply: &Reply) -> usize {
+    match reply {
+        Ok(answer) => answer.size_bytes(),
+        Err(Failure::Peer(error)) => error.as_bytes().len(),
+        Err(Failure::Fault(_)) => 0,
+    }
+}
+
+fn outcome(reply: &Reply) -> Outcome {
+    match reply {
+        Ok(answer) if answer.is_tool_error() => Outcome::ToolError,
+        Ok(_) => Outcome::Result,
+        Err(Failure::Peer(_)) => Outcome::ServerError,
+        Err(Failure::Fault(fault)) => Outcome::Fault(fault.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 //! that no library prints.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -150,15 +150,14 @@ fn no_library_prints() {
 }
 
 /// Who may ask what day it is: a jump of that clock must reach no deadline.
-const KNOWS_THE_DATE: [(&str, &str); 8] = [
+const KNOWS_THE_DATE: [(&str, &str); 7] = [
     ("crates/engine/src/upstream.rs", "how old a saved list is"),
     ("crates/upstreams/src/cache.rs", "when something was learnt"),
     ("crates/upstreams/src/cache/", "when something was learnt"),
     ("crates/upstreams/src/builtin/time", "the server that tells the time"),
     ("crates/upstreams/src/remote/client.rs", "`Retry-After` may be a date; the wait it gives has a bound"),
     ("crates/frontends/src/http/status.rs", "shown, and not used"),
-    ("crates/frontends/src/http/h1/respond.rs", "the `Date` of an answer"),
-    ("crates/frontends/src/http/h2/respond.rs", "the `Date` of an answer"),
+    ("crates/frontends/src/http/date.rs", "the `Date` of an answer"),
 ];
 
 // F33: deadlines are kept by the monotonic clock
@@ -178,6 +177,49 @@ fn no_deadline_knows_the_date() {
         }
     }
     println!("F33: {files} files know no date; {} do, none for a deadline", KNOWS_THE_DATE.len());
+}
+
+const HTTP: &str = "crates/frontends/src/http/";
+
+// A module of HTTP's can be read and changed with those below it in view, and no others.
+#[test]
+fn no_import_cycle_among_the_modules_of_http() {
+    let modules: BTreeSet<String> =
+        sources().into_iter().filter_map(|(file, _)| http_module(&file)).collect();
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in sources() {
+        let Some(module) = http_module(&file) else { continue };
+        let depth = file[HTTP.len()..].matches('/').count();
+        let up = format!(" {}", "super::".repeat(depth + 1));
+        for (_, line) in code(&text.replace("super::{", "super::{ ")) {
+            let line = format!(" {line}");
+            let after =
+                [up.as_str(), "crate::http::"].iter().find_map(|up| Some(line.split_once(up)?.1.to_owned()));
+            let names = after.unwrap_or_default();
+            let names = names.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+            let named =
+                names.filter_map(|name| name.split(':').next()).filter(|name| modules.contains(*name));
+            uses.entry(module.clone()).or_default().extend(named.map(str::to_owned));
+        }
+    }
+    // Whoever uses nobody that is left is below the others.
+    let mut left = uses.clone();
+    while let Some(lowest) =
+        left.iter().find(|(me, uses)| !uses.iter().any(|used| used != *me && left.contains_key(used)))
+    {
+        let lowest = lowest.0.clone();
+        left.remove(&lowest);
+    }
+    assert!(left.is_empty(), "these use each other: {left:#?}");
+    println!("{} modules of HTTP, none above itself", uses.len());
+}
+
+/// Returns the module of HTTP's that a file belongs to.
+fn http_module(file: &str) -> Option<String> {
+    let inside = file.strip_prefix(HTTP)?;
+    let first = inside.split('/').next()?.trim_end_matches(".rs");
+    (first != "tests" && !inside.ends_with("tests.rs") && !inside.contains("/tests/"))
+        .then(|| first.to_owned())
 }
 
 #[test]

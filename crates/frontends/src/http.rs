@@ -1,22 +1,32 @@
 //! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front admission.
 
+mod accepts;
 mod admission;
+mod answers;
 mod body;
 mod connection;
+mod date;
 mod h1;
 mod h2;
+mod headers;
 mod json_api;
 mod legacy_sse;
 mod litemcp;
 mod modern;
+mod modern_lane;
 mod namespaces;
 mod peer;
 mod rewind;
 mod route;
 mod sessions;
+mod shared;
+mod site;
+mod sockets;
 mod status;
 mod stream;
 mod streamable;
+mod tally;
+mod timeouts;
 mod tls;
 mod token_failures;
 mod websocket;
@@ -25,24 +35,24 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{ClientLimits, Profile};
-use manifold_engine::{Budget, Tasks};
-use manifold_protocol::CodeSet;
+use manifold_engine::Tasks;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use crate::modern::ModernService;
 pub use admission::{Admission, Token, is_loopback};
 pub use namespaces::{Namespaces, Served};
-use peer::{Origin, Peer};
+use peer::Peer;
 use sessions::Sessions;
+use shared::Shared;
+pub use site::Site;
+use sockets::Sockets;
 pub use tls::{TlsError, tls_acceptor};
 use token_failures::TokenFailures;
 pub use tokio_rustls::TlsAcceptor;
-use websocket::Sockets;
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -51,72 +61,6 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// How long those who waited in vain have to read that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// What HTTP serves.
-pub struct Site {
-    pub namespaces: Arc<Namespaces>,
-    pub codes: CodeSet,
-    pub profile: Profile,
-    pub admission: Admission,
-    pub limit_bytes: usize,
-    /// What all messages under way may take up.
-    pub budget: Budget,
-    pub limits: ClientLimits,
-    pub port: u16,
-    /// How clients reach us.
-    pub url: String,
-    pub started: Instant,
-}
-
-/// One client may hold one part in so many of what all may hold.
-const SHARES: usize = 4;
-
-impl Site {
-    /// Opens the share of one client: a session, or a connection that has none (M6).
-    fn share_of_one(&self, most_bytes: usize) -> Budget {
-        self.budget.part(most_bytes.min(self.budget.limit_bytes() / SHARES))
-    }
-}
-
-/// What the handlers share.
-struct Shared {
-    site: Site,
-    sessions: Sessions,
-    modern: Arc<ModernService>,
-    sockets: Sockets,
-    token_failures: TokenFailures,
-    /// Turns true when open streams must end.
-    closing: watch::Receiver<bool>,
-}
-
-impl Shared {
-    /// Ends what listens to namespaces that are no longer served, and their sessions once what they have in flight is
-    /// done.
-    async fn clear_closed_rooms(self: Arc<Self>, drain: Duration) {
-        loop {
-            self.site.namespaces.changed().await;
-            let plan = self.site.namespaces.served();
-            self.modern.end_listening(|gateway| !plan.serves(gateway));
-            for session in self.sessions.all() {
-                if plan.serves(&session.gateway) {
-                    continue;
-                }
-                info!("a session ends: its namespace is no longer served");
-                session.session.stop_taking_calls();
-                let _ = timeout(drain, session.session.settled()).await;
-                self.sessions.remove(&session.id);
-            }
-        }
-    }
-
-    /// Resolves when open streams must end.
-    fn closed(&self) -> impl Future<Output = ()> + Send + Sync + 'static {
-        let mut closing = self.closing.clone();
-        async move {
-            let _ = closing.wait_for(|closing| *closing).await;
-        }
-    }
-}
 
 /// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams.
 pub async fn serve(
@@ -141,7 +85,7 @@ pub async fn serve(
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     let vacancy = Arc::clone(&shared);
-    tasks.spawn_background(async move { vacancy.clear_closed_rooms(drain).await });
+    tasks.spawn_background(async move { vacancy.end_closed_namespaces(drain).await });
 
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();

@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::websocket;
+use super::headers::wants_websocket;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The samples of LiteMCP spell it so.
@@ -274,7 +274,7 @@ impl Admission {
 /// stream.
 fn is_readable_without_preflight(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     let first = || uri.path().trim_matches('/').split('/').next().unwrap_or("");
-    websocket::is_wanted(headers) || (*method == Method::GET && percent_decode_str(first()).eq("sse".bytes()))
+    wants_websocket(headers) || (*method == Method::GET && percent_decode_str(first()).eq("sse".bytes()))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

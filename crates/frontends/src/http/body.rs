@@ -3,17 +3,12 @@
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
 use manifold_engine::{BoxFuture, Budget};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::modern::LaneBody;
+use super::modern_lane::LaneBody;
 use super::stream::EventBody;
-
-/// The slowest a long body may come.
-pub(super) const SLOWEST_BYTES_PER_MS: u64 = 16;
 
 /// Such an answer goes into the kernel's buffers, or its connection is gone.
 const SMALL_BYTES: usize = 64 << 10;
@@ -152,19 +147,4 @@ impl Read {
     pub(super) fn finish(self) -> Bytes {
         if self.all.is_empty() { self.first } else { self.all.freeze() }
     }
-}
-
-/// Makes a JSON response.
-pub(super) fn json(status: StatusCode, body: impl Into<Outgoing>) -> Response<Body> {
-    let mut response = Response::new(Body::whole(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-    response
-}
-
-/// Makes a response that is its status.
-pub(super) fn bare(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
 }

@@ -10,15 +10,10 @@ use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
 use super::h1::{self, End};
-use super::{Peer, Shared, h2};
+use super::h2;
+use super::peer::Peer;
+use super::shared::Shared;
 
-/// A head must have come whole within this time of its first byte, the first one within this time of connecting, and a
-/// body must keep coming (T30).
-pub(super) const REQUEST_PATIENCE: Duration = Duration::from_secs(25);
-/// How long a connection may rest between requests.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How long a client may leave an answer unread.
-pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves one connection to its end.

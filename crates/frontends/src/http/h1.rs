@@ -17,14 +17,15 @@ use tokio::time::Instant;
 
 use self::alarm::Alarm;
 use self::head::Head;
-pub(super) use self::respond::with_date;
 use self::wire::Wire;
-pub(super) use self::wire::overdue;
 use super::admission::Admitted;
+use super::answers;
 use super::body::{Body, Upgrade};
-use super::connection::{KEEP_ALIVE, REQUEST_PATIENCE};
+use super::peer::{Origin, Peer};
 use super::rewind::Rewind;
-use super::{Origin, Peer, Shared, route};
+use super::route;
+use super::shared::Shared;
+use super::timeouts::{KEEP_ALIVE, REQUEST_PATIENCE};
 
 /// How long the head of the last request is kept for the next.
 const HEAD_KEPT: Duration = Duration::from_secs(1);
@@ -215,5 +216,5 @@ fn refuse(what: Malformed) -> Response<Body> {
         Malformed::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         _ => StatusCode::BAD_REQUEST,
     };
-    route::problem(status, head::message(what))
+    answers::problem(status, head::message(what))
 }

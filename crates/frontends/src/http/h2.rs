@@ -22,9 +22,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
-use super::body::{Body, Read, SLOWEST_BYTES_PER_MS, Unread};
-use super::connection::REQUEST_PATIENCE;
-use super::{Origin, Peer, Shared, Site, route};
+use super::body::{Body, Read, Unread};
+use super::peer::{Origin, Peer};
+use super::route;
+use super::shared::Shared;
+use super::site::Site;
+use super::timeouts::{REQUEST_PATIENCE, SLOWEST_BYTES_PER_MS};
 use watch::{Busy, Watch, Watched};
 
 /// What a peer may send before we have read it, on one stream and on all of a connection.

@@ -10,8 +10,11 @@ use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Call, Failure, Id, Method, Outgoing, Raw, RawObject, Revision};
 use tracing::debug;
 
-use super::body::{Body, bare, json};
-use super::{Origin, Shared, Site, route};
+use super::answers::{self, bare, json};
+use super::body::Body;
+use super::peer::Origin;
+use super::shared::Shared;
+use super::site::Site;
 use crate::one_shot::ask;
 use crate::session::refusal_fault;
 
@@ -32,12 +35,12 @@ pub(super) async fn call(
         Ok(Incoming::One(message)) => {
             let _entered = match origin.peer.begin(usize::from(matches!(message, Message::Request { .. }))) {
                 Ok(entered) => entered,
-                Err(fault) => return route::over_limit(&fault, shared),
+                Err(fault) => return answers::over_limit(&fault, shared.site.codes),
             };
             match begin(site, gateway, origin, message) {
                 Some(answer) => match answer.await {
                     Answered::Served(answer) => json(StatusCode::OK, answer),
-                    Answered::Busy(answer) => route::busy(answer),
+                    Answered::Busy(answer) => answers::busy(answer),
                 },
                 None => bare(StatusCode::ACCEPTED),
             }
@@ -56,7 +59,7 @@ async fn answer_batch(
     let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
     let _entered = match origin.peer.begin(requests.count()) {
         Ok(entered) => entered,
-        Err(fault) => return route::over_limit(&fault, shared),
+        Err(fault) => return answers::over_limit(&fault, shared.site.codes),
     };
     // All are on their way before the first is waited for.
     let begun: Vec<_> =

@@ -7,24 +7,26 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use manifold_protocol::envelope;
 
-use super::body::{Body, bare, json};
-use super::sessions::{Entrance, HttpSession};
-use super::{Origin, Shared, route, streamable};
+use super::answers::{self, bare, json};
+use super::body::Body;
+use super::peer::Origin;
+use super::sessions::{Entrance, HttpSession, expects_answer};
+use super::shared::Shared;
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
 pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Shared>) -> Response<Body> {
     let site = &shared.site;
     let Some(gateway) = site.namespaces.find(namespace) else {
-        return route::problem(StatusCode::NOT_FOUND, "no such namespace");
+        return answers::problem(StatusCode::NOT_FOUND, "no such namespace");
     };
     let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, origin) else {
-        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
+        return answers::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     let listening =
         match origin.peer.listen().and_then(|entered| shared.sessions.add(&session).map(|()| entered)) {
             Ok(entered) => entered,
-            Err(fault) => return route::over_limit(&fault, shared),
+            Err(fault) => return answers::over_limit(&fault, shared.site.codes),
         };
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
     let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
@@ -34,7 +36,7 @@ pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Sha
         answered.settled().await;
     });
     let (shared, id) = (Arc::downgrade(shared), session.id.clone());
-    let mut response = streamable::events(body.on_end(move || {
+    let mut response = answers::events(body.on_end(move || {
         drop(listening);
         if let Some(shared) = shared.upgrade() {
             shared.sessions.remove(&id);
@@ -53,13 +55,13 @@ pub(super) fn post(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<S
     let Some(session) =
         id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse, &origin.requester.principal))
     else {
-        return route::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
+        return answers::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
     match envelope::parse(body) {
         Ok(incoming) => {
             // What a call is told it hears on the stream; that there is no room it hears at once.
-            if let Some(fault) = session.session.is_full().filter(|_| streamable::expects_answer(&incoming)) {
-                return route::over_limit(&fault, shared);
+            if let Some(fault) = session.session.is_full().filter(|_| expects_answer(&incoming)) {
+                return answers::over_limit(&fault, shared.site.codes);
             }
             session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
             bare(StatusCode::ACCEPTED)

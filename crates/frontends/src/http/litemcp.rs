@@ -9,9 +9,12 @@ use hyper::{Method, Response, StatusCode, Version};
 use manifold_protocol::dialect::litemcp::ToolCall;
 use manifold_protocol::{Fault, Raw};
 
-use super::body::{Body, json};
-use super::route::{self, problem};
-use super::{Origin, Shared, websocket};
+use super::answers::{self, json, problem};
+use super::body::Body;
+use super::headers::wants_websocket;
+use super::peer::Origin;
+use super::shared::Shared;
+use super::websocket;
 use crate::litemcp::Service;
 
 /// Calls may take long, and their clients are told that we wait (section 2.4).
@@ -32,9 +35,7 @@ pub(super) async fn answer(
     let service =
         Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(origin.peer.client, origin.requester);
     match head.method {
-        Method::GET if websocket::is_wanted(&head.headers) => {
-            websocket::open(head, service, origin.peer, shared)
-        }
+        Method::GET if wants_websocket(&head.headers) => websocket::open(head, service, origin.peer, shared),
         Method::GET => match service.describe().await {
             Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
             Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),
@@ -42,7 +43,7 @@ pub(super) async fn answer(
         },
         _ => match origin.peer.begin(1) {
             Ok(_entered) => call(head.version, body, &service).await,
-            Err(fault) => route::over_limit(&fault, shared),
+            Err(fault) => answers::over_limit(&fault, shared.site.codes),
         },
     }
 }
@@ -61,7 +62,7 @@ async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body
     }
     let (result, is_busy) = service.call(call).await;
     let result = result.encode().bytes();
-    let mut response = if is_busy { route::busy(result) } else { json(StatusCode::OK, result) };
+    let mut response = if is_busy { answers::busy(result) } else { json(StatusCode::OK, result) };
     // HTTP/2 has no such headers.
     if version <= Version::HTTP_11 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("Keep-Alive"));

@@ -1,7 +1,6 @@
 //! The same endpoint for clients without sessions: every POST is whole in itself, and its answer ends it.
 
 mod headers;
-mod lane;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +12,14 @@ use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal};
 use manifold_protocol::{Fault, Id, Method, Raw, Revision};
 
-use super::body::{Body, bare, json};
-use super::streamable::{Accepts, PLAIN_PATIENCE, streaming};
-use super::{Origin, Shared, route};
+use super::accepts::{Accepts, PLAIN_PATIENCE};
+use super::answers::{self, bare, json, streaming};
+use super::body::Body;
+use super::modern_lane::{self, First, Guard, LaneBody, PostLane};
+use super::peer::Origin;
+use super::shared::Shared;
 use crate::modern::{Request, Verdict, refusal};
 use crate::session::refusal_fault;
-pub(super) use lane::LaneBody;
-use lane::{First, Guard, PostLane};
 
 /// Whether anybody knows a method may take asking around; a stream would have to say before that it is known.
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +87,7 @@ async fn request(
     };
     let entered = match if method == Method::Listen { peer.listen() } else { peer.begin(1) } {
         Ok(entered) => entered,
-        Err(fault) => return route::busy(refusal(Some(&id), &fault)),
+        Err(fault) => return answers::busy(refusal(Some(&id), &fault)),
     };
     let lane = PostLane::new(patience.is_some(), &peer.budget);
     let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace));
@@ -97,15 +97,15 @@ async fn request(
     match lane.first(patience).await {
         // Whoever would rather have a stream gets one, unless the status must say more.
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
-            streaming(Body::whole(lane::encode([answer.into_bytes()].into_iter())))
+            streaming(Body::whole(modern_lane::encode([answer.into_bytes()].into_iter())))
         }
-        First::Answer(Verdict::Busy, answer) => route::busy(answer),
+        First::Answer(Verdict::Busy, answer) => answers::busy(answer),
         First::Answer(verdict, answer) => {
             let mut response = json(status(verdict), answer);
             response.body_mut().owe_to(&peer.budget);
             response
         }
-        First::Refused => route::overloaded(peer.budget.limit_bytes(), shared),
+        First::Refused => answers::overloaded(peer.budget.limit_bytes(), shared.site.codes),
         First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manifold_config::ClientLimits;
 use manifold_engine::{Budget, ClientId, Requester};
 use manifold_protocol::Fault;
 
-use super::Site;
+use super::site::Site;
+use super::tally::{Entered, Tally};
 
 /// The other end of one connection, for as long as that lasts.
 pub(super) struct Peer {
@@ -62,29 +62,4 @@ pub(super) fn too_many_calls(limits: &ClientLimits) -> Fault {
 pub(super) fn too_many_streams(limits: &ClientLimits) -> Fault {
     let what = "streams of this client are open".to_owned();
     Fault::OverLimit { what, limit: limits.streams, setting: "streamsPerClient" }
-}
-
-/// How much of one kind a client has open.
-#[derive(Default)]
-pub(super) struct Tally(AtomicUsize);
-
-impl Tally {
-    /// Counts some more, unless that would be more than `most`.
-    pub(super) fn enter(self: &Arc<Self>, count: usize, most: usize) -> Option<Entered> {
-        let entered = Entered { tally: Arc::clone(self), count };
-        let before = self.0.fetch_add(count, Ordering::Relaxed);
-        (before + count <= most).then_some(entered)
-    }
-}
-
-/// Counts until it is dropped.
-pub(super) struct Entered {
-    tally: Arc<Tally>,
-    count: usize,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        self.tally.0.fetch_sub(self.count, Ordering::Relaxed);
-    }
 }

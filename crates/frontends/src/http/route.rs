@@ -7,13 +7,16 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
-use manifold_protocol::{Fault, Outgoing, Raw, RawObject, envelope};
+use manifold_protocol::{Fault, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
 use super::admission::{Admission, Admitted, Refused};
-use super::body::{Body, Unread, bare, json};
-use super::{Origin, Peer, Shared, json_api, legacy_sse, litemcp, status, streamable};
+use super::answers::{bare, json, overloaded, problem};
+use super::body::{Body, Unread};
+use super::peer::{Origin, Peer};
+use super::shared::Shared;
+use super::{json_api, legacy_sse, litemcp, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -134,13 +137,6 @@ fn endpoints(status: StatusCode, error: Option<&str>) -> Response<Body> {
     json(status, body.into_raw().bytes())
 }
 
-/// Answers with a problem of HTTP's own.
-pub(super) fn problem(status: StatusCode, what: &str) -> Response<Body> {
-    let mut body = RawObject::default();
-    body.set("error", Raw::string(what));
-    json(status, body.into_raw().bytes())
-}
-
 /// Answers a body that was not read.
 fn unread(why: Unread, shared: &Shared) -> Response<Body> {
     let mut response = match why {
@@ -149,32 +145,10 @@ fn unread(why: Unread, shared: &Shared) -> Response<Body> {
             let error = envelope::error(None, &fault.to_error(shared.site.codes));
             json(StatusCode::PAYLOAD_TOO_LARGE, error)
         }
-        Unread::Overloaded => overloaded(shared.site.budget.limit_bytes(), shared),
+        Unread::Overloaded => overloaded(shared.site.budget.limit_bytes(), shared.site.codes),
         Unread::Stalled => problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         Unread::Broken => problem(StatusCode::BAD_REQUEST, "the body could not be read"),
     };
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-/// Answers a client that has as much open as it may.
-pub(super) fn over_limit(fault: &Fault, shared: &Shared) -> Response<Body> {
-    debug!(fault = fault.message(), "answered with 429");
-    busy(envelope::error(None, &fault.to_error(shared.site.codes)))
-}
-
-/// Answers that the same may be asked again in a moment.
-pub(super) fn busy(answer: impl Into<Outgoing>) -> Response<Body> {
-    let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
-}
-
-/// Answers that too much is under way already.
-pub(super) fn overloaded(limit_bytes: usize, shared: &Shared) -> Response<Body> {
-    let fault = Fault::Overloaded { limit_bytes };
-    let error = envelope::error(None, &fault.to_error(shared.site.codes));
-    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, error);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }

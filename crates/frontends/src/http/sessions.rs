@@ -14,12 +14,14 @@ use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
 use manifold_engine::{Budget, Front, Gateway, Principal, Requester};
 use manifold_protocol::Fault;
+use manifold_protocol::envelope::{Incoming, Message};
 use tokio::time::{Instant, interval};
 use tracing::info;
 
-use super::peer::{Entered, Tally, too_many_calls, too_many_streams};
+use super::peer::{Origin, too_many_calls, too_many_streams};
+use super::site::Site;
 use super::stream::Stream;
-use super::{Origin, Site};
+use super::tally::{Entered, Tally};
 use crate::session::{Destination, Outlet, Session};
 use open::{Open, Owner};
 
@@ -30,8 +32,6 @@ const KEEP_FINISHED: Duration = Duration::from_secs(300);
 /// A session used within this time is never ended for another (M8).
 const IN_USE: Duration = Duration::from_secs(60);
 const MAX_STREAMS: usize = 256;
-/// How long a client that has left too much unread may take nothing at all.
-pub(super) const UNREAD_PATIENCE: Duration = Duration::from_millis(200);
 /// What a client may leave unread.
 const OWED_BYTES: usize = 20 << 20;
 
@@ -248,6 +248,15 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether anybody waits for an answer to what came in.
+pub(super) fn expects_answer(incoming: &Incoming) -> bool {
+    let expects = |message: &Message| matches!(message, Message::Request { .. });
+    match incoming {
+        Incoming::One(message) => expects(message),
+        Incoming::Batch(messages) => messages.iter().any(|message| message.as_ref().map_or(true, expects)),
     }
 }
 

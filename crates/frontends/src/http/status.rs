@@ -5,8 +5,9 @@ use manifold_engine::ServerRow;
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
-use super::Site;
-use super::body::{Body, json};
+use super::answers::json;
+use super::body::Body;
+use super::site::Site;
 
 /// S2-2.
 pub(super) fn health(site: &Site) -> Response<Body> {

@@ -6,25 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use manifold_engine::Gateway;
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::{Fault, Revision};
 
-use super::body::{Body, bare, json};
-use super::sessions::{Entrance, HttpSession, UNREAD_PATIENCE};
-use super::stream::{EventBody, parse_event_id, priming};
-use super::{Origin, Shared, modern, route};
+use super::accepts::{Accepts, PLAIN_PATIENCE, accepts_events};
+use super::answers::{self, bare, events, json};
+use super::body::Body;
+use super::modern;
+use super::peer::Origin;
+use super::sessions::{Entrance, HttpSession, expects_answer};
+use super::shared::Shared;
+use super::stream::{parse_event_id, priming};
+use super::timeouts::UNREAD_PATIENCE;
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// An answer that takes longer is announced by the head of a stream: nobody in between counts silence as death.
-pub(super) const PLAIN_PATIENCE: Duration = Duration::from_millis(100);
-
 /// Answers at `/mcp` or `/mcp/{namespace}`.
 pub(super) async fn answer(
     head: &Parts,
@@ -40,7 +42,7 @@ pub(super) async fn answer(
         names.sort_unstable();
         let what = namespace
             .map_or_else(|| "no namespace is selected".to_owned(), |id| format!("no namespace '{id}'"));
-        return route::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
+        return answers::problem(StatusCode::NOT_FOUND, &format!("{what}; there are: {}", names.join(", ")));
     };
     match head.method {
         HttpMethod::GET | HttpMethod::DELETE
@@ -117,7 +119,7 @@ async fn post(
         return bare(StatusCode::ACCEPTED);
     }
     if session.budget.is_stuck(UNREAD_PATIENCE) {
-        return route::overloaded(session.budget.limit_bytes(), shared);
+        return answers::overloaded(session.budget.limit_bytes(), shared.site.codes);
     }
     let lane = PostLane::new(Arc::clone(&session), accepts != Accepts::JsonOnly);
     session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
@@ -129,8 +131,8 @@ async fn post(
     let response = match lane.first(patience).await {
         First::Answer(answer) => json(StatusCode::OK, answer),
         First::Nothing => bare(StatusCode::ACCEPTED),
-        First::TurnedAway(answer) => route::busy(answer),
-        First::Refused => route::overloaded(session.budget.limit_bytes(), shared),
+        First::TurnedAway(answer) => answers::busy(answer),
+        First::Refused => answers::overloaded(session.budget.limit_bytes(), shared.site.codes),
         First::Stream(stream) => {
             // Older clients would try to read the priming event as a message.
             let primes = session.session.revision() >= Some(Revision::V2025_11_25);
@@ -154,7 +156,7 @@ async fn initialize(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), origin) else {
-        return route::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
+        return answers::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     let lane = PostLane::new(Arc::clone(&session), false);
     session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
@@ -166,7 +168,7 @@ async fn initialize(
     }
     if let Err(fault) = shared.sessions.add(&session) {
         session.session.close();
-        return route::over_limit(&fault, shared);
+        return answers::over_limit(&fault, shared.site.codes);
     }
     with_session(response, &session)
 }
@@ -178,7 +180,7 @@ fn get(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     if !accepts_events(headers) {
-        return route::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
+        return answers::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
     }
     if headers.get(SESSION_ID).is_none() {
         return no_session(
@@ -194,7 +196,7 @@ fn get(
     let closing = shared.closed();
     let reader = match session.listen() {
         Ok(reader) => reader,
-        Err(fault) => return route::over_limit(&fault, shared),
+        Err(fault) => return answers::over_limit(&fault, shared.site.codes),
     };
     let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
     let body = match last_seen {
@@ -248,82 +250,6 @@ fn with_session(mut response: Response<Body>, session: &HttpSession) -> Response
     response
 }
 
-pub(super) fn events(body: EventBody) -> Response<Body> {
-    streaming(Body::events(body))
-}
-
-/// Makes a response that is a stream, and stays one through every proxy.
-pub(super) fn streaming(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
-}
-
 fn is_initialize(incoming: &Incoming) -> bool {
     matches!(incoming, Incoming::One(Message::Request { method, .. }) if method.as_str() == "initialize")
-}
-
-pub(super) fn expects_answer(incoming: &Incoming) -> bool {
-    let expects = |message: &Message| matches!(message, Message::Request { .. });
-    match incoming {
-        Incoming::One(message) => expects(message),
-        Incoming::Batch(messages) => messages.iter().any(|message| message.as_ref().map_or(true, expects)),
-    }
-}
-
-/// What kinds of answer a client takes, and which it would rather have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Accepts {
-    JsonOnly,
-    JsonFirst,
-    EventsFirst,
-}
-
-impl Accepts {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        // What nearly all say.
-        if headers.get(ACCEPT).is_some_and(|accept| accept == "application/json, text/event-stream") {
-            return Self::JsonFirst;
-        }
-        let kinds = || {
-            let lines = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
-            lines.flat_map(|line| line.split(','))
-        };
-        let place = |wanted: &str| kinds().position(|kind| kind.trim().starts_with(wanted));
-        match (place("application/json"), place("text/event-stream")) {
-            (_, None) => Self::JsonOnly,
-            (Some(json), Some(events)) if json < events => Self::JsonFirst,
-            (_, Some(_)) => Self::EventsFirst,
-        }
-    }
-}
-
-fn accepts_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
-    accepted.contains("text/event-stream") || accepted.contains("*/*") || accepted.contains("text/*")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(accept: &'static str, expected: Accepts) {
-        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-        assert_eq!(Accepts::of(&headers), expected, "{accept}");
-    }
-
-    #[test]
-    fn the_kind_named_first_is_preferred() {
-        check("application/json, text/event-stream", Accepts::JsonFirst);
-        check("text/event-stream, application/json", Accepts::EventsFirst);
-        check("application/json;q=0.9,text/event-stream;q=0.8", Accepts::JsonFirst);
-        check("text/event-stream", Accepts::EventsFirst);
-        check("application/json", Accepts::JsonOnly);
-        check("*/*", Accepts::JsonOnly);
-        check("", Accepts::JsonOnly);
-    }
 }

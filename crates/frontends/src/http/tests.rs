@@ -5,10 +5,11 @@ mod modern;
 mod principals;
 
 use expect_test::{Expect, expect};
-use manifold_config::Profile;
-use manifold_engine::Exchange;
-use manifold_protocol::{Call, Method};
+use manifold_config::{ClientLimits, Profile};
+use manifold_engine::{Budget, Exchange};
+use manifold_protocol::{Call, CodeSet, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::Instant;
 
 use super::*;
 use crate::fake::{self, Fake};

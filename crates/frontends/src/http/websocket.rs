@@ -10,15 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use hyper::header::{
-    CONNECTION, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION,
-    UPGRADE,
+    CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 use manifold_engine::{Budget, Outbox};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -27,38 +25,21 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 use tracing::{debug, info};
 
+use super::answers::problem;
 use super::body::{Body, Upgraded};
-use super::route::problem;
-use super::{Peer, Shared};
+use super::headers::has_word;
+use super::peer::Peer;
+use super::shared::Shared;
 use crate::litemcp::{Conversation, Service};
 use crate::stdio::{CROWDED_BYTES, LAST_WORDS};
 use inflow::Inflow;
 
-/// WebSockets served at once.
-const MAX_SOCKETS: usize = 4096;
 /// What is read at once, and all that is kept for a socket at rest (M7).
 const READ_BYTES: usize = 4 << 10;
 /// How often a silent peer is asked whether it is there; it has as long again to answer.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a peer may leave an answer unread.
 const WRITE_PATIENCE: Duration = Duration::from_secs(60);
-
-/// What WebSockets share.
-pub(super) struct Sockets {
-    places: Arc<Semaphore>,
-    drain: Duration,
-}
-
-impl Sockets {
-    pub(super) fn new(drain: Duration) -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_SOCKETS)), drain }
-    }
-}
-
-/// Returns whether a request asks for a WebSocket.
-pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    has_word(headers, &UPGRADE, "websocket")
-}
 
 /// Turns the connection into a WebSocket and serves on it.
 pub(super) fn open(head: &Parts, service: Service, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
@@ -104,11 +85,6 @@ fn upgrade<F: Future<Output = ()> + Send + 'static>(
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     response
-}
-
-fn has_word(headers: &HeaderMap, name: &hyper::header::HeaderName, word: &str) -> bool {
-    let mut values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case(word)))
 }
 
 /// One client of LiteMCP on a WebSocket.

@@ -9,9 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
 use super::wire::Wire;
-use crate::http::body::{SLOWEST_BYTES_PER_MS, Unread};
-use crate::http::connection::REQUEST_PATIENCE;
-use crate::http::{Peer, Site};
+use crate::http::body::Unread;
+use crate::http::peer::Peer;
+use crate::http::site::Site;
+use crate::http::timeouts::{REQUEST_PATIENCE, SLOWEST_BYTES_PER_MS};
 
 /// Room is made for so much of an announced body at once; more only as it comes.
 const AT_ONCE_BYTES: usize = 256 << 10;

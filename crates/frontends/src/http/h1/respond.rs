@@ -1,12 +1,10 @@
 //! An answer on its way out: head and body in one write, a stream in chunks as its parts come.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::io::Write as _;
 use std::iter::once;
 use std::task::Poll;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE};
@@ -17,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::wire::Wire;
 use crate::http::body::Body;
+use crate::http::date::with_date;
 
 /// A body up to this size is copied behind its head; a longer one is written from where it is.
 const COPIED_BYTES: usize = 8 << 10;
@@ -222,20 +221,4 @@ fn push_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 
 fn push_date(out: &mut Vec<u8>) {
     with_date(|date| push_header(out, "date", date.as_bytes()));
-}
-
-/// Says the time, which is worked out once a second.
-pub(in crate::http) fn with_date<T>(say: impl FnOnce(&str) -> T) -> T {
-    thread_local! {
-        static LAST: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
-    }
-    let now = SystemTime::now();
-    let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    LAST.with_borrow_mut(|(at, text)| {
-        if *at != second || text.is_empty() {
-            *at = second;
-            *text = httpdate::fmt_http_date(now);
-        }
-        say(text)
-    })
 }

@@ -11,12 +11,11 @@ use bytes::BytesMut;
 use manifold_engine::{Budget, busy_poll};
 use manifold_http1::MAX_HEAD_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::debug;
 
-use crate::http::connection::WRITE_PATIENCE;
 use crate::http::rewind::Rewind;
-use crate::http::sessions::UNREAD_PATIENCE;
+use crate::http::timeouts::{WRITE_PATIENCE, overdue};
 
 /// What is read at once; requests are mostly smaller.
 const SCRATCH_BYTES: usize = 32 << 10;
@@ -139,17 +138,5 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             }
         };
         let _ = timeout(LINGER, drain).await;
-    }
-}
-
-/// Resolves when a client has had more to read than it may for a while.
-pub(in crate::http) async fn overdue(owed: Option<&Budget>) {
-    let Some(owed) = owed else { return std::future::pending().await };
-    loop {
-        owed.overdrawn().await;
-        sleep(UNREAD_PATIENCE).await;
-        if owed.is_stuck(UNREAD_PATIENCE) {
-            return;
-        }
     }
 }

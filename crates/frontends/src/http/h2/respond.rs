@@ -11,11 +11,12 @@ use hyper::{Response, StatusCode};
 use manifold_engine::Budget;
 use tokio::time::sleep;
 
+use crate::http::answers;
 use crate::http::body::Body;
-use crate::http::connection::WRITE_PATIENCE;
-use crate::http::h1::{overdue, with_date};
-use crate::http::sessions::UNREAD_PATIENCE;
-use crate::http::{Peer, Shared, route};
+use crate::http::date::with_date;
+use crate::http::peer::Peer;
+use crate::http::shared::Shared;
+use crate::http::timeouts::{UNREAD_PATIENCE, WRITE_PATIENCE, overdue};
 
 /// What is asked for at once of what the peer may be sent.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -47,7 +48,7 @@ pub(super) fn admit(response: Response<Body>, peer: &Peer, shared: &Shared) -> R
             let message = message.map(|piece| peer.budget.hold(piece));
             Response::from_parts(parts, Body::whole(message))
         }
-        Ok(_) => route::overloaded(peer.budget.limit_bytes(), shared),
+        Ok(_) => answers::overloaded(peer.budget.limit_bytes(), shared.site.codes),
         Err(body) => Response::from_parts(parts, body),
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until};
 
-use crate::http::connection::{KEEP_ALIVE, REQUEST_PATIENCE, WRITE_PATIENCE};
+use crate::http::timeouts::{KEEP_ALIVE, REQUEST_PATIENCE, WRITE_PATIENCE};
 
 /// What the deadlines of a connection depend on. Times are milliseconds since it was made.
 pub(super) struct Watch {

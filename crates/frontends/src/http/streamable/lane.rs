@@ -8,8 +8,9 @@ use manifold_protocol::Outgoing;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::sessions::{HttpSession, UNREAD_PATIENCE};
+use crate::http::sessions::HttpSession;
 use crate::http::stream::Stream;
+use crate::http::timeouts::UNREAD_PATIENCE;
 use crate::session::Outlet;
 
 pub(super) struct PostLane {

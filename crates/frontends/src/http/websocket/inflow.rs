@@ -9,8 +9,7 @@ use manifold_engine::{Budget, Share};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::http::body::SLOWEST_BYTES_PER_MS;
-use crate::http::connection::REQUEST_PATIENCE;
+use crate::http::timeouts::{REQUEST_PATIENCE, SLOWEST_BYTES_PER_MS};
 
 /// The most that stands before a frame's payload (RFC 6455, 5.2).
 const MAX_HEAD_BYTES: usize = 14;

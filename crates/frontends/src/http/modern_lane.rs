@@ -12,8 +12,8 @@ use manifold_protocol::{Outgoing, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
-use crate::http::peer::Entered;
-use crate::http::sessions::UNREAD_PATIENCE;
+use super::tally::Entered;
+use super::timeouts::UNREAD_PATIENCE;
 use crate::modern::{Lane, RequestHandle, Verdict};
 
 /// A sign of life for proxies and clients that count silence.

@@ -1,0 +1,54 @@
+//! What all connections share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::info;
+
+use super::sessions::Sessions;
+use super::site::Site;
+use super::sockets::Sockets;
+use super::token_failures::TokenFailures;
+use crate::modern::ModernService;
+
+/// What the handlers share.
+pub(super) struct Shared {
+    pub(super) site: Site,
+    pub(super) sessions: Sessions,
+    pub(super) modern: Arc<ModernService>,
+    pub(super) sockets: Sockets,
+    pub(super) token_failures: TokenFailures,
+    /// Turns true when open streams must end.
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+impl Shared {
+    /// Ends what listens to namespaces that are no longer served, and their sessions once what they have in flight is
+    /// done.
+    pub(super) async fn end_closed_namespaces(self: Arc<Self>, drain: Duration) {
+        loop {
+            self.site.namespaces.changed().await;
+            let served = self.site.namespaces.served();
+            self.modern.end_listening(|gateway| !served.serves(gateway));
+            for session in self.sessions.all() {
+                if served.serves(&session.gateway) {
+                    continue;
+                }
+                info!("a session ends: its namespace is no longer served");
+                session.session.stop_taking_calls();
+                let _ = timeout(drain, session.session.settled()).await;
+                self.sessions.remove(&session.id);
+            }
+        }
+    }
+
+    /// Resolves when open streams must end.
+    pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + Sync + 'static {
+        let mut closing = self.closing.clone();
+        async move {
+            let _ = closing.wait_for(|closing| *closing).await;
+        }
+    }
+}

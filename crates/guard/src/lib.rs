@@ -5,10 +5,13 @@
 //! (`cfg(alone)`, by `build.rs`) as the small program that the gateway carries and starts ([`PROGRAM`]). Where that
 //! one cannot be run, the gateway starts itself and calls [`run`].
 //!
-//! What they promise is told in `crates/upstreams/src/process.rs`.
+//! What they promise is told in `crates/upstreams/src/process/linux.rs`.
 #![no_std]
 #![cfg_attr(alone, no_main)]
 #![cfg_attr(alone, allow(dead_code, unreachable_pub, reason = "the gateway needs more of it than the guard"))]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("the guard speaks to the Linux kernel alone; its numbers mean something else elsewhere");
 
 #[cfg(not(alone))]
 extern crate alloc;

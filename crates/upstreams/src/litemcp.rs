@@ -10,10 +10,10 @@ use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::framing::TripleNewlineDecoder;
 use manifold_protocol::{Failure, Fault, Method, Raw};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::time::{Duration, Instant};
 
 use crate::connection::{Connection, Way};
+use crate::process::ServerOutput;
 use crate::remote::{HttpClient, Reached, Remote};
 use crate::stdio::{Launch, Opened, Process};
 use crate::supervisor::{Life, Running};
@@ -75,11 +75,7 @@ fn facts() -> ServerFacts {
 }
 
 /// Reads what a server writes to its output, to its end.
-pub(crate) async fn read_messages(
-    connection: Arc<Connection>,
-    mut stdout: pipe::Receiver,
-    limit_bytes: usize,
-) {
+pub(crate) async fn read_messages(connection: Arc<Connection>, mut stdout: ServerOutput, limit_bytes: usize) {
     let mut messages = TripleNewlineDecoder::new(limit_bytes);
     loop {
         connection.room().await;

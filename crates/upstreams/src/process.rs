@@ -1,43 +1,19 @@
-//! Server processes that cannot outlive us.
-//!
-//! Three kinds of process take part. The *gateway* starts one *guard* with the first server: a small program that it
-//! carries (`crates/guard`), or itself where that one cannot be run. The guard forks one *keeper* per server, and the
-//! keeper starts the server:
-//!
-//! ```text
-//! gateway ─── guard ─┬─ keeper ─── server ─── whatever it starts
-//!                    └─ keeper ─── server …
-//! ```
-//!
-//! Guard and keepers are subreapers: an orphan is re-parented to its nearest such ancestor, whatever session it moved
-//! to and however often it forked. So everything a server ever started stays below its keeper, and nothing else does:
-//! no guessing which process belongs to whom. Each keeper holds one end of a socket whose other end is in the gateway
-//! alone. When that end closes, by a dropped handle or because the gateway was killed, the keeper kills all it has.
-//! When a keeper dies, its orphans fall to the guard, which kills them; when the guard dies, the kernel tells the
-//! keepers, which kill theirs and exit. The gateway is a subreaper too, for the case that both are killed: what falls to
-//! it then it knows by the variable `MANIFOLD_TREE`, which guard, keepers and servers carry, by the guard's session, or
-//! because nothing else can: see [`own_all_orphans`]. Where the system lets it, the gateway also makes a cgroup for each
-//! server, which is killed as one ([`cgroup`]). Neither guard nor keepers have any other variable, and nobody but root can
-//! look into them.
+//! Server processes that cannot outlive us. What a caller sees is the same on every system; how the promise is kept is
+//! the system's own ([`linux`]).
 
-mod cgroup;
-mod client;
-mod link;
-mod orphans;
-mod program;
-mod request;
-mod tree;
-mod unix;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "processes are only kept on Linux so far: a system needs its own module beside `process/linux.rs`"
+);
 
-#[cfg(test)]
-mod tests;
-
-pub use client::ProcessHost;
-pub use link::{ExitWatch, ProcessControl};
-pub use manifold_guard::wire::{Excess, Limits};
-pub use nix::sys::signal::Signal;
-pub use orphans::own_all_orphans;
-pub use program::guard_main_if_asked;
+pub(crate) use system::InputGauge;
+pub use system::{
+    ExitWatch, ProcessControl, ProcessHost, ServerInput, ServerOutput, guard_main_if_asked, own_all_orphans,
+};
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -46,8 +22,6 @@ use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-
-use tokio::net::unix::pipe;
 
 /// What to run. The environment is the whole one: nothing is added but the marker of the tree.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,26 +41,11 @@ pub struct SpawnCommand {
 #[derive(Debug)]
 pub struct ServerProcess {
     pub pid: u32,
-    pub stdin: pipe::Sender,
-    pub stdout: pipe::Receiver,
-    pub stderr: pipe::Receiver,
+    pub stdin: ServerInput,
+    pub stdout: ServerOutput,
+    pub stderr: ServerOutput,
     pub exit: ExitWatch,
     pub control: ProcessControl,
-}
-
-/// Looks at a server's input without holding up its end for longer than the look is needed.
-pub(crate) struct InputGauge(std::os::fd::OwnedFd);
-
-impl InputGauge {
-    pub(crate) fn of(stdin: &pipe::Sender) -> io::Result<Self> {
-        use std::os::fd::AsFd;
-        stdin.as_fd().try_clone_to_owned().map(Self)
-    }
-
-    /// Returns how much of what it was sent the server has not read.
-    pub(crate) fn unread_bytes(&self) -> usize {
-        unix::unread_bytes(&self.0)
-    }
 }
 
 /// How a server ended.
@@ -98,6 +57,20 @@ pub enum ExitStatusInfo {
     Over(Excess),
     /// Its keeper ended before it could tell; the server is dead all the same.
     Lost,
+}
+
+/// How much a server may use, with all that it starts; zero: as much as it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    pub memory_mib: u32,
+    pub processes: u32,
+}
+
+/// What a server used too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    Memory,
+    Processes,
 }
 
 /// How long a server may take over each step of its end.
@@ -146,7 +119,7 @@ pub async fn stop(process: ServerProcess, grace: StopGrace) -> ExitStatusInfo {
     }
 }
 
-async fn drain(mut stdout: pipe::Receiver, mut stderr: pipe::Receiver) -> Infallible {
+async fn drain(mut stdout: ServerOutput, mut stderr: ServerOutput) -> Infallible {
     let (mut no_output, mut no_errors) = (tokio::io::sink(), tokio::io::sink());
     let _ = tokio::join!(
         tokio::io::copy(&mut stdout, &mut no_output),
@@ -166,9 +139,9 @@ impl fmt::Display for ExitStatusInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Code(code) => write!(f, "exited with code {code}"),
-            Self::Signal(number) => match Signal::try_from(number) {
-                Ok(signal) => write!(f, "was killed by {signal}"),
-                Err(_) => write!(f, "was killed by signal {number}"),
+            Self::Signal(number) => match system::signal_name(number) {
+                Some(name) => write!(f, "was killed by {name}"),
+                None => write!(f, "was killed by signal {number}"),
             },
             Self::Over(Excess::Memory) => f.write_str("was ended because it used more memory than it may"),
             Self::Over(Excess::Processes) => {

@@ -13,7 +13,6 @@ use manifold_engine::{Host, TURN, busy_poll};
 use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
 use manifold_protocol::{Era, Fault, Frames, Outgoing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
@@ -24,8 +23,8 @@ use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::process::{
-    Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerProcess, SpawnCommand,
-    StopGrace,
+    Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerInput, ServerOutput,
+    ServerProcess, SpawnCommand, StopGrace,
 };
 use crate::supervisor::{Ending, GivenUp, Launcher, Life, Running};
 use handshake::{Handshake, Unmet};
@@ -337,7 +336,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, limit_bytes: usize) {
+async fn read_messages(connection: Arc<Connection>, mut stdout: ServerOutput, limit_bytes: usize) {
     let mut lines = LineDecoder::new(limit_bytes);
     loop {
         connection.room().await;
@@ -360,7 +359,7 @@ async fn read_messages(connection: Arc<Connection>, mut stdout: pipe::Receiver, 
     connection.fall_silent();
 }
 
-async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
+async fn read_log(logs: Arc<LogRing>, mut stderr: ServerOutput) {
     let take = |line| match line {
         Line::Whole(bytes) => logs.push(&bytes),
         Line::TooLong { head, .. } => logs.push(&head),
@@ -385,14 +384,14 @@ async fn read_log(logs: Arc<LogRing>, mut stderr: pipe::Receiver) {
 }
 
 /// Reads some of a pipe and returns how much; nothing at its end.
-async fn fill(lines: &mut LineDecoder, pipe: &mut pipe::Receiver) -> usize {
+async fn fill(lines: &mut LineDecoder, pipe: &mut ServerOutput) -> usize {
     pipe.read_buf(lines.buffer()).await.unwrap_or(0)
 }
 
 /// Writes what the outbox holds, each message with its `end`.
 async fn write_messages(
     connection: Arc<Connection>,
-    mut stdin: pipe::Sender,
+    mut stdin: ServerInput,
     end: &'static str,
     said_hello: Arc<AtomicBool>,
 ) {

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use manifold_testkit::figures;
 use manifold_upstreams::process::{
-    Excess, ExitStatusInfo, Limits, ProcessHost, ServerProcess, Signal, SpawnCommand, SpawnError, StopGrace,
+    Excess, ExitStatusInfo, Limits, ProcessHost, ServerProcess, SpawnCommand, SpawnError, StopGrace,
     guard_main_if_asked, own_all_orphans, stop,
 };
-use nix::sys::signal::kill;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::runtime::Runtime;
@@ -259,7 +259,7 @@ async fn tells_the_signal_that_killed_it() {
         assert_eq!(server.exit.wait().await, ExitStatusInfo::Signal(signal));
     }
     let server = host.spawn(command("sleep", &["60"])).await.unwrap();
-    server.control.signal(Signal::SIGUSR1);
+    server.control.signal(Signal::SIGUSR1 as i32);
     assert_eq!(server.exit.wait().await, ExitStatusInfo::Signal(Signal::SIGUSR1 as i32));
 }
 

@@ -1,6 +1,7 @@
 //! What needs no process; the rest is in `tests/process.rs`, whose binary can be its own guard.
 
 use super::*;
+use crate::process::*;
 
 fn command(program: &str) -> SpawnCommand {
     SpawnCommand { program: program.into(), args: vec![], env: vec![], cwd: None, limits: Limits::default() }

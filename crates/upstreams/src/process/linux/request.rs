@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use manifold_guard::MARKER;
-use manifold_guard::wire::{Unsendable, Writer};
+use manifold_guard::wire::{self, Unsendable, Writer};
 use nix::errno::Errno;
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{SpawnCommand, SpawnError};
+use crate::process::{Limits, SpawnCommand, SpawnError};
 
 /// Where to look when the server's environment has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -34,7 +34,8 @@ pub(super) fn encode(command: &SpawnCommand) -> Result<Vec<u8>, SpawnError> {
     for (name, value) in variables.into_iter().filter(|(name, _)| *name != MARKER) {
         writer.variable(name.as_bytes(), value.as_bytes());
     }
-    writer.finish(command.limits, page_bytes()).map_err(|why| {
+    let Limits { memory_mib, processes } = command.limits;
+    writer.finish(wire::Limits { memory_mib, processes }, page_bytes()).map_err(|why| {
         let program = command.program.clone();
         match why {
             Unsendable::TooLarge => SpawnError::TooLarge { program },

@@ -6,14 +6,15 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use manifold_guard::wire::Report;
+use manifold_guard::wire::{self, Report};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{Shutdown, shutdown};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use super::ProcessHost;
 use super::cgroup::ServerCgroup;
-use super::{ExitStatusInfo, ProcessHost, StopGrace};
+use crate::process::{Excess, ExitStatusInfo, StopGrace};
 
 /// How long we wait for a tree that has been killed. Only a process stuck in the kernel takes as long.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(2);
@@ -90,9 +91,9 @@ impl ProcessControl {
     }
 
     /// Sends a signal to the server's process group. A server that has ended hears nothing.
-    pub fn signal(&self, signal: Signal) {
+    pub fn signal(&self, number: i32) {
         // One byte into a socket whose reader does nothing but read: it is never full.
-        let _ = self.exit.0.stream.try_write(&[signal as i32 as u8]);
+        let _ = self.exit.0.stream.try_write(&[number as u8]);
     }
 
     /// Kills the server and everything it started, and waits until all are gone.
@@ -106,7 +107,7 @@ impl ProcessControl {
         if let Ok(status) = timeout(grace.after_close, self.exit.wait()).await {
             return status;
         }
-        self.signal(Signal::SIGTERM);
+        self.signal(Signal::SIGTERM as i32);
         if let Ok(status) = timeout(grace.after_term, self.exit.wait()).await {
             return status;
         }
@@ -137,11 +138,18 @@ impl fmt::Debug for ProcessControl {
     }
 }
 
+fn over(excess: wire::Excess) -> Excess {
+    match excess {
+        wire::Excess::Memory => Excess::Memory,
+        wire::Excess::Processes => Excess::Processes,
+    }
+}
+
 fn told(report: [u8; Report::BYTES]) -> ExitStatusInfo {
     let (status, swept) = match Report::decode(report) {
         Some(Report::Exited { code, swept }) => (ExitStatusInfo::Code(code), swept),
         Some(Report::Killed { signal, swept }) => (ExitStatusInfo::Signal(signal), swept),
-        Some(Report::Over { excess, swept }) => (ExitStatusInfo::Over(excess), swept),
+        Some(Report::Over { excess, swept }) => (ExitStatusInfo::Over(over(excess)), swept),
         _ => (ExitStatusInfo::Lost, 0),
     };
     tracing::debug!(%status, swept, "server ended");

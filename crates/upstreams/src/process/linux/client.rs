@@ -22,8 +22,10 @@ use tokio::time::timeout;
 use super::cgroup::{Cgroups, ServerCgroup};
 use super::link::ProcessControl;
 use super::orphans::Orphans;
+use super::pipes::{ServerInput, ServerOutput};
 use super::program::GuardProgram;
-use super::{ServerProcess, SpawnCommand, SpawnError, request, unix};
+use super::{request, unix};
+use crate::process::{ServerProcess, SpawnCommand, SpawnError};
 
 /// Room for a burst of messages before the other side has to be scheduled. A server may have less: it only is slower.
 const PIPE_BYTES: i32 = 256 << 10;
@@ -126,9 +128,9 @@ impl ProcessHost {
         let exit = control.exit().clone();
         Ok(ServerProcess {
             pid,
-            stdin: pipes.stdin,
-            stdout: pipes.stdout,
-            stderr: pipes.stderr,
+            stdin: ServerInput(pipes.stdin),
+            stdout: ServerOutput(pipes.stdout),
+            stderr: ServerOutput(pipes.stderr),
             exit,
             control,
         })

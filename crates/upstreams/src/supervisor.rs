@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use manifold_config::{ServerStart, redact};
 use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
-use manifold_protocol::{Call, Era, Fault, Raw};
+use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -483,7 +483,7 @@ impl<L: Launcher> Supervisor<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
         let (cache, server) = (self.launcher.cache().clone(), Arc::clone(self.launcher.server()));
-        let era = if running.connection.is_modern() { Era::Modern } else { Era::Legacy };
+        let era = running.connection.dialect().era();
         let told = ListingKey::of(&server, era, &host.client_facts().capabilities);
         let publish = move |read: Result<Arc<Listing>, manifold_protocol::Failure>| {
             match read {

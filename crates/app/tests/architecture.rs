@@ -132,13 +132,55 @@ fn what_is_unsafe_has_its_few_places() {
     }
 }
 
+/// Returns the words of a line in lower case: `speak_modern` and `SpeakModern` are two each.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in line.chars() {
+        let starts = c.is_ascii_uppercase() && !before.is_ascii_uppercase();
+        if starts || !c.is_ascii_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// How a server is spoken to is known in one folder: a new revision is a file there, not a sweep through the connection.
+#[test]
+fn a_connection_knows_no_dialect() {
+    const FOLDER: &str = "crates/upstreams/src/connection";
+    let is_bound = |file: &str| {
+        file.starts_with(FOLDER)
+            && !file.starts_with(&format!("{FOLDER}/dialect"))
+            && !file.starts_with(&format!("{FOLDER}/tests"))
+    };
+    let files: Vec<_> = sources().into_iter().filter(|(file, _)| is_bound(file)).collect();
+    assert!(files.len() > 10, "found only {} files", files.len());
+    for (file, text) in files {
+        for (at, line) in text.lines().enumerate() {
+            for word in words(line) {
+                let is_dialect =
+                    matches!(word.as_str(), "era" | "eras" | "modern" | "legacy" | "lite" | "litemcp");
+                assert!(!is_dialect, "{file}:{}: {line}", at + 1);
+            }
+        }
+    }
+    let named = words("Era::Modern, LiteMCP, is_legacy()");
+    assert_eq!(named, ["era", "modern", "lite", "mcp", "is", "legacy"]);
+}
+
 #[test]
 fn no_library_prints() {
     for (file, text) in sources() {
         // The program itself may speak to its user; the test kit and the benchmarks are no part of it.
         let is_library = file.contains("/src/")
             && !["crates/app/", "crates/testkit/", "crates/bench/"].iter().any(|room| file.starts_with(room));
-        if !is_library || file.ends_with("tests.rs") {
+        if !is_library || file.ends_with("tests.rs") || file.contains("/tests/") {
             continue;
         }
         for (at, line) in code(&text) {

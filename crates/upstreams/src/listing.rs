@@ -7,7 +7,7 @@ use std::time::Duration;
 use manifold_engine::{Item, Listing};
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Failure, Freshness, Kind, Raw, RawObject, members};
+use manifold_protocol::{Era, Failure, Freshness, Kind, Raw, RawObject, members};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
@@ -128,7 +128,7 @@ pub(crate) async fn read(connection: &Arc<Connection>, kind: Kind) -> Result<Lis
         // Lists are long: each is walked through once.
         let result = result.object().unwrap_or_default();
         let found = result.get(kind.member()).and_then(|list| list.elements()).unwrap_or_default();
-        if connection.is_modern() {
+        if connection.dialect().era() == Era::Modern {
             let page = modern::freshness_of(&result);
             freshness = Some(freshness.map_or(page, |before| before.and(page)));
         }
@@ -193,12 +193,12 @@ pub(crate) async fn follow(
 ) {
     let mut current = read_all(&connection, &said, &publish).await;
     loop {
-        connection.stale.marked.notified().await;
+        connection.lists.stale.marked.notified().await;
         // More marks may come while we wait; they are taken together.
         tokio::time::sleep(SETTLE).await;
         // Before the lists themselves: nobody is told of a change that is not read yet.
-        let told = connection.stale.take_said();
-        let mut kinds = connection.stale.take();
+        let told = connection.lists.stale.take_said();
+        let mut kinds = connection.lists.stale.take();
         // Marks that came together wake us twice and are taken once.
         if kinds.is_empty() && told.is_empty() {
             continue;

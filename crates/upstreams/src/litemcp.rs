@@ -1,5 +1,5 @@
 //! Servers that speak LiteMCP: on their standard streams, over HTTP, or over a WebSocket. They live and die like any
-//! other; only their words differ, and those are in `connection/lite.rs`.
+//! other; only their words differ, and those are in `connection/dialect/litemcp.rs`.
 
 mod http;
 mod websocket;
@@ -12,7 +12,7 @@ use manifold_protocol::{Failure, Fault, Method, Raw};
 use tokio::io::AsyncReadExt;
 use tokio::time::{Duration, Instant};
 
-use crate::connection::{Connection, Way};
+use crate::connection::{Connection, Dialect, Way};
 use crate::process::ServerOutput;
 use crate::remote::{HttpClient, Reached, Remote};
 use crate::stdio::{Launch, Opened, Process};
@@ -22,7 +22,7 @@ use crate::supervisor::{Life, Running};
 pub(crate) async fn start(launch: &Launch, deadline: Instant) -> Result<Running<Process>, Fault> {
     let Opened { pid, mut life, .. } = launch.open(deadline).await?;
     let connection = Arc::clone(&life.connection);
-    connection.speak_lite(Way::Messages(Default::default()));
+    connection.speak(Dialect::litemcp(Way::Messages(Default::default())));
     let met = tokio::select! {
         met = meet(&connection, deadline) => met.map_err(|why| match launch.logs.tail() {
             Some(tail) => format!("{why}; its log: {tail}"),

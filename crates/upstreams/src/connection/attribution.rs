@@ -7,7 +7,7 @@ use std::time::Duration;
 use manifold_engine::{Audience, ClientId};
 use tokio::time::Instant;
 
-use super::HARD_LIMIT;
+use super::deadlines::HARD_LIMIT;
 
 /// How long a server may go on with a call that nobody waits for any more: as long as any call may take.
 const GOES_ON: Duration = HARD_LIMIT;

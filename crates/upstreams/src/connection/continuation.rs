@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use manifold_protocol::dialect::modern;
-use manifold_protocol::dialect::modern::rounds::{self, InputRequired};
 use manifold_protocol::envelope::Outcome;
-use manifold_protocol::{Answer, Call, Caller, Failure, Fault, Mark, Method, Raw, Reply};
+use manifold_protocol::{Call, Caller, Reply};
 use tokio::sync::oneshot;
 
 use super::Connection;
@@ -29,101 +27,26 @@ pub(super) enum Stage {
     Task(String),
 }
 
-/// What follows an answer.
-enum Step {
-    Finish(Reply),
-    Ask(InputRequired),
-    Follow(Raw),
-    DeclareTasks,
-}
-
 impl Continuation {
     pub(super) fn new(call: Call) -> Self {
         Self { call, rounds: 0, stage: Stage::Written }
     }
 }
 
-/// Returns whether a server of the newest revision may answer a method with more than a result.
-pub(super) fn may_go_on(method: &Method) -> bool {
-    matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead)
-}
-
 impl Connection {
     /// Takes an answer to a call that may go on.
     pub(super) fn answer_kept(&self, id: u64, outcome: Outcome) {
-        match self.step(id, outcome) {
+        match self.caller_of_written(id) {
+            Some(caller) => self.dialect().go_on(self, id, caller.as_ref(), outcome),
             None => self.complain("an answer that nobody waits for"),
-            Some(Step::Finish(reply)) => {
-                if let Some(pending) = self.take(id) {
-                    pending.exchange.finish(reply);
-                }
-            }
-            Some(Step::Ask(round)) => self.ask_round(id, round),
-            Some(Step::Follow(task)) => self.follow_task(id, task),
-            Some(Step::DeclareTasks) => self.send_again(id, |kept| {
-                let caller = kept.call.caller.as_ref()?;
-                let capabilities = modern::with_tasks(&caller.capabilities);
-                kept.call.caller = Some(Arc::new(Caller { capabilities, ..(**caller).clone() }));
-                Some(kept.call.clone())
-            }),
         }
     }
 
-    fn step(&self, id: u64, outcome: Outcome) -> Option<Step> {
+    /// Returns who makes a call, if there is one and the server owes it an answer.
+    fn caller_of_written(&self, id: u64) -> Option<Option<Arc<Caller>>> {
         let table = self.lock();
         let kept = table.get(id)?.kept.as_ref().filter(|kept| kept.stage == Stage::Written)?;
-        let caller = kept.call.caller.clone();
-        drop(table);
-        let is_modern = self.modern.get().is_some();
-        let retries = caller.as_ref().is_some_and(|caller| caller.retries);
-        let declares_tasks =
-            || caller.as_ref().is_some_and(|caller| modern::declares_tasks(&caller.capabilities));
-        // A task is the affair of an asker who knows what that is.
-        let takes_tasks = || retries && declares_tasks();
-        Some(match outcome {
-            Outcome::Error(error)
-                if is_modern && !retries && modern::wants_only_tasks(&error) && !declares_tasks() =>
-            {
-                Step::DeclareTasks
-            }
-            Outcome::Error(error) => Step::Finish(Err(Failure::Peer(error))),
-            Outcome::Result(body) if !is_modern => match body.get("task") {
-                Some(task) => Step::Follow(task.detached()),
-                None => Step::Finish(Ok(body.into())),
-            },
-            Outcome::Result(body) => match self.read_result(body) {
-                Ok(answer) if answer.mark() == Mark::InputRequired && !retries => {
-                    let round = answer.into_body();
-                    match InputRequired::read(&round) {
-                        Some(round) => Step::Ask(round),
-                        None => Step::Finish(Err(self.malformed("it asks for input, but for none").into())),
-                    }
-                }
-                Ok(answer) if answer.mark() == Mark::Extension && !takes_tasks() => {
-                    Step::Follow(answer.into_body().detached())
-                }
-                reply => Step::Finish(reply),
-            },
-        })
-    }
-
-    /// Reads a result of a server of the newest revision.
-    pub(super) fn read_result(&self, body: Raw) -> Reply {
-        match modern::mark_of(&body) {
-            Some(Mark::InputRequired) => match rounds::flaw(&body) {
-                None => Ok(Answer::marked(body, Mark::InputRequired)),
-                Some(flaw) => Err(self.malformed(&format!("its questions cannot be read: {flaw}")).into()),
-            },
-            Some(mark) => Ok(Answer::marked(body, mark)),
-            None => {
-                let kind = body.get("resultType").unwrap_or_else(Raw::null);
-                Err(self.malformed(&format!("its `resultType` is {kind}, which nobody knows")).into())
-            }
-        }
-    }
-
-    pub(super) fn malformed(&self, reason: &str) -> Fault {
-        Fault::Malformed { server: self.id().to_owned(), reason: reason.to_owned() }
+        Some(kept.call.caller.clone())
     }
 
     /// Lets a call rest with us. Returns what resolves once it has left the table, however that comes.

@@ -1,12 +1,18 @@
 //! One keeper of all deadlines of a connection: no timer per call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_protocol::{Fault, Raw};
 use tokio::time::{Instant, sleep_until};
 
 use super::Connection;
 use super::table::Origin;
+
+/// A call ends after this long, questions to the client not counted, whatever progress it reports (decision 25).
+pub(super) const HARD_LIMIT: Duration = Duration::from_secs(600);
+/// As good as no deadline, and still one that can be reckoned with.
+pub(super) const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 impl Connection {
     /// Times out calls for as long as the connection lives.
@@ -20,9 +26,9 @@ impl Connection {
                 table.next_deadline
             };
             match next {
-                None => self.sooner.notified().await,
+                None => self.calls.sooner.notified().await,
                 Some(deadline) => tokio::select! {
-                    () = self.sooner.notified() => continue,
+                    () = self.calls.sooner.notified() => continue,
                     () = sleep_until(deadline) => {}
                 },
             }
@@ -41,7 +47,7 @@ impl Connection {
             if pending.has_questions() {
                 self.end_questions_of(id);
             }
-            self.tell_cancelled(id, &pending, Some(Raw::from_static(r#""timed out""#)));
+            self.dialect().cancel(self, id, &pending, Some(Raw::from_static(r#""timed out""#)));
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
             let is_client_s = pending.origin == Origin::Client;

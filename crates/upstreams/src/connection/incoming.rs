@@ -1,15 +1,15 @@
 //! What the server says: answers find their calls, news those it concerns.
 
-use std::sync::atomic::Ordering;
-
 use bytes::Bytes;
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome, Refusal, RefusalKind};
 use manifold_protocol::framing::Line;
 use manifold_protocol::members::Flaw;
-use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Raw, notification};
+use manifold_protocol::{Call, CodeSet, Fault, Id, Raw, notification};
 
+use super::Connection;
+use super::calls::Taken;
+use super::dialect::Heard;
 use super::table::Origin;
-use super::{Connection, Taken};
 use crate::logs::quote;
 
 impl Connection {
@@ -22,13 +22,12 @@ impl Connection {
     pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
         self.note_heard();
         match line {
-            Line::Whole(bytes) => self.receive_message(bytes, call),
+            Line::Whole(bytes) => self.dialect().hear(self, bytes, call),
             Line::TooLong { head, tail, bytes } => {
                 self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
                 let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
                 if let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) {
-                    let server = Some(self.id().to_owned());
-                    pending.exchange.fail(Fault::TooLarge { server, limit_bytes: self.limit_bytes });
+                    pending.exchange.fail(self.too_large());
                 }
             }
         }
@@ -36,10 +35,16 @@ impl Connection {
 
     /// Takes the server's error to a call, however it came.
     pub(crate) fn receive_error(&self, call: u64, error: Raw) {
-        self.answer(&Id::number(call), Outcome::Error(error));
+        self.answer(call, Outcome::Error(error));
     }
 
-    fn receive_message(&self, bytes: Bytes, call: Option<u64>) {
+    /// Takes the server's result to a call, however it came.
+    pub(crate) fn receive_result(&self, call: u64, result: Raw) {
+        self.answer(call, Outcome::Result(result));
+    }
+
+    /// Takes a message of a server that speaks JSON-RPC.
+    pub(super) fn hear_json_rpc(&self, bytes: Bytes, call: Option<u64>) {
         match envelope::parse(bytes.clone()) {
             Ok(Incoming::One(message)) => self.accept(message, call),
             Ok(Incoming::Batch(messages)) => {
@@ -82,8 +87,11 @@ impl Connection {
 
     fn accept(&self, message: Message, call: Option<u64>) {
         match message {
-            Message::Response { id, outcome } => self.answer(&id, outcome),
-            Message::Request { .. } if !self.may_ask(call) => {
+            Message::Response { id, outcome } => match id.as_u64() {
+                Some(id) => self.answer(id, outcome),
+                None => self.complain("an answer that nobody waits for"),
+            },
+            Message::Request { .. } if !self.dialect().may_ask(self, call) => {
                 self.complain("a request, which servers of its revision never send");
             }
             Message::Request { id, method, params } => {
@@ -93,13 +101,11 @@ impl Connection {
         }
     }
 
-    fn answer(&self, id: &Id, outcome: Outcome) {
-        let taken = id.as_u64().map(|id| (id, self.take_unless_kept(id)));
-        let Some((id, taken)) = taken else { return self.complain("an answer that nobody waits for") };
-        let pending = match taken {
+    fn answer(&self, id: u64, outcome: Outcome) {
+        let pending = match self.take_unless_kept(id) {
             Taken::Pending(pending) => pending,
             Taken::Continuation => {
-                self.proven.store(true, Ordering::Relaxed);
+                self.note_answered();
                 return self.answer_kept(id, outcome);
             }
             Taken::Nothing => {
@@ -108,24 +114,20 @@ impl Connection {
             }
         };
         if pending.origin == Origin::Client {
-            self.proven.store(true, Ordering::Relaxed);
+            self.note_answered();
         }
         if let Outcome::Error(error) = &outcome {
-            self.url_elicitations.note_error(error, pending.exchange.client());
+            self.questions.urls.note_error(error, pending.exchange.client());
         }
-        pending.exchange.finish(match outcome {
-            Outcome::Result(result)
-                if pending.origin == Origin::Client && !pending.in_session && self.modern.get().is_some() =>
-            {
-                self.read_result(result)
-            }
-            Outcome::Result(result) => Ok(result.into()),
-            Outcome::Error(error) => Err(Failure::Peer(error)),
-        });
+        let reply = self.dialect().read(self, &pending, outcome);
+        pending.exchange.finish(reply);
     }
 
     fn notification(&self, method: &str, params: Option<Raw>, call: Option<u64>) {
-        let Some(params) = self.hear_news(method, params, call) else { return };
+        let params = match self.dialect().hear_notification(self, method, params, call) {
+            Heard::Taken => return,
+            Heard::Left(params) => params,
+        };
         match method {
             notification::PROGRESS => self.progress(params),
             notification::CANCELLED => {

@@ -18,7 +18,7 @@ impl Connection {
         match self.host.audience() {
             Audience::One => self.aside_to_one(method, params),
             Audience::Shared if method == notification::ELICITATION_COMPLETE => {
-                match self.url_elicitations.over(params.as_ref()) {
+                match self.questions.urls.over(params.as_ref()) {
                     Some(client) => {
                         self.host.tell(&self.server.key, Addressee::Client(client), method, params)
                     }
@@ -31,8 +31,7 @@ impl Connection {
 
     /// Tells the one client, in the call that wants to hear it where it has no session.
     fn aside_to_one(&self, method: &str, params: Option<Raw>) {
-        // In the newest revision a log line belongs to a request, and to nobody else's.
-        let told_to_all = method != notification::MESSAGE || self.modern.get().is_none();
+        let told_to_all = method != notification::MESSAGE || !self.dialect().logs_in_calls();
         let curious = (method == notification::MESSAGE).then(|| self.lock().only_curious(told_to_all));
         if let Some(curious) = curious.flatten() {
             curious.notice(method, params.clone());
@@ -54,7 +53,7 @@ impl Connection {
             Owner::Call { id, .. } => {
                 let Some(pending) = table.get(id) else { return };
                 let client = pending.exchange.client();
-                let by_call = self.modern.get().is_some() || !pending.exchange.has_session();
+                let by_call = self.dialect().logs_in_calls() || !pending.exchange.has_session();
                 let asker = if is_log { table.curious_of(client) } else { Some(pending.exchange.asker()) };
                 drop(table);
                 match (asker, client) {
@@ -65,7 +64,7 @@ impl Connection {
                     _ => {}
                 }
             }
-            Owner::Nobody { last_caller } if !is_log || self.modern.get().is_none() => {
+            Owner::Nobody { last_caller } if !is_log || !self.dialect().logs_in_calls() => {
                 drop(table);
                 self.host.tell(&self.server.key, Addressee::Only { last_caller }, method, params);
             }

@@ -4,20 +4,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use manifold_engine::{CallHandle, Exchange, Sink};
-use manifold_protocol::dialect::legacy;
-use manifold_protocol::{Call, CodeSet, Failure, Fault, Id, Method, Raw, Reply, envelope};
+use manifold_protocol::{Call, CodeSet, Fault, Id, Method, Raw, Reply, envelope};
 use tracing::debug;
 
 use super::Connection;
+use super::dialect::answer_question;
 use super::table::{Addressed, Unaskable};
+use super::url_elicitations::UrlElicitations;
 
 /// Questions a server may have open at once; one that asks more than people answer gets refusals.
 const MAX_OPEN: usize = 1024;
 
-/// Open questions by the id the server gave them.
 #[derive(Default)]
 pub(super) struct Questions {
+    /// Open questions by the id the server gave them.
     open: Mutex<HashMap<Raw, Open>>,
+    pub(super) urls: UrlElicitations,
 }
 
 struct Open {
@@ -85,7 +87,7 @@ impl Connection {
         self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
         match addressed {
             Ok(Addressed::Call(asked)) => {
-                self.url_elicitations.note_question(&call, asked.client);
+                self.questions.urls.note_question(&call, asked.client);
                 asked.asker.ask(call, exchange);
             }
             Ok(Addressed::Outside { last_caller }) => {
@@ -133,13 +135,7 @@ impl Sink for Answer {
     fn reply(&self, reply: Reply) {
         let Some(connection) = self.connection.upgrade() else { return };
         connection.questions.lock().remove(&self.id.to_raw());
-        connection.outbox.push(match reply {
-            Ok(answer) => legacy::answer(&self.id, &answer),
-            Err(Failure::Peer(error)) => envelope::error(Some(&self.id), &error).into(),
-            Err(Failure::Fault(fault)) => {
-                envelope::error(Some(&self.id), &fault.to_error(CodeSet::Standard)).into()
-            }
-        });
+        connection.outbox.push(answer_question(&self.id, reply));
     }
 }
 
@@ -159,7 +155,7 @@ impl Drop for Resume {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.upgrade() {
             connection.lock().resume(self.call);
-            connection.sooner.notify_one();
+            connection.calls.sooner.notify_one();
         }
     }
 }

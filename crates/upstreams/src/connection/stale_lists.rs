@@ -48,10 +48,12 @@ impl Connection {
     /// Takes a notification of changed lists. Returns whether it is one.
     pub(super) fn list_changed(&self, method: &str) -> bool {
         match method {
-            notification::TOOLS_CHANGED => self.stale.say(notification::TOOLS_CHANGED, &[Kind::Tools]),
-            notification::PROMPTS_CHANGED => self.stale.say(notification::PROMPTS_CHANGED, &[Kind::Prompts]),
+            notification::TOOLS_CHANGED => self.lists.stale.say(notification::TOOLS_CHANGED, &[Kind::Tools]),
+            notification::PROMPTS_CHANGED => {
+                self.lists.stale.say(notification::PROMPTS_CHANGED, &[Kind::Prompts])
+            }
             notification::RESOURCES_CHANGED => {
-                self.stale.say(notification::RESOURCES_CHANGED, &[Kind::Resources, Kind::Templates]);
+                self.lists.stale.say(notification::RESOURCES_CHANGED, &[Kind::Resources, Kind::Templates]);
             }
             _ => return false,
         }

@@ -97,7 +97,7 @@ pub(super) struct Pending {
     pub(super) kept: Option<Box<Continuation>>,
     /// Dropped when the call leaves the server: whoever carries it there lets go.
     pub(super) leave: Option<oneshot::Sender<()>>,
-    /// Whether it was written in a session, and not in the newest revision.
+    /// Whether it was written in a session.
     pub(super) in_session: bool,
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::connection::Dialect;
 use crate::fake::{Does, FakeHost, connection, lock, raw, receive, run};
 
 fn said(capabilities: &str) -> ServerFacts {
@@ -194,7 +195,7 @@ async fn the_servers_own_word_is_passed_on() {
         let host = Arc::new(FakeHost::default());
         let connection = connection("", &host);
         if modern {
-            connection.speak_modern(&said(r#"{"tools":{"listChanged":true}}"#), None);
+            connection.speak(Dialect::modern(&said(r#"{"tools":{"listChanged":true}}"#), None));
         }
         let mut readings = 0;
         let mut tasks = run(Arc::clone(&connection), move |method, _| match method {
@@ -219,7 +220,7 @@ async fn the_servers_own_word_is_passed_on() {
                 "modern {modern}, round {round}"
             );
         }
-        connection.stale.mark_all();
+        connection.lists.stale.mark_all();
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(host.notices(), [""; 0], "nobody said so");
     }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::facts;
-use crate::connection::{Connection, Post, Poster, Way};
+use crate::connection::{Connection, Dialect, Post, Poster, Way};
 use crate::remote::{Fields, HttpClient, Reached, Remote, Retries, Unreached, fail_call};
 use crate::supervisor::Running;
 
@@ -35,7 +35,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
         gone,
     };
     let carrier = Carrier { posts: Arc::new(posts), tasks: remote.tasks.clone() };
-    connection.speak_lite(Way::Posts(Arc::new(carrier)));
+    connection.speak(Dialect::litemcp(Way::Posts(Arc::new(carrier))));
     let tool = Raw::parse(tool).map_err(|_| "its answer to GET is no JSON".to_owned());
     let learnt = tool.and_then(|tool| {
         let unread = |_| "its answer to GET is no tool of LiteMCP 1".to_owned();
@@ -87,7 +87,9 @@ impl Posts {
         };
         match answered {
             // What cannot be read is an answer too, and no good one.
-            Ok(body) => connection.answer_lite(post.call, Raw::parse(body).ok()),
+            Ok(body) => {
+                connection.receive_result(post.call, Raw::parse(body).unwrap_or_else(|_| Raw::null()))
+            }
             Err(why) => {
                 debug!(server = connection.id(), "{why}");
                 fail_call(&connection, post.call, &why, &self.unauthorized);

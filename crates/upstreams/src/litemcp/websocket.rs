@@ -8,6 +8,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use manifold_protocol::Fault;
 use manifold_protocol::Outgoing;
+use manifold_protocol::framing::Line;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -18,7 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::meet;
-use crate::connection::{Connection, Way};
+use crate::connection::{Connection, Dialect, Way};
 use crate::remote::{Fields, HttpClient, Noted, Reached, Remote, Stream, Unreached};
 use crate::supervisor::Running;
 
@@ -44,7 +45,7 @@ pub(super) async fn reach(remote: &Remote, client: Arc<HttpClient>) -> Result<Ru
     let (writer, reader) = socket.split();
 
     let connection = remote.connection();
-    connection.speak_lite(Way::Messages(Default::default()));
+    connection.speak(Dialect::litemcp(Way::Messages(Default::default())));
     let (gone, mut is_gone) = watch::channel(None);
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
@@ -85,8 +86,8 @@ async fn read_messages(
     let why = loop {
         connection.room().await;
         match reader.next().await {
-            Some(Ok(Message::Text(text))) => connection.receive_lite(Bytes::from(text)),
-            Some(Ok(Message::Binary(bytes))) => connection.receive_lite(bytes),
+            Some(Ok(Message::Text(text))) => connection.receive(Line::Whole(Bytes::from(text))),
+            Some(Ok(Message::Binary(bytes))) => connection.receive(Line::Whole(bytes)),
             // Pings are answered by the socket itself.
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
             Some(Ok(Message::Close(_))) => {

@@ -23,7 +23,7 @@ use super::events::{self, Events};
 use super::streamable::Session;
 use super::{Fields, Reached, Remote, Retries, fail_call};
 use crate::cache::Cache;
-use crate::connection::{Connection, Post, Poster, ToolFacts};
+use crate::connection::{Connection, Dialect, Post, Poster, ToolFacts};
 use crate::era::{self, Found, Word};
 use crate::listing;
 use crate::supervisor::Running;
@@ -66,11 +66,14 @@ pub(super) async fn reach(
         cache: remote.cache.clone(),
     });
     let carrier = Carrier { posts, tasks: remote.tasks.clone() };
-    connection.speak_modern(&said, Some(Arc::new(carrier)));
+    let poster: Option<Arc<dyn Poster>> = Some(Arc::new(carrier));
+    connection.speak(match session {
+        Some(_) => Dialect::dual(&said, poster),
+        None => Dialect::modern(&said, poster),
+    });
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&connection).keep_deadlines());
     if let Some(session) = &session {
-        connection.speak_both();
         tasks.spawn(Arc::clone(session).open_when_wanted(remote.server.start_timeout));
     }
     let life = Reached { session, ..Reached::new(is_gone, tasks) };
@@ -240,7 +243,7 @@ impl Posts {
                     debug!(server = connection.id(), "the headers of a call were refused; listing anew");
                     listed_anew = true;
                     let _ = Box::pin(listing::read(connection, Kind::Tools)).await;
-                    connection.stale.mark(&[Kind::Tools]);
+                    connection.lists.stale.mark(&[Kind::Tools]);
                     let known = known_soon(connection).await;
                     fields = fields_of(method, params, known.as_deref());
                 }

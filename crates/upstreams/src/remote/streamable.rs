@@ -10,7 +10,7 @@ use manifold_config::RemoteSpec;
 use manifold_protocol::dialect::{ServerFacts, legacy};
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
 use manifold_protocol::framing::{Line, SseItem};
-use manifold_protocol::{Fault, Id, Outgoing, notification};
+use manifold_protocol::{Era, Fault, Id, Outgoing, notification};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -381,12 +381,12 @@ impl Session {
         }
         info!(server = self.connection.id(), "the server lost the session; opening another");
         let said = self.greet().await?;
-        match self.connection.is_modern() {
+        match self.connection.dialect().era() {
             // What stands is told the other way.
-            true => self.connection.repeat_level(&said.capabilities),
-            false => self.connection.repeat_standing(&said.capabilities),
+            Era::Modern => self.connection.repeat_level(&said.capabilities),
+            Era::Legacy => self.connection.repeat_standing(&said.capabilities),
         }
-        self.connection.stale.mark_all();
+        self.connection.lists.stale.mark_all();
         Ok(())
     }
 

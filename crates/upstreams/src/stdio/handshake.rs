@@ -10,7 +10,7 @@ use manifold_protocol::{Era, Failure, Fault, Method, Raw, Revision, notification
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Dialect};
 use crate::era::{self, Found, Plan, Word};
 use crate::logs::LogRing;
 
@@ -167,7 +167,7 @@ impl Handshake<'_> {
     }
 
     fn meet_modern(&self, said: ServerFacts) -> (Found, ServerFacts) {
-        self.connection.speak_modern(&said, None);
+        self.connection.speak(Dialect::modern(&said, None));
         (Found::Modern, said)
     }
 
@@ -190,8 +190,7 @@ impl Handshake<'_> {
     }
 
     fn speak_both(&self, said: ServerFacts, greeted: &ServerFacts) -> (Found, ServerFacts) {
-        self.connection.speak_modern(&said, None);
-        self.connection.speak_both();
+        self.connection.speak(Dialect::dual(&said, None));
         self.connection.settle_session(true, Some(&greeted.capabilities));
         (Found::Dual, said)
     }

@@ -3,16 +3,22 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use manifold_engine::Exchange;
+use manifold_engine::{Exchange, Order};
 use manifold_protocol::{Call, Fault};
 use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::Command;
 use crate::fair_queue::FairQueue;
 
 /// Orders that may wait; whoever has another waits before the mailbox.
 const MAX_ORDERS: usize = 64;
+
+pub(super) enum Command {
+    Call(Call, Exchange),
+    Discover(oneshot::Sender<()>),
+    Order(Order, oneshot::Sender<Result<(), Fault>>),
+    Close(oneshot::Sender<()>),
+}
 
 /// The end that is told.
 pub(super) struct Commands {

@@ -5,7 +5,8 @@ use manifold_engine::{Order, Phase};
 use manifold_protocol::Fault;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Command, Launcher, Next, SHORT_WAIT, Supervisor};
+use super::mailbox::Command;
+use super::{Launcher, Next, SHORT_WAIT, Supervisor};
 
 /// Why a server is not running.
 pub(super) enum NotRunning {

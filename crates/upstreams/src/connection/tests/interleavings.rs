@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tokio::time::Instant;
 
 use super::*;
 

@@ -1,9 +1,12 @@
 //! Whose affair it is what a server says without naming a call: one client's, or in doubt nobody's (H3, M13).
 
+use expect_test::expect;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tokio::time::Instant;
 
 use super::*;
+use crate::connection::deadlines::HARD_LIMIT;
 
 const DECLINED: &str = "cannot be told whose call it belongs to";
 const LOG: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}"#;

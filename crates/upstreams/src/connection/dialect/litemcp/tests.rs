@@ -4,11 +4,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use expect_test::expect;
 use manifold_engine::CallHandle;
-use manifold_protocol::Caller;
+use manifold_protocol::{Caller, Failure};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::connection::Failure;
 use crate::fake::{Asked, FakeHost, raw, written};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -17,7 +16,7 @@ const CALCULATOR: &str = r#"{"version":[1,0,0],"name":"Calculator","description"
 
 fn unmet() -> Arc<Connection> {
     let connection = crate::fake::connection("", &Arc::new(FakeHost::default()));
-    connection.speak_lite(Way::Messages(Numbers::default()));
+    connection.speak(Dialect::litemcp(Way::Messages(Numbers::default())));
     connection
 }
 
@@ -28,7 +27,7 @@ fn ask_for_tool(connection: &Arc<Connection>) -> JoinHandle<Result<Raw, Failure>
 }
 
 fn receive(connection: &Connection, text: &str) {
-    connection.receive_lite(Bytes::copy_from_slice(text.as_bytes()));
+    connection.receive(Line::Whole(Bytes::copy_from_slice(text.as_bytes())));
 }
 
 fn info(id: u32, tool: &str) -> String {
@@ -142,7 +141,7 @@ async fn an_answer_over_the_limit_fails_its_call_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_over_frees_its_place_and_its_late_answer_is_dropped() {
     let connection = crate::fake::connection(r#","maxConcurrency":1"#, &Arc::new(FakeHost::default()));
-    connection.speak_lite(Way::Messages(Numbers::default()));
+    connection.speak(Dialect::litemcp(Way::Messages(Numbers::default())));
     connection.learn_tool(&raw(CALCULATOR)).unwrap();
     let cancelled = call(&connection, r#"{"a":"1","b":"1"}"#);
     let mut queued = call(&connection, r#"{"a":"2","b":"2"}"#);
@@ -160,8 +159,9 @@ async fn a_call_that_is_over_frees_its_place_and_its_late_answer_is_dropped() {
     // It was asked for a sign of life (F15), which is given up like any call.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(connection.is_unresponsive());
-    let Way::Messages(numbers) = &connection.lite.get().unwrap().way else { panic!() };
-    assert!(numbers.lock().calls.is_empty(), "nothing is kept of calls that are over");
+    let Dialect::LiteMcp(lite) = connection.dialect() else { panic!() };
+    let Way::Messages(numbers) = &lite.way else { panic!() };
+    assert!(numbers.is_empty(), "nothing is kept of calls that are over");
 }
 
 #[tokio::test]
@@ -229,17 +229,4 @@ async fn a_state_is_never_a_litemcp_server_s() {
     let call = Call::new(Method::ToolsCall, Some(params)).by(Arc::new(caller));
     assert!(connection.send(call, exchange).is_ok());
     assert!(asked.answer().unwrap().contains("requestState"));
-}
-
-// Many a server keeps ids in 32 bits.
-#[test]
-fn numbers_stay_small_and_are_not_used_twice_at_a_time() {
-    let numbers = Numbers::default();
-    numbers.lock().last = i32::MAX as u32 - 1;
-    assert_eq!(numbers.give(1 << 40), Id::number(i32::MAX as u64));
-    assert_eq!(numbers.give(2 << 40), Id::number(1));
-    numbers.lock().last = i32::MAX as u32 - 1;
-    assert_eq!(numbers.give(3 << 40), Id::number(2), "those in use are passed over");
-    assert_eq!(numbers.take(&Id::number(1)), Some(2 << 40));
-    assert_eq!(numbers.take(&Id::number(1)), None);
 }

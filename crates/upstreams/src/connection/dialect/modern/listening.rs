@@ -12,10 +12,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
-use super::Connection;
+use crate::connection::Connection;
+use crate::connection::table::Origin;
 
-/// As good as no deadline, and still one that can be reckoned with.
-pub(super) const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// How long a server may take to say what we will hear of.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server that is stopped may take over being told so.
@@ -177,8 +176,8 @@ enum NotListening {
 
 impl Connection {
     /// Listens for as long as the connection lives, or the server lets us.
-    pub(super) async fn keep_listening(self: Arc<Self>) {
-        let Some(modern) = self.modern.get() else { return };
+    pub(in crate::connection::dialect) async fn keep_listening(self: Arc<Self>) {
+        let Some(modern) = self.dialect().without_sessions() else { return };
         let listening = &modern.listening;
         let mut open: Option<Open> = None;
         let mut missed = Missed::Nothing;
@@ -214,7 +213,7 @@ impl Connection {
                     open = Some(new);
                     if missed == Missed::Perhaps {
                         missed = Missed::Nothing;
-                        self.stale.mark_all();
+                        self.lists.stale.mark_all();
                     }
                 }
                 Err(NotListening::Unknown) => break,
@@ -249,7 +248,7 @@ impl Connection {
         let open = self.lock().listening();
         for id in &open {
             if let Some(pending) = self.take(*id) {
-                self.tell_cancelled(*id, &pending, None);
+                self.dialect().cancel(self, *id, &pending, None);
             }
         }
         if !open.is_empty() {
@@ -262,7 +261,7 @@ impl Connection {
         let (exchange, flight) = Exchange::open(ListenSink(sender));
         // It is taken back on every way out but one.
         let mut open = Open { flight, heard, wanted, taken: Filter::default(), since: Instant::now() };
-        self.send_own(Call::new(Method::Listen, Some(open.wanted.encode())), exchange);
+        self.send_as(Call::new(Method::Listen, Some(open.wanted.encode())), exchange, Origin::Listening);
         match timeout(PATIENCE, open.heard.recv()).await {
             Ok(Some(ListenEvent::Acknowledged(taken))) => {
                 open.taken = taken;

@@ -3,11 +3,21 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use manifold_engine::Item;
+use manifold_protocol::Era;
 use manifold_protocol::dialect::modern::headers::{self, Mirror};
+use tokio::sync::Notify;
 use tracing::warn;
 
-use super::Connection;
+use crate::connection::Connection;
+
+/// What of a server's tools matters to their calls, where anything does.
+#[derive(Default)]
+pub(in crate::connection) struct KnownTools {
+    pub(super) facts: ArcSwapOption<ToolFacts>,
+    learnt: Notify,
+}
 
 #[derive(Default)]
 pub(crate) struct ToolFacts {
@@ -27,7 +37,7 @@ impl Connection {
     /// Learns from the tools just listed; those that cannot be called are left out.
     pub(crate) fn learn(&self, tools: &mut Vec<Item>) {
         let mut known = ToolFacts::default();
-        if self.has_headers() {
+        if self.dialect().has_headers() {
             tools.retain(|tool| match tool.raw.get("inputSchema").map(|schema| headers::mirrors(&schema)) {
                 None => true,
                 Some(Ok(mirrors)) => {
@@ -41,7 +51,7 @@ impl Connection {
                     false
                 }
             });
-        } else if !self.is_modern() {
+        } else if self.dialect().era() == Era::Legacy {
             let required = |tool: &&Item| {
                 tool.raw
                     .path(&["execution", "taskSupport"])
@@ -49,22 +59,22 @@ impl Connection {
             };
             known.tasked = tools.iter().filter(required).map(|tool| tool.label.clone()).collect();
             if known.tasked.is_empty() {
-                return self.known.store(None);
+                return self.lists.tools.facts.store(None);
             }
         }
-        self.known.store(Some(Arc::new(known)));
-        self.learnt.notify_waiters();
+        self.lists.tools.facts.store(Some(Arc::new(known)));
+        self.lists.tools.learnt.notify_waiters();
     }
 
     /// Returns what is known of the tools if they have been listed.
     pub(crate) fn known_now(&self) -> Option<Arc<ToolFacts>> {
-        self.known.load_full()
+        self.lists.tools.facts.load_full()
     }
 
     /// Returns what is known of the tools once they have been listed.
     pub(crate) async fn known(&self) -> Arc<ToolFacts> {
         loop {
-            let learnt = self.learnt.notified();
+            let learnt = self.lists.tools.learnt.notified();
             if let Some(known) = self.known_now() {
                 return known;
             }

@@ -9,10 +9,10 @@ use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Connection;
-use super::continuation::Stage;
-use super::question::Resume;
-use super::table::Addressed;
+use crate::connection::Connection;
+use crate::connection::continuation::Stage;
+use crate::connection::question::Resume;
+use crate::connection::table::Addressed;
 
 /// A server that asks more often is given up on.
 const MAX_ROUNDS: u32 = 8;
@@ -59,7 +59,7 @@ impl Connection {
     }
 
     /// Asks all of these at once; the clock of the call stands meanwhile.
-    pub(super) async fn ask_all(
+    pub(in crate::connection::dialect) async fn ask_all(
         &self,
         id: u64,
         questions: Vec<(String, Call)>,
@@ -89,7 +89,7 @@ impl Connection {
     fn ask_one(&self, id: u64, question: Call) -> Option<OpenQuestion> {
         let Ok(Addressed::Call(asked)) = self.lock().asked(Some(id)) else { return None };
         let resume = Resume::new(self.me.clone(), id);
-        self.sooner.notify_one();
+        self.calls.sooner.notify_one();
         let (exchange, answer) = Exchange::answered();
         let open = OpenQuestion { flight: exchange.asker(), answer, _resume: resume };
         // Roots of its own in the config are the answer, whoever is calling.
@@ -101,7 +101,7 @@ impl Connection {
         Some(open)
     }
 
-    pub(super) fn unanswered(&self, id: u64, reason: String) -> Fault {
+    fn unanswered(&self, id: u64, reason: String) -> Fault {
         let tool = self.tool_of(id);
         Fault::Unanswered { server: self.id().to_owned(), tool, reason }
     }

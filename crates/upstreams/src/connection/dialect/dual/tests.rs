@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use manifold_protocol::{Caller, Method};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Dialect};
 use crate::era;
 use crate::fake::{Asked, FakeHost, connection, id_of, lock, raw, receive, written};
 
@@ -14,8 +14,7 @@ const SAMPLES: &str = r#"{"method":"sampling/createMessage","params":{"n":1}}"#;
 fn server() -> (Arc<Connection>, Arc<FakeHost>) {
     let host = Arc::new(FakeHost::default());
     let connection = connection("", &host);
-    connection.speak_modern(&era::unsaid(), None);
-    connection.speak_both();
+    connection.speak(Dialect::dual(&era::unsaid(), None));
     (connection, host)
 }
 

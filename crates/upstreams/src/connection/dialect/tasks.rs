@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use manifold_engine::Exchange;
 use manifold_protocol::dialect::modern::{self, rounds::InputRequired};
-use manifold_protocol::{Answer, Call, Failure, Fault, Mark, Method, Raw, RawObject, Reply};
+use manifold_protocol::{Answer, Call, Era, Failure, Fault, Mark, Method, Raw, RawObject, Reply};
 use tokio::time::sleep;
 
-use super::continuation::Stage;
-use super::table::{Origin, Pending};
-use super::{Connection, HARD_LIMIT, ToolFacts};
+use crate::connection::Connection;
+use crate::connection::continuation::Stage;
+use crate::connection::deadlines::HARD_LIMIT;
+use crate::connection::table::{Origin, Pending};
 
 const USUAL_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -20,7 +21,9 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns whether a call must be made as a task, and is not.
-pub(super) fn must_be_task(known: &ToolFacts, call: &Call) -> bool {
+pub(super) fn must_be_task(connection: &Connection, call: &Call) -> bool {
+    let known = connection.lists.tools.facts.load();
+    let Some(known) = known.as_ref() else { return false };
     call.method == Method::ToolsCall
         && call.text_param("name").is_some_and(|name| known.tasked.contains(&name))
         && call.params.as_ref().is_some_and(|params| params.get("task").is_none())
@@ -33,13 +36,15 @@ struct Followed {
     id: u64,
     call: Call,
     task: String,
+    /// Whose rules for tasks hold.
+    era: Era,
     /// Questions that have been answered; the server may list them until it has taken the answer.
     answered: HashSet<String>,
 }
 
 impl Connection {
     /// Asks after a task until it is done, and answers the call it began as.
-    pub(super) fn follow_task(&self, id: u64, task: Raw) {
+    pub(super) fn follow_task(&self, id: u64, task: Raw, era: Era) {
         let name = task.get("taskId").and_then(|task| Some(task.to_text()?.into_owned()));
         let Some(name) = name else {
             let reason = "it made a task of the call, but one without a `taskId`".to_owned();
@@ -49,8 +54,14 @@ impl Connection {
         let Some(mut left) = self.park(id, Stage::Task(name.clone())) else { return };
         let call = self.lock().get(id).and_then(|pending| Some(pending.kept.as_ref()?.call.clone()));
         let (Some(connection), Some(call)) = (self.me.upgrade(), call) else { return };
-        let mut followed =
-            Followed { connection: Arc::clone(&connection), id, call, task: name, answered: HashSet::new() };
+        let mut followed = Followed {
+            connection: Arc::clone(&connection),
+            id,
+            call,
+            task: name,
+            era,
+            answered: HashSet::new(),
+        };
         self.spawn(async move {
             let reply = tokio::select! {
                 biased;
@@ -65,7 +76,7 @@ impl Connection {
     pub(super) fn cancel_task(&self, task: &str, pending: &Pending) {
         let caller = pending.kept.as_ref().and_then(|kept| kept.call.caller.clone());
         let call = Call { method: Method::TasksCancel, params: Some(about(task)), caller };
-        self.send_own(call, Exchange::detached());
+        self.send_as(call, Exchange::detached(), Origin::Ourselves);
     }
 }
 
@@ -79,7 +90,7 @@ impl Followed {
             let status = state.get("status");
             match status.as_ref().and_then(|status| status.to_text()).as_deref() {
                 Some("cancelled") => return Err(self.refused("the task was cancelled").into()),
-                Some(status) if self.connection.is_modern() => match status {
+                Some(status) if self.era == Era::Modern => match status {
                     "completed" => return self.result(&state),
                     "failed" => return self.error(&state),
                     "input_required" => self.answer(&state).await?,
@@ -101,7 +112,10 @@ impl Followed {
     }
 
     fn interval(&self, state: &Raw) -> Duration {
-        let key = if self.connection.is_modern() { "pollIntervalMs" } else { "pollInterval" };
+        let key = match self.era {
+            Era::Legacy => "pollInterval",
+            Era::Modern => "pollIntervalMs",
+        };
         let wanted = state.get(key).and_then(|interval| interval.u64()).map(Duration::from_millis);
         wanted.unwrap_or(USUAL_INTERVAL).clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
     }

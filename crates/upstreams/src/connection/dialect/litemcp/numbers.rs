@@ -1,0 +1,66 @@
+//! Which call a message's number stands for.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use manifold_protocol::Id;
+
+/// Numbers of messages. Our own are larger than the `int` of many a server.
+#[derive(Default)]
+pub(crate) struct Numbers(Mutex<Numbered>);
+
+#[derive(Default)]
+struct Numbered {
+    last: u32,
+    calls: HashMap<u32, u64>,
+}
+
+impl Numbers {
+    pub(super) fn give(&self, call: u64) -> Id {
+        let mut numbered = self.lock();
+        // A server ignores a number it has seen: none comes back before all have been used.
+        let next = |last: u32| if last == i32::MAX as u32 { 1 } else { last + 1 };
+        let mut number = next(numbered.last);
+        while numbered.calls.contains_key(&number) {
+            number = next(number);
+        }
+        numbered.last = number;
+        numbered.calls.insert(number, call);
+        Id::number(number.into())
+    }
+
+    pub(super) fn take(&self, id: &Id) -> Option<u64> {
+        self.lock().calls.remove(&u32::try_from(id.as_u64()?).ok()?)
+    }
+
+    pub(super) fn forget(&self, call: u64) {
+        self.lock().calls.retain(|_, one| *one != call);
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().calls.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Numbered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Many a server keeps ids in 32 bits.
+    #[test]
+    fn numbers_stay_small_and_are_not_used_twice_at_a_time() {
+        let numbers = Numbers::default();
+        numbers.lock().last = i32::MAX as u32 - 1;
+        assert_eq!(numbers.give(1 << 40), Id::number(i32::MAX as u64));
+        assert_eq!(numbers.give(2 << 40), Id::number(1));
+        numbers.lock().last = i32::MAX as u32 - 1;
+        assert_eq!(numbers.give(3 << 40), Id::number(2), "those in use are passed over");
+        assert_eq!(numbers.take(&Id::number(1)), Some(2 << 40));
+        assert_eq!(numbers.take(&Id::number(1)), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! The handle to a server: what is asked of its supervisor, and what may be looked at without asking.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream, Withheld};
+use manifold_protocol::{Call, Fault, Raw};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use super::mailbox::{Command, Mailbox, mailbox};
+use super::saved_listing::SavedListing;
+use super::{Launcher, Supervisor};
+use crate::connection::Connection;
+use crate::logs::LogRing;
+
+/// The handle to a supervised server.
+pub(crate) struct Supervised {
+    shared: Arc<Shared>,
+    mailbox: Mailbox,
+}
+
+/// What others may look at without asking.
+pub(super) struct Shared {
+    pub(super) id: String,
+    /// Set while calls can go straight out.
+    pub(super) ready: ArcSwapOption<Connection>,
+    pub(super) listing: ArcSwapOption<Listing>,
+    pub(super) saved: SavedListing,
+    pub(super) status: Mutex<Status>,
+    pub(super) logs: Arc<LogRing>,
+}
+
+impl Supervised {
+    /// Makes the server's handle and starts its supervisor; the server itself sleeps.
+    pub(crate) fn new(launcher: impl Launcher, tasks: &Tasks) -> Arc<Self> {
+        let (mailbox, commands) = mailbox();
+        let shared = Arc::new(Shared {
+            id: launcher.server().key.id.clone(),
+            ready: ArcSwapOption::empty(),
+            listing: ArcSwapOption::empty(),
+            saved: SavedListing::of(&launcher),
+            status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
+            logs: Arc::clone(launcher.logs()),
+        });
+        tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live());
+        Arc::new(Self { shared, mailbox })
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> BoxFuture<Option<T>> {
+        let (sender, answer) = oneshot::channel();
+        let (mailbox, command) = (self.mailbox.orders(), command(sender));
+        Box::pin(async move {
+            mailbox.send(command).await.ok()?;
+            answer.await.ok()
+        })
+    }
+}
+
+impl Upstream for Supervised {
+    fn send(&self, call: Call, exchange: Exchange) {
+        let (call, exchange) = match &*self.shared.ready.load() {
+            Some(connection) => match connection.send(call, exchange) {
+                Ok(()) => return,
+                Err(unsent) => unsent,
+            },
+            None => (call, exchange),
+        };
+        self.mailbox.call(&self.shared.id, call, exchange);
+    }
+
+    fn notify(&self, method: &'static str, params: Option<Raw>) {
+        if let Some(connection) = &*self.shared.ready.load() {
+            connection.notify(method, params.as_ref());
+        }
+    }
+
+    fn listing(&self) -> Option<Arc<Listing>> {
+        self.shared.listing.load_full()
+    }
+
+    fn introduced(&self) {
+        let Some(listing) = self.shared.saved.anew() else { return };
+        // What runs tells for itself.
+        if self.shared.ready.load().is_none() {
+            self.shared.listing.store(listing);
+        }
+    }
+
+    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
+        self.shared.saved.withheld()
+    }
+
+    fn listed_elsewhere(&self) {
+        self.shared.saved.listed_elsewhere();
+    }
+
+    fn status(&self) -> Status {
+        self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_unresponsive(&self) -> bool {
+        self.shared.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive())
+    }
+
+    fn logs(&self, lines: usize) -> Vec<String> {
+        self.shared.logs.last(lines)
+    }
+
+    fn discover(&self) -> BoxFuture<()> {
+        let asked = self.ask(Command::Discover);
+        Box::pin(async move {
+            asked.await;
+        })
+    }
+
+    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
+        let asked = self.ask(|sender| Command::Order(order, sender));
+        Box::pin(async move { asked.await.unwrap_or(Err(Fault::ShuttingDown)) })
+    }
+
+    fn close(&self, drain: Duration) -> BoxFuture<()> {
+        let running = self.shared.ready.load_full();
+        let asked = self.ask(Command::Close);
+        Box::pin(async move {
+            if let Some(connection) = running {
+                let _ = timeout(drain, connection.idle()).await;
+            }
+            asked.await;
+        })
+    }
+}

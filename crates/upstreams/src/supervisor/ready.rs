@@ -1,0 +1,177 @@
+//! A server that runs: what becomes of calls and orders, and who reads its lists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_engine::{Listing, Order, Phase};
+use manifold_protocol::Failure;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{debug, info, warn};
+
+use super::mailbox::Command;
+use super::{Ending, Launcher, Life, Next, NotRunning, Running, Supervisor};
+use crate::cache::ListingKey;
+use crate::connection::Connection;
+use crate::listing;
+
+/// The reading of the lists in one life.
+struct Reading {
+    follower: JoinSet<()>,
+    /// How often they have been read, or could not be.
+    listed: watch::Sender<u32>,
+    seen: watch::Receiver<u32>,
+    read_once: bool,
+}
+
+impl<L: Launcher> Supervisor<L> {
+    /// Serves until the server ends, by itself or by order.
+    pub(super) async fn ready(&mut self, mut running: Running<L::Life>) -> Next {
+        let connection = Arc::clone(&running.connection);
+        self.take_up(&running);
+        let mut reading = self.read(&running);
+        let idle_timeout = self.launcher.server().idle_timeout;
+        let next = loop {
+            let command = tokio::select! {
+                ending = running.life.ended() => break match ending {
+                    Ending::Exited { clean, how } => self.died(&connection, clean, &format!("it ended {how}")),
+                    Ending::Silent => self.fell_silent(&connection),
+                },
+                _ = reading.seen.changed() => {
+                    reading.read_once = true;
+                    for done in self.discovering.drain(..) {
+                        let _ = done.send(());
+                    }
+                    continue;
+                }
+                () = unused(&connection, idle_timeout) => {
+                    if self.is_unwanted() && connection.retire() {
+                        info!(server = %self.shared.id, "idle timeout, stopping");
+                        break Next::NotRunning(NotRunning::Asleep);
+                    }
+                    continue;
+                }
+                command = self.commands.recv() => command,
+            };
+            if let Some(next) = self.obey(command, &running, &mut reading) {
+                break next;
+            }
+        };
+        reading.follower.abort_all();
+        self.shared.ready.store(None);
+        self.end(&connection, running.life, &next).await;
+        next
+    }
+
+    /// Lets calls go straight out, those first that waited for the start.
+    fn take_up(&mut self, running: &Running<L::Life>) {
+        let connection = &running.connection;
+        self.show(Phase::Ready, running.pid);
+        self.shared.ready.store(Some(Arc::clone(connection)));
+        self.retry_at = None;
+        for done in self.ordering.drain(..) {
+            let _ = done.send(Ok(()));
+        }
+        // Only a server that has died already gives calls back; they wait for the next life.
+        let waiting = self.waiting.take_all().into_iter();
+        self.waiting.put_back(waiting.filter_map(|(call, exchange)| connection.send(call, exchange).err()));
+    }
+
+    /// Does what is asked of a running server. Returns what comes next where that is the end of this life.
+    fn obey(
+        &mut self,
+        command: Option<Command>,
+        running: &Running<L::Life>,
+        reading: &mut Reading,
+    ) -> Option<Next> {
+        let connection = &running.connection;
+        match command {
+            None => return Some(Next::Closed(None)),
+            Some(Command::Close(done)) => return Some(Next::Closed(Some(done))),
+            Some(Command::Call(call, exchange)) => {
+                if let Err((call, exchange)) = connection.send(call, exchange) {
+                    self.wait(call, exchange);
+                }
+            }
+            Some(Command::Discover(done)) if reading.read_once && self.shared.listing.load().is_some() => {
+                let _ = done.send(());
+            }
+            Some(Command::Discover(done)) if reading.read_once => {
+                // The first reading failed; it is tried again, and nobody waits for that (D4).
+                let _ = done.send(());
+                reading.read_once = false;
+                reading.follower = JoinSet::new();
+                reading.follower.spawn(self.follower(running, reading.listed.clone()));
+            }
+            Some(Command::Discover(done)) => self.discovering.push(done),
+            Some(Command::Order(Order::Start, done)) => {
+                let _ = done.send(Ok(()));
+            }
+            Some(Command::Order(Order::Restart, done)) => {
+                self.ordering.push(done);
+                return Some(Next::Start);
+            }
+            Some(Command::Order(Order::Sleep, done)) => {
+                let _ = done.send(Ok(()));
+                // Nothing is lost to it: what is in flight keeps it.
+                if self.discovering.is_empty() && connection.retire() {
+                    return Some(Next::NotRunning(NotRunning::Asleep));
+                }
+            }
+            Some(Command::Order(Order::Stop, done)) => {
+                self.ordering.push(done);
+                return Some(Next::NotRunning(NotRunning::Stopped));
+            }
+        }
+        None
+    }
+
+    /// Returns whether nobody waits to hear from the server.
+    fn is_unwanted(&self) -> bool {
+        let standing = self.launcher.host().standing(&self.launcher.server().key);
+        standing.subscriptions.is_empty() && standing.tasks.is_empty()
+    }
+
+    /// Starts reading the lists.
+    fn read(&self, running: &Running<L::Life>) -> Reading {
+        let (listed, seen) = watch::channel(0_u32);
+        let mut follower = JoinSet::new();
+        follower.spawn(self.follower(running, listed.clone()));
+        Reading { follower, listed, seen, read_once: false }
+    }
+
+    /// Makes the task that reads the lists and keeps them fresh.
+    fn follower(
+        &self,
+        running: &Running<L::Life>,
+        listed: watch::Sender<u32>,
+    ) -> impl Future<Output = ()> + Send + 'static + use<L> {
+        let shared = Arc::clone(&self.shared);
+        let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
+        let (cache, server) = (self.launcher.cache().clone(), Arc::clone(self.launcher.server()));
+        let era = running.connection.dialect().era();
+        let told = ListingKey::of(&server, era, &host.client_facts().capabilities);
+        let publish = move |read: Result<Arc<Listing>, Failure>| {
+            match read {
+                Ok(listing) => {
+                    debug!(server = %shared.id, tools = listing.tools.len(), "listed");
+                    cache.note_listing_for(&server, told.clone(), &listing);
+                    shared.saved.listed(&told, era, &listing);
+                    shared.listing.store(Some(listing));
+                    host.listing_changed(&key);
+                }
+                Err(failure) => warn!(server = %shared.id, ?failure, "reading its lists failed"),
+            }
+            listed.send_modify(|readings| *readings += 1);
+        };
+        listing::follow(Arc::clone(&running.connection), running.said.clone(), publish)
+    }
+}
+
+/// Waits until the server has not been used for so long; for ever where no time is set.
+async fn unused(connection: &Connection, idle_timeout: Option<Duration>) {
+    match idle_timeout {
+        Some(patience) => connection.unused_for(patience).await,
+        None => std::future::pending().await,
+    }
+}

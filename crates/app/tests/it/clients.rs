@@ -7,7 +7,7 @@ use manifold_testkit::{HttpCaller, HttpFake, Sandbox, Style, alive, fake, until}
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{BOTH, Gateway, HttpClient, calling, end_quietly};
-use crate::s1_protocol::{studio_with, text_of};
+use crate::studio::{studio_with, text_of};
 
 const NEW: &str = "2025-11-25";
 

@@ -8,7 +8,7 @@ use manifold_testkit::http::Gateway;
 use manifold_testkit::{Era, HttpCaller, HttpFake, Sandbox, Style, Trouble, bin, fake, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{studio, studio_with, text_of};
+use crate::studio::{studio, studio_with, text_of};
 
 /// Goes at anything but `initialize`, as servers on rmcp 0.10 do; else it is a fake server.
 const DIES_ON_THE_PROBE: &str = r#"

@@ -15,7 +15,7 @@ use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Conn, Gateway, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 /// One server `s` whose log and starts are witnesses.
 fn one(sandbox: &Sandbox) -> Value {

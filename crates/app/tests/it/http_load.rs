@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Conn, Gateway, HttpClient, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 /// Lets this process, and what it starts, have as many open files as the system allows.
 pub(crate) fn allow_many_files() {

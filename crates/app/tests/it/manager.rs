@@ -6,7 +6,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, alive, bin, fake, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, json_of, studio, text_of};
+use crate::studio::{fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Answer, Conn, Gateway, calling};
-use crate::s1_protocol::text_of;
+use crate::studio::text_of;
 
 pub(crate) const VERSION: &str = "2026-07-28";
 const BOTH: &str = "application/json, text/event-stream";

@@ -12,7 +12,7 @@ use manifold_testkit::{Client, Sandbox, alive, fake, until};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Gateway, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 const SOON: Duration = Duration::from_secs(60);
 

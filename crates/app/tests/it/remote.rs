@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+use crate::studio::{fake_with, studio, studio_with, text_of};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const TOOLS: [&str; 8] = ["echo", "sleep", "progress", "ask", "log", "big", "addtool", "rpcerror"];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, bin, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, text_of};
+use crate::studio::{fake_with, studio, text_of};
 
 /// Returns the entry of a fake server whose tools keep their bytes.
 fn raw_fake(tools: &str) -> Value {

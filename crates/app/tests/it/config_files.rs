@@ -302,7 +302,7 @@ fn a_leading_tilde_in_the_flag_is_ours_to_expand() {
     assert_eq!(client.tool_names()[0], "a__echo");
 }
 
-// Section 2.1, 2.3: `${VAR}` in every string; `~` and defaults
+// Sections 2.1, 2.3: `${VAR}` in every string; `~` and defaults. T18: a value is filled in once and never split
 #[test]
 fn variables_and_the_home_are_filled_in() {
     let sandbox = Sandbox::new();
@@ -365,7 +365,7 @@ fn the_command_and_its_arguments_are_filled_in() {
     assert_eq!(client.tool_names()[0], "a__hammer");
 }
 
-// Decision 30
+// Decision 30, T23
 #[test]
 fn our_own_variables_are_kept_from_servers() {
     let sandbox = Sandbox::new();

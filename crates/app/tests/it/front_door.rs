@@ -1,4 +1,4 @@
-//! Who may come in (T1 to T5, T26 to T33, decisions 24 and 31). Whoever may not is told so before a tool runs, and the
+//! Who may come in (T1 to T5, T27, T28, T30, T31, T33, decisions 24 and 31). Whoever may not is told so before a tool runs, and the
 //! fake server's log is the witness.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 

@@ -58,7 +58,7 @@ fn an_address_that_cannot_be_had_is_one_line_too() {
     }
 }
 
-// F26 and issue 3: 1,000 calls of 500 ms in flight
+// F26: 1,000 calls of 500 ms in flight
 #[test]
 fn a_signal_lets_a_thousand_calls_finish() {
     crate::http_load::allow_many_files();

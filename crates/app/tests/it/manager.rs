@@ -290,7 +290,7 @@ fn namespaces_list_marks_the_active_one() {
     );
 }
 
-// S1-54, decision 8
+// S1-54, T22, decision 8
 #[test]
 fn no_server_can_take_the_managers_names() {
     let sandbox = Sandbox::new();

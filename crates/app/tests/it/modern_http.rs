@@ -100,6 +100,7 @@ fn check_refused(
     assert_eq!(body["id"], 7);
 }
 
+// T10: a header that names another method or tool than the body is refused
 #[test]
 fn headers_must_say_what_the_body_says() {
     let sandbox = Sandbox::new();

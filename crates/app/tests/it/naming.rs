@@ -237,7 +237,7 @@ fn a_clash_is_settled_in_config_order_and_both_are_told() {
     assert!(until(manifold_testkit::client::PATIENCE, said), "{}", client.stderr());
 }
 
-// FIELD 1.1: a naive replacement would merge `a.b` and `a_b` and run the wrong one
+// T8: a naive replacement would merge `a.b` and `a_b` and run the wrong one
 #[test]
 fn similar_names_lead_to_different_tools() {
     let sandbox = Sandbox::new();

@@ -54,7 +54,7 @@ fn open(sandbox: &Sandbox, config: &Value) -> Client {
 const A: [&str; 3] = ["a__echo", "a__pid", "a__sleep"];
 const AB: [&str; 6] = ["a__echo", "a__pid", "a__sleep", "b__echo", "b__pid", "b__sleep"];
 
-// F31, decision 37
+// F31
 #[test]
 fn a_change_of_the_file_is_taken_over_and_told() {
     let sandbox = Sandbox::new();

@@ -312,7 +312,7 @@ fn a_crashed_server_comes_back_with_a_fresh_list() {
     eprintln!("F2: error after {heard:?}, fresh list after {back:?}");
 }
 
-// Gateway trap 18: several callers, one process
+// Several callers, one process
 #[test]
 fn calls_that_come_together_start_one_process() {
     let sandbox = Sandbox::new();

@@ -119,7 +119,7 @@ fn a_resource_that_nobody_claims_reaches_no_server() {
     }
 }
 
-// Issue 12: `denyByDefault` still served resources and prompts. Both eras, and nothing reaches a server.
+// T7: `denyByDefault` still served resources and prompts. Both eras, and nothing reaches a server.
 #[test]
 fn deny_by_default_covers_resources_prompts_and_completion() {
     for modern in [false, true] {
@@ -266,7 +266,7 @@ fn the_log_level_reaches_every_server_also_those_started_later() {
     assert_eq!(told["params"], json!({"level": "error", "logger": "beta", "data": {"deep": [1, 2]}}));
 }
 
-// Gateway trap 4, F13
+// F13: every page is read, and pages that never end are given up
 #[test]
 fn pages_are_drained_whatever_their_cursors() {
     for (knobs, ends) in [
@@ -353,7 +353,7 @@ fn arguments_keep_their_bytes() {
     assert!(log.contains(&sent), "only the name differs: {log}");
 }
 
-// Section 2: a server that does not speak of a kind is not asked for it
+// A server that does not speak of a kind is not asked for it
 #[test]
 fn servers_are_asked_only_for_what_they_declare() {
     let sandbox = Sandbox::new();

@@ -20,7 +20,7 @@ fn a_cut_stream_without_an_id_fails_at_once_and_is_not_sent_again() {
     }
 }
 
-// F14, PROTOCOL.md section 2 (resumability): with an id it is taken up again
+// F14: with an id it is taken up again
 #[test]
 fn a_cut_stream_with_an_id_is_taken_up_again() {
     for clean in [false, true] {

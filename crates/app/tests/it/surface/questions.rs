@@ -6,7 +6,7 @@ fn able() -> Value {
     json!({"sampling": {}, "elicitation": {}, "roots": {"listChanged": true}})
 }
 
-// Gateway trap 12: questions find the client, answers find the server, in both their own bytes
+// Questions find the client, answers find the server, in both their own bytes
 #[test]
 fn questions_during_a_call_are_answered_by_the_client() {
     let sandbox = Sandbox::new();

@@ -56,6 +56,7 @@ async fn questions_are_gathered_and_what_is_missing_is_asked_again() {
     assert!(third.answer().await.contains("complete"));
 }
 
+// T36: a state is sealed and bound to who asked for what
 #[tokio::test(start_paused = true)]
 async fn a_state_is_nobody_else_s() {
     let office = office();
@@ -119,6 +120,7 @@ async fn two_calls_wait_independently() {
     assert!(two.answer().await.contains(r#""who":2"#));
 }
 
+// T41
 #[tokio::test(start_paused = true)]
 async fn what_a_client_did_not_declare_it_is_not_asked() {
     let office = office();

@@ -20,11 +20,11 @@ fn page_of(name: &str) -> String {
 fn sections() -> Vec<&'static Section> {
     fn within(kind: &Kind, found: &mut Vec<&'static Section>) {
         match kind {
-            Kind::Section(section) | Kind::Map(section) | Kind::List(section) => {
-                if !found.iter().any(|known| known.name == section.name) {
-                    found.push(section);
-                    section.keys.iter().for_each(|key| within(&key.kind, found));
-                }
+            Kind::Section(section) | Kind::Map(section) | Kind::List(section)
+                if !found.iter().any(|known| known.name == section.name) =>
+            {
+                found.push(section);
+                section.keys.iter().for_each(|key| within(&key.kind, found));
             }
             Kind::OneOf(kinds) => kinds.iter().for_each(|kind| within(kind, found)),
             _ => {}

@@ -308,35 +308,3 @@ fn no_terminal_code_is_linked_into_what_serves() {
         }
     }
 }
-
-// Issue 5: each fault is tested where the page says
-#[test]
-fn every_fault_has_the_tests_it_is_said_to_have() {
-    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let sources: BTreeMap<String, String> = sources().into_iter().collect();
-    let mut wrong = Vec::new();
-    for fault in (1..=40).map(|number| format!("F{number}")) {
-        let row = page.lines().find(|line| line.starts_with(&format!("| {fault} |")));
-        let files: Vec<&str> = row.unwrap_or_default().split('`').skip(1).step_by(2).collect();
-        if files.is_empty() {
-            wrong.push(format!("{fault} has no test"));
-        }
-        for file in files {
-            let cites =
-                |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == fault);
-            if !sources.get(&spelled_out(file)).is_some_and(cites) {
-                wrong.push(format!("{file} does not cite {fault}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// Returns the whole path of a file as the page names it.
-fn spelled_out(file: &str) -> String {
-    match file.split_once('/') {
-        None | Some(("it" | "strain", _)) => format!("crates/app/tests/{file}"),
-        Some((krate, rest)) if rest.starts_with("tests/") => format!("crates/{krate}/{rest}"),
-        Some((krate, rest)) => format!("crates/{krate}/src/{rest}"),
-    }
-}

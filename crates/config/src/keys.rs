@@ -1,6 +1,8 @@
 //! The keys we know. One table, used both to check a file and to write its JSON Schema.
 
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::file::{Node, Value};
 

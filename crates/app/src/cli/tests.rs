@@ -88,3 +88,27 @@ fn stdio_mode_is_told_from_wrong_lines_too() {
 fn the_grammar_is_sound() {
     Cli::command().debug_assert();
 }
+
+/// Returns every line of our own in code on a page: those in blocks, and those between back quotes.
+fn commands(page: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let quoted = text.split('`').skip(1).step_by(2).flat_map(str::lines);
+    // What the shell takes for itself ends the command.
+    let lines = text.lines().chain(quoted).filter_map(|line| line.split(['&', '|', '>', '#']).next());
+    let lines = lines.map(str::trim);
+    lines.filter(|line| *line == "manifold" || line.starts_with("manifold ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_on_the_pages_is_understood() {
+    for page in ["README.md", "docs/config.md", "docs/litemcp.md"] {
+        for line in commands(page) {
+            let refused = parse(line.split_whitespace().map(OsString::from)).err();
+            // Help is told by way of an error.
+            let wrong = refused.filter(|_| !line.contains("--help"));
+            assert!(wrong.is_none(), "{page}: {line}");
+        }
+    }
+    assert!(commands("README.md").len() >= 6);
+}

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::s1_protocol::fake_with;
+use crate::studio::fake_with;
 
 const AT_ONCE: usize = 8;
 const SOON: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use manifold_testkit::{HttpCaller, HttpFake, Sandbox, Style, alive, fake, until}
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{BOTH, Gateway, HttpClient, calling, end_quietly};
-use crate::s1_protocol::{studio_with, text_of};
+use crate::studio::{studio_with, text_of};
 
 const NEW: &str = "2025-11-25";
 
@@ -36,9 +36,9 @@ fn asker(gateway: &Gateway) -> HttpClient {
 fn pid_of(session: &HttpClient) -> u32 {
     let said = session.call(9, "s__pid", json!({}), None).answer();
     let text = said.text();
-    // An answer that took its time comes on a stream, whose first event is empty.
-    let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    let json = data.find(|data| !data.is_empty()).unwrap_or(&text);
+    // On a busy machine the answer is a stream, which begins with an event that has no data.
+    let mut events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let json = events.find(|data| !data.is_empty()).unwrap_or(&text);
     text_of(&serde_json::from_str(json).expect("an answer is JSON")).parse().expect("a pid is a number")
 }
 

@@ -9,7 +9,7 @@ use manifold_testkit::{Client, Sandbox, fake};
 use serde_json::{Value, json};
 
 use crate::cli::{PING, logged_at_start, run, run_with};
-use crate::s0::{end_quietly, port_of, post};
+use crate::profile_mcps_proxy::{end_quietly, port_of, post};
 
 fn client(sandbox: &Sandbox, args: &[&str]) -> Client {
     let mut command = sandbox.manifold();

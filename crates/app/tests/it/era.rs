@@ -8,7 +8,7 @@ use manifold_testkit::http::Gateway;
 use manifold_testkit::{Era, HttpCaller, HttpFake, Sandbox, Style, Trouble, bin, fake, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{studio, studio_with, text_of};
+use crate::studio::{studio, studio_with, text_of};
 
 /// Goes at anything but `initialize`, as servers on rmcp 0.10 do; else it is a fake server.
 const DIES_ON_THE_PROBE: &str = r#"
@@ -120,7 +120,7 @@ fn is_marked(message: &Value) -> bool {
     !message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
 }
 
-// Issue 12, section 4: on HTTP a session stands beside the newest revision, opened when a caller first needs it
+// On HTTP a session stands beside the newest revision, opened when a caller first needs it
 #[test]
 fn a_dual_server_at_an_address_is_spoken_to_in_the_era_of_whoever_asks() {
     let sandbox = Sandbox::new();
@@ -152,7 +152,7 @@ fn a_dual_server_at_an_address_is_spoken_to_in_the_era_of_whoever_asks() {
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
 }
 
-// Issue 12, section 4: a server that names both and opens no session is bridged, and no call is lost
+// A server that names both and opens no session is bridged, and no call is lost
 #[test]
 fn a_server_that_only_claims_both_eras_is_bridged() {
     let sandbox = Sandbox::new();
@@ -168,7 +168,7 @@ fn a_server_that_only_claims_both_eras_is_bridged() {
     assert_eq!(server.received("initialize").len(), 1, "asked for once");
 }
 
-// Issue 12, section 4: on stdio one process serves both if it answers both
+// On stdio one process serves both if it answers both
 #[test]
 fn a_dual_server_on_a_pipe_is_spoken_to_in_the_era_of_whoever_asks() {
     let sandbox = Sandbox::new();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+use crate::studio::{fake_with, studio, studio_with, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 

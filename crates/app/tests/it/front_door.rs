@@ -1,4 +1,4 @@
-//! Who may come in (T1 to T5, T26 to T33, decisions 24 and 31). Whoever may not is told so before a tool runs, and the
+//! Who may come in (T1 to T5, T27, T28, T30, T31, T33, decisions 24 and 31). Whoever may not is told so before a tool runs, and the
 //! fake server's log is the witness.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -15,7 +15,7 @@ use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Conn, Gateway, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 /// One server `s` whose log and starts are witnesses.
 fn one(sandbox: &Sandbox) -> Value {

@@ -42,7 +42,7 @@ const BACKS: [Back; 8] = [
 
 impl Back {
     /// Returns whether a call of this front end reaches it in the newest revision. Callers that have no session, and say
-    /// nothing of themselves, are spoken for in that (issue 12, section 4).
+    /// nothing of themselves, are spoken for in that.
     fn is_modern_to(self, front: Front) -> bool {
         match self {
             Self::StdioModern | Self::HttpModern => true,

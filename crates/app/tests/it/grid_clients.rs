@@ -14,7 +14,7 @@ use manifold_testkit::modern::{self, Marks};
 use manifold_testkit::{Client, Sandbox};
 use serde_json::{Value, json};
 
-use crate::s0::port_of;
+use manifold_testkit::http::port_of;
 
 const LEGACY: &str = "2025-11-25";
 

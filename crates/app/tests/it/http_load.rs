@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Conn, Gateway, HttpClient, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 /// Lets this process, and what it starts, have as many open files as the system allows.
 pub(crate) fn allow_many_files() {
@@ -48,7 +48,7 @@ fn call(connection: &mut Conn, schema: &str, tool: &str, arguments: Value) -> St
     message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-// S2-22 and issue 3: 64 clients that all use id 1, 10,000 calls over two schemas
+// S2-22: 64 clients that all use id 1, 10,000 calls over two schemas
 #[test]
 fn ten_thousand_calls_under_one_id() {
     const CLIENTS: usize = 64;

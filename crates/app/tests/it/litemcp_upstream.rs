@@ -16,7 +16,7 @@ use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::cli::run;
-use crate::s1_protocol::text_of;
+use crate::studio::text_of;
 
 const SOON: Duration = Duration::from_secs(60);
 const TOKEN: &str = "a-token-that-nobody-may-see";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, alive, bin, fake, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, json_of, studio, text_of};
+use crate::studio::{fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -290,7 +290,7 @@ fn namespaces_list_marks_the_active_one() {
     );
 }
 
-// S1-54, decision 8
+// S1-54, T22, decision 8
 #[test]
 fn no_server_can_take_the_managers_names() {
     let sandbox = Sandbox::new();

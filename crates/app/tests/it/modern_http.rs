@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Answer, Conn, Gateway, calling};
-use crate::s1_protocol::text_of;
+use crate::studio::text_of;
 
 pub(crate) const VERSION: &str = "2026-07-28";
 const BOTH: &str = "application/json, text/event-stream";
@@ -100,6 +100,7 @@ fn check_refused(
     assert_eq!(body["id"], 7);
 }
 
+// T10: a header that names another method or tool than the body is refused
 #[test]
 fn headers_must_say_what_the_body_says() {
     let sandbox = Sandbox::new();

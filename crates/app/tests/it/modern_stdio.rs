@@ -5,7 +5,7 @@ use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::modern_http::{VERSION, signed};
-use crate::s1_protocol::{fake_with, text_of};
+use crate::studio::{fake_with, text_of};
 
 fn config(sandbox: &Sandbox) -> Value {
     let entry = fake_with(

@@ -16,7 +16,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{SysconfVar, mkfifo, sysconf};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::text_of;
+use crate::studio::text_of;
 
 /// Returns a command that runs another after a line of shell.
 fn after(sandbox: &Sandbox, shell: &str, command: &Command) -> Command {

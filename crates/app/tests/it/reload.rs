@@ -12,7 +12,7 @@ use manifold_testkit::{Client, Sandbox, alive, fake, until};
 use serde_json::{Value, json};
 
 use crate::http_lifecycle::{Gateway, calling};
-use crate::s0::end_quietly;
+use manifold_testkit::http::end_quietly;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -54,7 +54,7 @@ fn open(sandbox: &Sandbox, config: &Value) -> Client {
 const A: [&str; 3] = ["a__echo", "a__pid", "a__sleep"];
 const AB: [&str; 6] = ["a__echo", "a__pid", "a__sleep", "b__echo", "b__pid", "b__sleep"];
 
-// F31, decision 37
+// F31
 #[test]
 fn a_change_of_the_file_is_taken_over_and_told() {
     let sandbox = Sandbox::new();

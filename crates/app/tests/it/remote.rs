@@ -1,4 +1,4 @@
-//! S3-9, S3-10, decisions 16, 25, 29 and the transports of PROTOCOL.md section 2: servers at an address, through both
+//! S3-9, S3-10, decisions 16, 25, 29 and the transports of MCP: servers at an address, through both
 //! transports and both styles of answer.
 #![expect(clippy::disallowed_types, reason = "real sockets run in real time")]
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+use crate::studio::{fake_with, studio, studio_with, text_of};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const TOOLS: [&str; 8] = ["echo", "sleep", "progress", "ask", "log", "big", "addtool", "rpcerror"];
@@ -219,7 +219,7 @@ fn the_listening_stream_is_opened_again_after_its_end() {
     assert_eq!(client.wait_for_notification("notifications/message", SOON)["params"]["data"], "back");
 }
 
-// PROTOCOL.md 1.7: the transport is found out where the config does not say it
+// The transport is found out where the config does not say it
 #[test]
 fn the_transport_is_found_out() {
     for old in [false, true] {

@@ -7,7 +7,7 @@ use manifold_testkit::http::{BOTH, Conn, Gateway};
 use manifold_testkit::{Client, Sandbox, fake};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::text_of;
+use crate::studio::text_of;
 
 const MARKS: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
 

@@ -51,7 +51,7 @@ fn saved_files(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
 
-// F11, issue 5
+// F11: what is remembered is listed at once. T39: what is kept is for its user alone
 #[test]
 fn the_next_run_knows_everything_and_starts_nothing() {
     let sandbox = Sandbox::new();
@@ -86,7 +86,7 @@ fn the_next_run_knows_everything_and_starts_nothing() {
     assert!(text.contains("[lazy; 2 tools known, read "), "{text}");
 }
 
-// Issue 5: differences are announced when a call starts the server
+// Differences are announced when a call starts the server
 #[test]
 fn a_server_that_changed_meanwhile_is_announced_when_it_runs() {
     let sandbox = Sandbox::new();
@@ -100,7 +100,7 @@ fn a_server_that_changed_meanwhile_is_announced_when_it_runs() {
     assert_eq!(client.tool_names(), ["a__echo", "a__new"]);
 }
 
-// Issue 5: eager servers are refreshed at once
+// Eager servers are refreshed at once
 #[test]
 fn an_eager_server_is_started_and_asked_at_once() {
     let sandbox = Sandbox::new();
@@ -112,7 +112,7 @@ fn an_eager_server_is_started_and_asked_at_once() {
     assert!(until(SOON, || client.tool_names() == ["a__echo", "a__new"]));
 }
 
-// Issue 5: what is older than a day is asked for again, behind the answer
+// What is older than a day is asked for again, behind the answer
 #[test]
 fn what_was_saved_long_ago_is_refreshed_when_it_is_asked_for() {
     let sandbox = Sandbox::new();
@@ -184,7 +184,7 @@ while IFS= read -r line; do
 done
 "#;
 
-// D5: what a server offered is known to clients with the same capabilities, and never shown to others
+// D5, T35: what a server offered is known to clients with the same capabilities, and never shown to others
 #[test]
 fn what_is_saved_is_for_clients_that_can_do_the_same() {
     let sandbox = Sandbox::new();

@@ -12,7 +12,7 @@ use manifold_testkit::processes::descendants;
 use manifold_testkit::{Client, Sandbox, bin, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
+use crate::studio::{STUDIO, fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(15);
 const TOKEN: &str = "tok-3c0ffee5afe9";

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+use crate::studio::{fake_with, studio, studio_with, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::s1_protocol::{fake_with, json_of, studio, text_of};
+use crate::studio::{fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 const CALLS: usize = 20;

@@ -1,12 +1,15 @@
 //! The whole legacy surface through two servers: what passes, under which label, and back.
 
+mod notifications;
+mod questions;
+
 use std::fs;
 use std::time::Duration;
 
 use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, studio_with, text_of};
+use crate::studio::{fake_with, studio, studio_with, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -116,7 +119,7 @@ fn a_resource_that_nobody_claims_reaches_no_server() {
     }
 }
 
-// Issue 12: `denyByDefault` still served resources and prompts. Both eras, and nothing reaches a server.
+// T7: `denyByDefault` still served resources and prompts. Both eras, and nothing reaches a server.
 #[test]
 fn deny_by_default_covers_resources_prompts_and_completion() {
     for modern in [false, true] {
@@ -263,154 +266,7 @@ fn the_log_level_reaches_every_server_also_those_started_later() {
     assert_eq!(told["params"], json!({"level": "error", "logger": "beta", "data": {"deep": [1, 2]}}));
 }
 
-#[test]
-fn progress_bears_the_clients_own_token() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    for token in [json!("a-string"), json!(7), json!(0), json!("7")] {
-        let params =
-            json!({"name": "alpha.progress", "arguments": {"steps": 3}, "_meta": {"progressToken": token}});
-        let id = client.request("tools/call", params);
-        assert_eq!(text_of(&client.wait_for(id, SOON)), "3 steps");
-        let told: Vec<Value> = client.notifications();
-        assert_eq!(told.len(), 3, "in order and before the answer");
-        for (step, told) in told.iter().enumerate() {
-            assert_eq!(told["method"], "notifications/progress");
-            assert_eq!(told["params"], json!({"progressToken": token, "progress": step + 1, "total": 3}));
-        }
-    }
-    // Two clients' worth of equal tokens at once would clash upstream: the token sent there is our own.
-    let tokens: Vec<Value> = sandbox
-        .received("alpha.log", "tools/call")
-        .iter()
-        .map(|call| call["params"]["_meta"]["progressToken"].clone())
-        .collect();
-    assert!(tokens.iter().enumerate().all(|(at, token)| token.is_u64() && !tokens[..at].contains(token)));
-}
-
-#[test]
-fn progress_of_concurrent_calls_is_not_mixed_up() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    let calls: Vec<u64> = (0..8)
-        .map(|n| {
-            let server = if n % 2 == 0 { "alpha" } else { "beta" };
-            let arguments = json!({"steps": n + 1, "ms": 5});
-            let params = json!({"name": format!("{server}.progress"), "arguments": arguments, "_meta": {"progressToken": n}});
-            client.request("tools/call", params)
-        })
-        .collect();
-    for (n, id) in calls.into_iter().enumerate() {
-        assert_eq!(text_of(&client.wait_for(id, SOON)), format!("{} steps", n + 1));
-    }
-    let told = client.notifications();
-    for n in 0..8u64 {
-        let own = told.iter().filter(|one| one["params"]["progressToken"] == n);
-        let steps: Vec<u64> = own.filter_map(|one| one["params"]["progress"].as_u64()).collect();
-        assert_eq!(steps, (1..=n + 1).collect::<Vec<_>>(), "token {n}");
-    }
-}
-
-// S1-44
-#[test]
-fn a_cancelled_call_is_cancelled_at_its_server_and_not_answered() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    client.tool_names();
-    let call = json!({"name": "alpha.sleep", "arguments": {"ms": 60000}});
-    client.send(json!({"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": call}));
-    assert!(until(SOON, || !sandbox.received("alpha.log", "tools/call").is_empty()));
-    client.notify("notifications/cancelled", json!({"requestId": "mine", "reason": "changed my mind"}));
-    assert!(until(SOON, || !sandbox.received("alpha.log", "notifications/cancelled").is_empty()));
-    let sent = last(&sandbox, "alpha.log", "tools/call");
-    let cancelled = last(&sandbox, "alpha.log", "notifications/cancelled");
-    assert_eq!(cancelled["params"]["requestId"], sent["id"], "under the server's own id");
-    assert_eq!(cancelled["params"]["reason"], "changed my mind");
-    assert!(sandbox.received("beta.log", "notifications/cancelled").is_empty(), "the owner alone");
-    let id = client.request("ping", Value::Null);
-    assert_eq!(client.recv(SOON)["id"], json!(id), "no answer to what was taken back");
-    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "on we go"}))), "on we go");
-}
-
-// S1-44: also while the server is still starting
-#[test]
-fn a_call_cancelled_before_it_was_sent_is_never_sent() {
-    let sandbox = Sandbox::new();
-    let log = sandbox.path("alpha.log");
-    let knobs = json!({"delayMs": {"initialize": 700}, "log": log});
-    let mut client = studio(&sandbox, &json!({"mcpServers": {"alpha": fake_with(&["echo"], knobs)}}));
-    let id = client.request("tools/call", json!({"name": "alpha.echo", "arguments": {"text": "no"}}));
-    client.notify("notifications/cancelled", json!({"requestId": id}));
-    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "yes"}))), "yes");
-    assert_eq!(sandbox.received("alpha.log", "tools/call").len(), 1);
-    assert!(client.try_recv(Duration::ZERO).is_none(), "no answer to what was taken back");
-}
-
-// Decision 18: news of a server are read once and passed on once
-#[test]
-fn changed_lists_are_announced_and_coalesced() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    client.tool_names();
-    client.ask("prompts/list", json!({}));
-    client.call("alpha.addtool", json!({"name": "extra", "description": "More"}));
-    client.wait_for_notification("notifications/tools/list_changed", SOON);
-    assert!(client.tool_names().contains(&"alpha.extra".to_owned()));
-    assert_eq!(text_of(&client.call("alpha.extra", json!({"text": "x"}))), "x");
-    client.call("alpha.droptool", json!({"name": "extra"}));
-    client.wait_for_notification("notifications/tools/list_changed", SOON);
-    assert!(!client.tool_names().contains(&"alpha.extra".to_owned()));
-    client.notifications();
-
-    // Sixty changes in one go are few readings and few announcements.
-    let before = sandbox.received("alpha.log", "tools/list").len();
-    let added: Vec<u64> = (0..60)
-        .map(|n| {
-            client.request(
-                "tools/call",
-                json!({"name": "alpha.addtool", "arguments": {"name": format!("t{n}")}}),
-            )
-        })
-        .collect();
-    for id in added {
-        client.wait_for(id, SOON);
-    }
-    let all = |client: &mut Client| {
-        client.tool_names().iter().filter(|name| name.starts_with("alpha.t")).count() == 60
-    };
-    assert!(until(SOON, || all(&mut client)));
-    let readings = sandbox.received("alpha.log", "tools/list").len() - before;
-    let told = client.notifications();
-    assert!(readings <= 10 && told.len() <= 10, "{readings} readings, {} announcements", told.len());
-    assert!(
-        told.iter().all(|one| one["method"] == "notifications/tools/list_changed"),
-        "only of what changed"
-    );
-
-    // News without a change are passed on, since the server says so, and are as few.
-    client
-        .call("alpha.flood", json!({"n": 50, "method": "notifications/prompts/list_changed", "params": {}}));
-    assert!(until(SOON, || sandbox.received("alpha.log", "prompts/list").len() >= 2), "it was read again");
-    client.wait_for_notification("notifications/prompts/list_changed", SOON);
-    let told = client.notifications().len();
-    let readings = sandbox.received("alpha.log", "prompts/list").len() - 1;
-    assert!(told < readings.max(2), "{told} more announcements, {readings} readings");
-}
-
-// A client that never asked for a list is not told that it changed
-#[test]
-fn who_never_looked_is_not_told() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    client.call("alpha.echo", json!({}));
-    assert!(until(SOON, || sandbox.received("alpha.log", "prompts/list").len() == 1), "its lists are read");
-    client.call("alpha.addtool", json!({"name": "extra"}));
-    assert!(until(SOON, || client.call("alpha.extra", json!({}))["error"].is_null()), "it is known");
-    client.call("beta.echo", json!({}));
-    assert!(client.notifications().is_empty());
-}
-
-// Gateway trap 4, F13
+// F13: every page is read, and pages that never end are given up
 #[test]
 fn pages_are_drained_whatever_their_cursors() {
     for (knobs, ends) in [
@@ -439,144 +295,6 @@ fn pages_are_drained_whatever_their_cursors() {
         assert!(if ends { !warned() } else { until(SOON, warned) }, "{knobs}: {}", client.stderr());
         eprintln!("F13: {knobs}: {pages} pages");
     }
-}
-
-fn able() -> Value {
-    json!({"sampling": {}, "elicitation": {}, "roots": {"listChanged": true}})
-}
-
-// Gateway trap 12: questions find the client, answers find the server, in both their own bytes
-#[test]
-fn questions_during_a_call_are_answered_by_the_client() {
-    let sandbox = Sandbox::new();
-    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
-    client.answer(|method, params| match method {
-        "sampling/createMessage" => {
-            Ok(json!({"role": "assistant", "content": params["messages"][0]["content"], "model": "m"}))
-        }
-        "elicitation/create" => Err(json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}})),
-        "roots/list" => Ok(json!({"roots": [{"uri": "file:///work", "name": "work"}]})),
-        other => Err(json!({"code": -32601, "message": other})),
-    });
-    let message = json!({"role": "user", "content": {"type": "text", "text": "2+2?"}});
-    let ask = |method: &str, params: Value| json!({"method": method, "params": params});
-    let answer = client
-        .call("alpha.ask", ask("sampling/createMessage", json!({"messages": [message], "maxTokens": 5})));
-    let said: Value = serde_json::from_str(text_of(&answer)).expect("JSON");
-    assert_eq!(said["content"], json!({"type": "text", "text": "2+2?"}));
-    let refused =
-        client.call("beta.ask", ask("elicitation/create", json!({"message": "ok?", "requestedSchema": {}})));
-    assert_eq!(refused["result"]["isError"], true);
-    let said: Value = serde_json::from_str(text_of(&refused)).expect("JSON");
-    assert_eq!(
-        said,
-        json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}}),
-        "as the client said it"
-    );
-    let roots = client.call("alpha.ask", json!({"method": "roots/list"}));
-    assert!(text_of(&roots).contains("file:///work"));
-    // What is not of MCP's making passes too; ping is ours to answer.
-    let odd = client.call("alpha.ask", ask("vendor/odd", json!({"x": 1})));
-    assert!(text_of(&odd).contains("vendor/odd"));
-    assert_eq!(text_of(&client.call("alpha.ask", json!({"method": "ping"}))), "{}");
-}
-
-#[test]
-fn questions_of_two_servers_at_once_keep_their_answers_apart() {
-    let sandbox = Sandbox::new();
-    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
-    client.answer(|_, params| Ok(json!({"said": params["n"]})));
-    let calls: Vec<(u64, u64)> = (0..20)
-        .map(|n| {
-            let server = if n % 2 == 0 { "alpha" } else { "beta" };
-            let arguments = json!({"method": "sampling/createMessage", "params": {"n": n}});
-            (
-                n,
-                client
-                    .request("tools/call", json!({"name": format!("{server}.ask"), "arguments": arguments})),
-            )
-        })
-        .collect();
-    for (n, id) in calls {
-        assert_eq!(text_of(&client.wait_for(id, SOON)), format!(r#"{{"said":{n}}}"#));
-    }
-}
-
-/// A server that asks as it starts, when no call of the client's is with it.
-fn asking_at_start(sandbox: &Sandbox, question: &str) -> Value {
-    let knobs = json!({"garbage": [question], "log": sandbox.path("alpha.log")});
-    json!({"mcpServers": {"alpha": fake_with(&["echo", "emit"], knobs)}})
-}
-
-// Decision 29: a question outside any call goes to the one client there is
-#[test]
-fn questions_outside_a_call_reach_the_client() {
-    let sandbox = Sandbox::new();
-    let line = r#"{"jsonrpc":"2.0","id":"q1","method":"roots/list"}"#;
-    let mut client = studio_with(&sandbox, &asking_at_start(&sandbox, line), able());
-    client.tool_names();
-    let question = client.wait_for_notification("roots/list", SOON);
-    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}));
-    let answered = || {
-        sandbox
-            .log("alpha.log")
-            .iter()
-            .any(|line| line["msg"]["id"] == "q1" && line["msg"]["result"] == json!({"roots": []}))
-    };
-    assert!(until(SOON, answered), "under the server's own id");
-}
-
-#[test]
-fn questions_are_declined_for_a_client_that_cannot_answer() {
-    let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &two_servers(&sandbox));
-    for method in ["sampling/createMessage", "elicitation/create"] {
-        let answer = client.call("alpha.ask", json!({"method": method, "params": {}}));
-        assert_eq!(answer["result"]["isError"], true);
-        let error: Value = serde_json::from_str(text_of(&answer)).expect("JSON");
-        assert_eq!(error["code"], -32601, "{method}: {error}");
-    }
-    // Servers were told: the client's capabilities are passed on as they are.
-    assert_eq!(last(&sandbox, "alpha.log", "initialize")["params"]["capabilities"], json!({}));
-}
-
-// Decision 29: roots from the config where the client has none
-#[test]
-fn roots_of_the_config_stand_in_for_the_clients() {
-    let sandbox = Sandbox::new();
-    let mut config = two_servers(&sandbox);
-    config["roots"] = json!([{"uri": "file:///srv/data", "name": "data"}]);
-    let mut client = studio(&sandbox, &config);
-    let roots = client.call("alpha.ask", json!({"method": "roots/list"}));
-    assert_eq!(text_of(&roots), r#"{"roots":[{"uri":"file:///srv/data","name":"data"}]}"#);
-    let told = last(&sandbox, "alpha.log", "initialize")["params"]["capabilities"].clone();
-    assert_eq!(told, json!({"roots": {}}), "and servers know that they may ask");
-}
-
-#[test]
-fn a_withdrawn_question_is_withdrawn_at_the_client() {
-    let sandbox = Sandbox::new();
-    let line = r#"{"jsonrpc":"2.0","id":77,"method":"sampling/createMessage","params":{}}"#;
-    let mut client = studio_with(&sandbox, &asking_at_start(&sandbox, line), able());
-    client.tool_names();
-    let question = client.wait_for_notification("sampling/createMessage", SOON);
-    client.call("alpha.emit", json!({"line": r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77,"reason":"moot"}}"#}));
-    let told = client.wait_for_notification("notifications/cancelled", SOON);
-    assert_eq!(told["params"], json!({"requestId": question["id"], "reason": "moot"}));
-    // An answer that crosses it is dropped.
-    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {}}));
-    assert_eq!(text_of(&client.call("alpha.echo", json!({"text": "x"}))), "x");
-    assert!(!sandbox.log("alpha.log").iter().any(|line| line["msg"]["id"] == 77));
-}
-
-#[test]
-fn changed_roots_are_passed_on_to_running_servers() {
-    let sandbox = Sandbox::new();
-    let mut client = studio_with(&sandbox, &two_servers(&sandbox), able());
-    client.call("alpha.echo", json!({}));
-    client.notify("notifications/roots/list_changed", json!({}));
-    assert!(until(SOON, || sandbox.received("alpha.log", "notifications/roots/list_changed").len() == 1));
-    assert!(!sandbox.path("beta.log").exists(), "nobody is woken for it");
 }
 
 // S1-23: known only once a server has spoken
@@ -635,7 +353,7 @@ fn arguments_keep_their_bytes() {
     assert!(log.contains(&sent), "only the name differs: {log}");
 }
 
-// Section 2: a server that does not speak of a kind is not asked for it
+// A server that does not speak of a kind is not asked for it
 #[test]
 fn servers_are_asked_only_for_what_they_declare() {
     let sandbox = Sandbox::new();

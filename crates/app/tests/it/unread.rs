@@ -8,7 +8,7 @@ use std::time::Duration;
 use manifold_testkit::{HttpFake, Sandbox, Style, Trouble, Usage, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, text_of};
+use crate::studio::{fake_with, text_of};
 use manifold_testkit::http::{BOTH, Gateway, calling, end_quietly};
 
 const SOON: Duration = Duration::from_secs(60);

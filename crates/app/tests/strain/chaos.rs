@@ -39,7 +39,7 @@ enum Outcome {
     Failed(String),
 }
 
-// F2, issue 5
+// F2
 #[test]
 fn every_call_is_accounted_for_while_servers_are_killed() {
     let _alone = alone();

@@ -38,7 +38,7 @@ fn call_after_cold_start(hung: Value) -> Duration {
     took
 }
 
-// F3, issue 5
+// F3
 #[test]
 fn one_that_works_can_be_called_while_fifty_hang() {
     let _alone = alone();
@@ -122,7 +122,7 @@ fn ten_slow_handshakes_take_as_long_as_one() {
     figures::took("F3: a cold list of ten servers", took, handshake * 2);
 }
 
-// F3, F11, issue 5
+// F3, F11
 #[test]
 fn lists_come_from_what_is_saved_while_fifty_hang() {
     let _alone = alone();

@@ -34,7 +34,7 @@ fn echo(client: &mut Client) -> String {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
-// F6, issue 5
+// F6
 #[test]
 fn a_line_without_an_end_costs_no_more_than_the_cap() {
     const CAP_MIB: u64 = 16;

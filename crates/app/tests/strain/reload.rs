@@ -35,7 +35,7 @@ fn rename_over(path: &Path, text: &str) {
     fs::rename(fresh, path).unwrap();
 }
 
-// Issue 5: random writes under load fail no call on an untouched server and restart nothing needlessly
+// F31: random writes under load fail no call on an untouched server and restart nothing needlessly
 #[test]
 fn a_storm_of_writes_disturbs_nobody() {
     let _alone = alone();

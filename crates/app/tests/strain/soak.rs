@@ -80,7 +80,7 @@ fn soak(what: &str, pid: u32, mut make: impl FnMut(usize)) {
     assert!(after.processes <= before.processes, "processes: {before:?}, {after:?}");
 }
 
-// F42, issue 5
+// F42
 #[test]
 fn many_calls_leave_no_trace() {
     let _alone = alone();
@@ -101,7 +101,7 @@ fn call_in_waves(client: &mut Client, count: usize) {
     }
 }
 
-// F42, issue 5
+// F42
 #[test]
 fn many_calls_over_http_leave_no_trace() {
     let _alone = alone();

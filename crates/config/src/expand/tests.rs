@@ -13,7 +13,7 @@ fn check_expand(raw: &str, expected: &str) {
     assert_eq!(expand(raw, &environment()).with_home(&environment()), expected, "{raw}");
 }
 
-// S3-9 and section 2: `${VAR}` in all strings.
+// S3-9 and sections 2.1, 2.3: `${VAR}` in all strings.
 #[test]
 fn variables_are_filled_in() {
     check_expand("", "");

@@ -146,7 +146,7 @@ fn full_checks_the_schema() {
     check(full, r#"{"name":"x","inputSchema":{"type":"object"}}"#, None, expect!["fine"]);
 }
 
-// Nothing is ever fetched, and a schema that is wrong is the server's own affair.
+// T34: nothing is ever fetched, and a schema that is wrong is the server's own affair.
 #[test]
 fn a_schema_that_cannot_be_used_is_left_to_the_server() {
     let full = ValidateArguments::Full;

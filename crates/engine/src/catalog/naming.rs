@@ -1,4 +1,4 @@
-//! The names clients see. Decisions 6 to 8 of the requirements are all here.
+//! The names clients see. Decisions 6 to 8 are all here.
 
 use sha2::{Digest, Sha256};
 

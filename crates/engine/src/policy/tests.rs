@@ -82,7 +82,7 @@ fn check_kind(kind: Kind, namespace: &str, rules: &[&str], labels: &[&str], allo
 
 const DENIED: &str = r#","denyByDefault":true"#;
 
-// Issue 12: permissions cover every kind, not tools alone.
+// T7: permissions cover every kind, not tools alone.
 #[test]
 fn what_no_rule_allows_is_denied_of_every_kind() {
     for namespace in [DENIED, r#","serverDefaults":{"a":true}"#] {

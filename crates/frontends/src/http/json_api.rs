@@ -18,7 +18,7 @@ use super::site::Site;
 use crate::one_shot::ask;
 use crate::session::refusal_fault;
 
-/// S2-6.
+/// Answers a POST of plain JSON-RPC to a namespace, without handshake or session (S2-6).
 pub(super) async fn call(
     body: Bytes,
     namespace: &str,

@@ -9,7 +9,7 @@ use super::answers::json;
 use super::body::Body;
 use super::site::Site;
 
-/// S2-2.
+/// Returns that the gateway is up, and since when (S2-2).
 pub(super) fn health(site: &Site) -> Response<Body> {
     let mut body = RawObject::default();
     body.set("status", Raw::from_static(r#""ok""#));
@@ -55,7 +55,7 @@ struct Summary {
     total_tools: usize,
 }
 
-/// S2-3 to S2-5.
+/// Returns every namespace with the state of its servers, asking none of them (S2-3 to S2-5).
 pub(super) fn status(site: &Site) -> Response<Body> {
     let mut schemas = RawObject::default();
     let mut summary = Summary::default();

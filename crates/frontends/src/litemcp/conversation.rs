@@ -44,7 +44,7 @@ impl Conversation {
             Ok(message) => message,
             Err(why) => return warn!("a LiteMCP message was ignored: {why}"),
         };
-        // S4-10
+        // An id is used once; its second request is ignored (S4-10).
         if !self.seen.note(&message.id) {
             return debug!(id = %message.id, "a message with an id that was used before was ignored");
         }

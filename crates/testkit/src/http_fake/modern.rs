@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::http::{write_chunk, write_head, write_whole};
+use super::serve::event;
 use super::tools::Line;
-use super::{Recorded, Shared, Style, Trouble, event, lock};
+use super::{Recorded, Shared, Style, Trouble, lock};
 use crate::http_client::decode;
 use crate::modern::{self, Era, Listener, REVISION, Speech};
 

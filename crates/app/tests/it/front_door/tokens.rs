@@ -334,7 +334,7 @@ fn serve_remote(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
     }
 }
 
-// Issue 3: what a client tells us to come in is for us alone
+// T11: what a client tells us to come in is for us alone
 #[test]
 fn the_client_s_token_never_goes_upstream() {
     let sandbox = Sandbox::new();

@@ -1,7 +1,7 @@
 //! A LiteMCP server that does everything wrong, and one that comes and goes.
 
 use super::*;
-use crate::s1_protocol::fake_with;
+use crate::studio::fake_with;
 
 /// Python that answers like the calculator, unless the first argument of a call tells it otherwise.
 const NAUGHTY: &str = r#"

@@ -68,7 +68,7 @@ const ALL: [&str; 10] = [
     "skill://s",
 ];
 
-// Issue 12: `denyByDefault` still served resources and prompts.
+// T7: `denyByDefault` still served resources and prompts.
 #[tokio::test(start_paused = true)]
 async fn with_deny_by_default_nothing_of_any_kind_is_served() {
     let world = world(&[]);

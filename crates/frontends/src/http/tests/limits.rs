@@ -52,7 +52,7 @@ fn check_429((head, body): &(String, String), setting: &str) {
     assert_eq!(error["error"]["data"]["setting"], setting, "{body}");
 }
 
-// M8: whoever comes too late is told so, and nobody who is there is ended for it
+// M8, T29: whoever comes too late is told so, and nobody who is there is ended for it
 #[tokio::test(start_paused = true)]
 async fn past_the_sessions_there_may_be_one_that_rests_makes_room_or_nobody_does() {
     let house = house_limited(ClientLimits { sessions: 4, ..ClientLimits::default() });

@@ -67,3 +67,75 @@ async fn a_request_for_input_is_never_taken_for_a_result() {
     let heard = desk.out().remove(0);
     assert!(heard.contains("-32603") && !heard.contains("result"), "{heard}");
 }
+
+#[tokio::test]
+async fn questions_are_asked_under_our_numbers_and_answered_once() {
+    let desk = open("2025-06-18", r#"{"sampling":{},"elicitation":{}}"#);
+    let mut sampled = desk.question("sampling/createMessage");
+    let mut elicited = desk.question("elicitation/create");
+    assert_eq!(
+        desk.out(),
+        [
+            r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#,
+            r#"{"jsonrpc":"2.0","id":2,"method":"elicitation/create"}"#,
+        ]
+    );
+    for noise in [r#"{"jsonrpc":"2.0","id":"1","result":0}"#, r#"{"jsonrpc":"2.0","id":3,"result":0}"#] {
+        assert_eq!(desk.hear(noise), [""; 0]);
+    }
+    assert!(sampled.try_recv().is_err());
+    desk.say(r#"{"jsonrpc":"2.0","id":2,"error":{ "code":-1,"message":"no" }}"#);
+    desk.say(r#"{"jsonrpc":"2.0","id":1,"result":{ "model":"m" }}"#);
+    desk.say(r#"{"jsonrpc":"2.0","id":1,"result":"again"}"#);
+    assert_eq!(sampled.try_recv().unwrap().unwrap().plain().as_str(), r#"{ "model":"m" }"#);
+    assert!(
+        matches!(elicited.try_recv().unwrap(), Err(Failure::Peer(error)) if error.as_str() == r#"{ "code":-1,"message":"no" }"#)
+    );
+}
+
+#[tokio::test]
+async fn a_question_in_a_call_goes_to_its_client_and_can_be_taken_back() {
+    let desk = open("2025-06-18", r#"{"elicitation":{}}"#);
+    desk.say(&tool("1", "hold"));
+    let (_, call) = desk.world.fake.held().remove(0);
+    let (sender, mut reply) = oneshot::channel();
+    let (exchange, flight) = Exchange::open(Probe(Mutex::new(Some(sender))));
+    call.asker().ask(Call::new(Method::Elicit, Some(Raw::from_static(r#"{ "message":"?" }"#))), exchange);
+    assert_eq!(
+        desk.out(),
+        [r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{ "message":"?" }}"#]
+    );
+    flight.cancel(Some(Raw::from_static(r#""too late""#)));
+    assert_eq!(
+        desk.out(),
+        [
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"too late"}}"#
+        ]
+    );
+    desk.say(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    assert!(reply.try_recv().is_err());
+}
+
+// Decision 29
+#[tokio::test]
+async fn what_a_client_cannot_do_is_declined_for_it() {
+    let desk = open("2025-06-18", r#"{"sampling":{}}"#);
+    let answer = |mut reply: oneshot::Receiver<Reply>| match reply.try_recv().unwrap() {
+        Ok(answer) => answer.plain().as_str().to_owned(),
+        Err(Failure::Fault(fault)) => fault.message(),
+        Err(Failure::Peer(error)) => panic!("{error}"),
+    };
+    assert_eq!(
+        answer(desk.question("elicitation/create")),
+        "The client does not support `elicitation/create`"
+    );
+    assert_eq!(answer(desk.question("roots/list")), r#"{"roots":[{"uri":"file:///r"}]}"#, "the config's own");
+    assert_eq!(desk.out(), [""; 0]);
+
+    let early = self::desk();
+    assert_eq!(
+        answer(early.question("sampling/createMessage")),
+        "The client does not support `sampling/createMessage`"
+    );
+    assert_eq!(early.out(), [""; 0], "never speak first");
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, bin, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{fake_with, studio, text_of};
+use crate::studio::{fake_with, studio, text_of};
 
 /// Returns the entry of a fake server whose tools keep their bytes.
 fn raw_fake(tools: &str) -> Value {
@@ -237,7 +237,7 @@ fn a_clash_is_settled_in_config_order_and_both_are_told() {
     assert!(until(manifold_testkit::client::PATIENCE, said), "{}", client.stderr());
 }
 
-// FIELD 1.1: a naive replacement would merge `a.b` and `a_b` and run the wrong one
+// T8: a naive replacement would merge `a.b` and `a_b` and run the wrong one
 #[test]
 fn similar_names_lead_to_different_tools() {
     let sandbox = Sandbox::new();

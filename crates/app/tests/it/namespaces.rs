@@ -5,7 +5,7 @@ use std::time::Duration;
 use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
+use crate::studio::{STUDIO, fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 

@@ -1,10 +1,10 @@
-//! Seed S2: the HTTP API of mcps-proxy, one requirement after the other. The seed's own clients and `curl` lines are
-//! in `interop/seed`, unchanged.
+//! The plain HTTP API of mcps-proxy (S2), one requirement after the other. Its sample clients and `curl` lines are in
+//! `interop/seed`, unchanged.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod clients;
 mod errors;
 mod logs;
+mod sample_clients;
 mod status;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{named, run};
 use crate::http_lifecycle::{Conn, Gateway, calling};
-use crate::s0::{end_quietly, http, port_of, post};
+use crate::profile_mcps_proxy::{end_quietly, http, port_of, post};
 
 const CONFIG: &str = ".mcps-proxy/config.json";
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, Sandbox, bin, fake, figures, until};
 use serde_json::{Value, json};
 
-use crate::s1_protocol::{STUDIO, fake_with, json_of, studio, text_of};
+use crate::studio::{STUDIO, fake_with, json_of, studio, text_of};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -312,7 +312,7 @@ fn a_crashed_server_comes_back_with_a_fresh_list() {
     eprintln!("F2: error after {heard:?}, fresh list after {back:?}");
 }
 
-// Gateway trap 18: several callers, one process
+// Several callers, one process
 #[test]
 fn calls_that_come_together_start_one_process() {
     let sandbox = Sandbox::new();

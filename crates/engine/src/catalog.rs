@@ -235,6 +235,14 @@ impl Catalog {
             && (policy::can_be_judged(&self.view.permissions, uri) || is_listed())
     }
 
+    /// Returns whether a member that could be started has tools that are named to be denied.
+    pub(crate) fn denies_tools(&self, member: usize) -> bool {
+        let server = self.member(member).server.as_deref();
+        server.is_some_and(|server| {
+            server.enabled && server.fault.is_none() && policy::denies_tools(&self.view.permissions, server)
+        })
+    }
+
     /// Returns whether a tool of a member may be called whose list is not known.
     pub(crate) fn permits_unlisted_tool(&self, member: usize, tool: &str) -> bool {
         self.judge(member, |permissions, server| policy::permits_unlisted_tool(permissions, server, tool))

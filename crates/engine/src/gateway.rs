@@ -25,7 +25,7 @@ use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
 use crate::outbox::Outbox;
 use crate::router::{self, Found};
-use crate::upstream::{BoxFuture, ClientFacts, Upstream};
+use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
 pub use lookup::KnownTool;
 use news::answer_from_config;
 use view::view;
@@ -348,12 +348,17 @@ impl Gateway {
                 });
             }
             Found::AskFirst(members) => {
-                let asked =
-                    members.iter().map(|at| Arc::clone(&catalog.member(*at).upstream)).collect::<Vec<_>>();
-                let gateway = Arc::clone(self);
+                let asked = members
+                    .iter()
+                    .map(|at| (Arc::clone(&catalog.member(*at).upstream), catalog.denies_tools(*at)));
+                let asked: Vec<_> = asked.collect();
+                let (gateway, client) = (Arc::clone(self), exchange.client());
                 // A call never waits behind the discovery of others: only its own server is asked.
                 self.fleet.tasks().spawn(async move {
-                    for upstream in asked {
+                    for (upstream, is_guarded) in asked {
+                        if is_guarded {
+                            rouse(&*upstream, client).await;
+                        }
                         upstream.discover().await;
                     }
                     gateway.catch_up(&gateway.catalog.load());
@@ -427,6 +432,16 @@ impl Gateway {
             None if key == "name" => exchange.fail(Fault::UnknownPrompt(label)),
             None => exchange.fail(Fault::UnknownResource(label)),
         }
+    }
+}
+
+/// Has a server tried again that has failed: no list starts it, but a call does, and this stands for one (D4).
+async fn rouse(upstream: &dyn Upstream, client: Option<ClientId>) {
+    if matches!(upstream.status().phase, Phase::Failed(_)) {
+        let (exchange, answer) = client.map_or_else(Exchange::answered, Exchange::answered_to);
+        upstream.send(Call::new(Method::Ping, None), exchange);
+        // Its status says what came of it.
+        let _ = answer.await;
     }
 }
 

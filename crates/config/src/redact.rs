@@ -108,24 +108,13 @@ impl Register {
 
     /// Follows all that may begin here, their characters escaped or not.
     fn escaped_at<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = escapes::Walk> + 't {
-        let mut ends = Vec::new();
-        let first = text.first().copied().unwrap_or_default();
-        let mut rest = &self.bare[..];
-        if !escapes::is_mark(first) {
-            let start = rest.partition_point(|value| value.as_bytes()[0] < first);
-            let end = rest.partition_point(|value| value.as_bytes()[0] <= first);
-            rest = &rest[start..end];
-        }
-        // Those with the same first character stand together, and only the first character is tried for most.
-        let groups = std::iter::from_fn(move || {
-            let c = rest.first()?.chars().next()?;
-            let (group, others) = rest.split_at(rest.partition_point(|value| value.starts_with(c)));
-            rest = others;
-            ends.clear();
-            escapes::push_ends(text, 0, c, &mut ends);
-            Some(if ends.is_empty() { &group[..0] } else { group })
-        });
-        groups.flatten().map(|value| escapes::walk(text, value))
+        // Those with the same first byte stand together.
+        let begun_by = |first: u8| {
+            let start = self.bare.partition_point(|value| value.as_bytes()[0] < first);
+            let end = self.bare.partition_point(|value| value.as_bytes()[0] <= first);
+            &self.bare[start..end]
+        };
+        escapes::first_bytes(text).flat_map(begun_by).map(|value| escapes::walk(text, value))
     }
 
     /// Returns where something begins, escaped or not, of which the text has not all.

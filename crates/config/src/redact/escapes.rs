@@ -20,8 +20,74 @@ pub(super) fn may_have_escapes(text: &str) -> bool {
     memchr::memchr3(b'\\', b'%', b'&', text.as_bytes()).is_some()
 }
 
+/// Returns what the first byte may be of what a text begins with, escaped or not; each once. There are few, so that a flood
+/// of escapes costs no more than other text.
+pub(super) fn first_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
+    let mut found = [0; 2 + 2 * MAX_DEPTH];
+    let mut count = 0;
+    let mut note = |byte: u8| {
+        if count < found.len() && !found[..count].contains(&byte) {
+            found[count] = byte;
+            count += 1;
+        }
+    };
+    if let Some(first) = text.first() {
+        note(*first);
+    }
+    match text {
+        [b'\\', ..] => {
+            let run = backslashes(text);
+            let rest = &text[run..];
+            rest.first().into_iter().for_each(|byte| note(*byte));
+            match rest {
+                [b'n', ..] => note(b'\n'),
+                [b'r', ..] => note(b'\r'),
+                [b't', ..] => note(b'\t'),
+                [b'b', ..] => note(b'\x08'),
+                [b'f', ..] => note(b'\x0c'),
+                [b'u', digits @ ..] => {
+                    let unit = digits.get(..4).and_then(|digits| number(digits, 16));
+                    match unit {
+                        Some(0xd800..=0xdbff) => (0xf0..=0xf4).for_each(note),
+                        unit => unit.and_then(lead).into_iter().for_each(note),
+                    }
+                }
+                [b'x', ..] => byte_at(rest, 1).into_iter().for_each(note),
+                _ => {}
+            }
+        }
+        [b'%', ..] => {
+            for digits in (1..).step_by(2).take(MAX_DEPTH + 1) {
+                byte_at(text, digits).into_iter().for_each(&mut note);
+                if text.get(digits..digits + 2) != Some(b"25") {
+                    break;
+                }
+            }
+        }
+        [b'&', rest @ ..] => {
+            let mut rest = rest;
+            for _ in 0..=MAX_DEPTH {
+                let named = NAMES.iter().find(|(_, name)| rest.starts_with(name)).map(|(c, _)| *c as u8);
+                named
+                    .or_else(|| numeric(rest).and_then(|(code, _)| lead(code)))
+                    .into_iter()
+                    .for_each(&mut note);
+                let Some(within) = rest.strip_prefix(b"amp;") else { break };
+                rest = within;
+            }
+        }
+        _ => {}
+    }
+    found.into_iter().take(count)
+}
+
+/// Returns the first byte of a character.
+fn lead(code: u32) -> Option<u8> {
+    char::from_u32(code).map(|c| c.encode_utf8(&mut [0; 4]).as_bytes()[0])
+}
+
 /// Returns whether an escape may begin with this byte.
-pub(super) fn is_mark(byte: u8) -> bool {
+fn is_mark(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | b'&')
 }
 
@@ -33,6 +99,14 @@ pub(super) fn walk(text: &[u8], value: &str) -> Walk {
         !c.is_ascii_punctuation() && text.get(*at..end) == Some(&value.as_bytes()[*at..end])
     };
     let same = value.char_indices().find(|one| !is_plain(one)).map_or(value.len(), |(at, _)| at);
+    // Most differ here, and cost no more than the look.
+    if let (Some(wanted), Some(found)) = (value.as_bytes().get(same), text.get(same))
+        && wanted != found
+        && !is_mark(*found)
+        && *found != b'+'
+    {
+        return Walk::default();
+    }
     let (mut ends, mut next, mut is_cut) = (vec![same], Vec::new(), false);
     for c in value[same..].chars() {
         for at in ends.drain(..) {
@@ -81,7 +155,7 @@ fn may_go_on(rest: &[u8]) -> bool {
 }
 
 /// Adds where a character ends that may begin here, in any spelling.
-pub(super) fn push_ends(text: &[u8], at: usize, c: char, ends: &mut Vec<usize>) {
+fn push_ends(text: &[u8], at: usize, c: char, ends: &mut Vec<usize>) {
     let mut buffer = [0; 4];
     let literal = c.encode_utf8(&mut buffer).as_bytes();
     let rest = &text[at..];
@@ -94,8 +168,7 @@ pub(super) fn push_ends(text: &[u8], at: usize, c: char, ends: &mut Vec<usize>) 
         Some(b'&') => push_entities(text, at + 1, c, ends),
         Some(b'\\') => {
             push_bytes(text, at, literal, hex_ends, ends);
-            let run = rest.iter().take_while(|byte| **byte == b'\\').take(2 * MAX_DEPTH).count();
-            for depth in 1..=run {
+            for depth in 1..=backslashes(rest) {
                 push_backslashed(text, at + depth, depth, c, ends);
             }
         }
@@ -173,32 +246,38 @@ fn percent_ends(text: &[u8], at: usize, byte: u8, ends: &mut Vec<usize>) {
 
 /// `\x26`, as some write bytes.
 fn hex_ends(text: &[u8], at: usize, byte: u8, ends: &mut Vec<usize>) {
-    let run = text[at..].iter().take_while(|byte| **byte == b'\\').take(2 * MAX_DEPTH).count();
+    let run = backslashes(&text[at..]);
     if run > 0 && text.get(at + run) == Some(&b'x') && is_byte(text, at + run + 1, byte) {
         ends.push(at + run + 3);
     }
 }
 
 fn is_byte(text: &[u8], at: usize, byte: u8) -> bool {
-    text.get(at..at + 2).and_then(|digits| number(digits, 16)) == Some(u32::from(byte))
+    byte_at(text, at) == Some(byte)
 }
+
+/// Returns the byte that two digits stand for.
+fn byte_at(text: &[u8], at: usize) -> Option<u8> {
+    text.get(at..at + 2).and_then(|digits| number(digits, 16)).and_then(|value| u8::try_from(value).ok())
+}
+
+/// Returns how many backslashes there are, up to as many as are followed.
+fn backslashes(text: &[u8]) -> usize {
+    text.iter().take(2 * MAX_DEPTH).take_while(|byte| **byte == b'\\').count()
+}
+
+const NAMES: [(char, &[u8]); 5] =
+    [('&', b"amp;"), ('<', b"lt;"), ('>', b"gt;"), ('"', b"quot;"), ('\'', b"apos;")];
 
 /// `&lt;`, `&#60;`, `&#x3c;`, and `&amp;lt;` where that was put into another page.
 fn push_entities(text: &[u8], mut at: usize, c: char, ends: &mut Vec<usize>) {
-    let name: &[u8] = match c {
-        '&' => b"amp;",
-        '<' => b"lt;",
-        '>' => b"gt;",
-        '"' => b"quot;",
-        '\'' => b"apos;",
-        _ => b"#",
-    };
+    let name = NAMES.iter().find(|(named, _)| *named == c).map(|(_, name)| *name);
     for _ in 0..=MAX_DEPTH {
         let rest = &text[at..];
-        if c.is_ascii() && name != b"#" && rest.starts_with(name) {
+        if let Some(name) = name.filter(|name| rest.starts_with(name)) {
             ends.push(at + name.len());
         }
-        if let Some(length) = numeric_entity(rest, c) {
+        if let Some((_, length)) = numeric(rest).filter(|(code, _)| *code == u32::from(c)) {
             ends.push(at + length);
         }
         if !rest.starts_with(b"amp;") {
@@ -208,14 +287,15 @@ fn push_entities(text: &[u8], mut at: usize, c: char, ends: &mut Vec<usize>) {
     }
 }
 
-fn numeric_entity(rest: &[u8], c: char) -> Option<usize> {
+/// Returns what `#60;` or `#x3c;` stands for, and its length.
+fn numeric(rest: &[u8]) -> Option<(u32, usize)> {
     let digits = rest.strip_prefix(b"#")?;
     let end = digits.iter().take(LONGEST).position(|byte| *byte == b';')?;
-    let value = match &digits[..end] {
+    let code = match &digits[..end] {
         [b'x' | b'X', digits @ ..] => number(digits, 16),
         digits => number(digits, 10),
     };
-    (value == Some(u32::from(c))).then_some(end + 2)
+    Some((code?, end + 2))
 }
 
 fn number(digits: &[u8], radix: u32) -> Option<u32> {

@@ -26,6 +26,7 @@ use crate::fleet::Fleet;
 use crate::outbox::Outbox;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
+use listings::Purpose;
 pub use lookup::KnownTool;
 use news::answer_from_config;
 use view::view;
@@ -90,7 +91,7 @@ impl Gateway {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()))),
+                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()), fleet.leaving().clone())),
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
@@ -146,6 +147,12 @@ impl Gateway {
     /// Tells that this client is the only one there will be: servers wait while it does not read.
     pub fn serve_only(&self, outbox: &Arc<Outbox>) {
         self.fleet.serve_only(outbox);
+    }
+
+    /// Tells that whoever is served, or we, are leaving: a list that waits for servers is answered with what is known, and
+    /// no server is started for lists any more (D2). Calls go on.
+    pub fn leave(&self) {
+        self.fleet.leave();
     }
 
     pub fn introduction(&self) -> Introduction {
@@ -298,7 +305,7 @@ impl Gateway {
     }
 
     fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {
-        self.with_listings(exchange, move |gateway, exchange| {
+        self.with_listings_for(Purpose::List, exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
             exchange.finish(Ok(Answer::List(gateway.shown_to(call.caller.as_deref(), kind))));
         });

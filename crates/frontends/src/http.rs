@@ -177,6 +177,7 @@ pub async fn serve(
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
     shared.desk.stop();
+    shared.site.rooms.plan().leave();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {
         warn!("calls were still in flight at the end of the drain time; they are taken back");
     }

@@ -4,6 +4,7 @@
 //! There is one register for the whole process, as there is one log. Every [`Secret`](crate::Secret) enters itself when
 //! it is made and is never taken out: what a server of an earlier config said may still be asked for.
 
+mod escapes;
 mod forms;
 
 use std::borrow::Cow;
@@ -13,29 +14,33 @@ use std::sync::{PoisonError, RwLock};
 const MIN_CHARS: usize = 8;
 const HIDDEN: &str = "***";
 
-static REGISTER: RwLock<Register> = RwLock::new(Register { forms: Vec::new() });
+static REGISTER: RwLock<Register> = RwLock::new(Register { forms: Vec::new(), bare: Vec::new() });
 
 /// Every form in which a secret may be repeated, in order.
 struct Register {
     forms: Vec<Box<str>>,
+    /// Those of them that are no escapes of others, in order: found where some of their characters are escaped.
+    bare: Vec<Box<str>>,
 }
 
 /// Has a value hidden from now on, and what it looks like in base64, in an address or in JSON. A value of several
 /// lines, or a word such as `Bearer` and a value, is also known by its parts.
 pub(crate) fn register(value: &str) {
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     let lines = value.lines().map(str::trim);
     let after_scheme = value.split_once(' ').filter(|(scheme, _)| scheme.chars().all(char::is_alphabetic));
     for part in lines.chain([value, value.trim()]).chain(after_scheme.map(|(_, rest)| rest.trim())) {
         if part.chars().count() >= MIN_CHARS {
-            found.extend(forms::of(part));
+            parts.push(part);
         }
     }
     let mut register = REGISTER.write().unwrap_or_else(PoisonError::into_inner);
-    for form in found {
-        if let Err(place) = register.forms.binary_search_by(|known| (**known).cmp(&form)) {
-            register.forms.insert(place, form.into());
-        }
+    parts.into_iter().for_each(|part| register.add(part));
+}
+
+fn insert(forms: &mut Vec<Box<str>>, form: String) {
+    if let Err(place) = forms.binary_search_by(|known| (**known).cmp(&form)) {
+        forms.insert(place, form.into());
     }
 }
 
@@ -55,11 +60,20 @@ pub fn redact_cut(text: &str) -> Cow<'_, str> {
 }
 
 impl Register {
+    fn add(&mut self, value: &str) {
+        forms::of(value).into_iter().for_each(|form| insert(&mut self.forms, form));
+        forms::bare(value).into_iter().for_each(|form| insert(&mut self.bare, form));
+    }
+
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = String::new();
         let (mut copied, mut at) = (0, 0);
+        let may_have_escapes = escapes::may_have_escapes(text);
         while at + MIN_CHARS <= text.len() {
-            match self.longest_at(&text.as_bytes()[at..]) {
+            let rest = &text.as_bytes()[at..];
+            let as_it_is = self.longest_at(rest);
+            let escaped = if may_have_escapes { self.longest_escaped_at(rest) } else { None };
+            match as_it_is.max(escaped) {
                 // Forms are text, so both ends are between characters.
                 Some(bytes) => {
                     shown.push_str(&text[copied..at]);
@@ -87,8 +101,37 @@ impl Register {
         candidates.filter(|form| text.starts_with(form)).map(<[u8]>::len).max()
     }
 
-    /// Returns where a form begins of which the text has not all.
+    /// Returns the length of the longest that begins here if escapes are read as what they stand for.
+    fn longest_escaped_at(&self, text: &[u8]) -> Option<usize> {
+        self.escaped_at(text).filter_map(|walk| walk.end).max()
+    }
+
+    /// Follows all that may begin here, their characters escaped or not.
+    fn escaped_at<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = escapes::Walk> + 't {
+        // Those with the same first byte stand together.
+        let begun_by = |first: u8| {
+            let start = self.bare.partition_point(|value| value.as_bytes()[0] < first);
+            let end = self.bare.partition_point(|value| value.as_bytes()[0] <= first);
+            &self.bare[start..end]
+        };
+        escapes::first_bytes(text).flat_map(begun_by).map(|value| escapes::walk(text, value))
+    }
+
+    /// Returns where something begins, escaped or not, of which the text has not all.
     fn begun_at_end(&self, text: &str) -> Option<usize> {
+        let as_it_is = self.form_begun_at_end(text);
+        if !escapes::may_have_escapes(text) {
+            return as_it_is;
+        }
+        let longest = self.bare.iter().map(|value| value.len()).max()?;
+        let from = text.len().saturating_sub(longest * escapes::LONGEST);
+        let mut starts = text.char_indices().map(|(at, _)| at).filter(|at| *at >= from);
+        let escaped = starts.find(|at| self.escaped_at(&text.as_bytes()[*at..]).any(|walk| walk.is_cut));
+        as_it_is.into_iter().chain(escaped).min()
+    }
+
+    /// Returns where a form begins of which the text has not all.
+    fn form_begun_at_end(&self, text: &str) -> Option<usize> {
         let longest = self.forms.iter().map(|form| form.len()).max()?;
         let from = text.len().saturating_sub(longest);
         let begins = |start: &&str| {

@@ -183,7 +183,7 @@ impl Catalog {
             .templates
             .iter()
             .filter(|candidate| candidate.template.matches(uri))
-            .filter(|found| self.permits(found.route.member, Kind::Resources, &original(found)))
+            .filter(|found| self.permits_uri(found.route.member, &original(found)))
             .max_by_key(|candidate| candidate.template.weight());
         if let Some(found) = by_shape {
             return ResourceOwner::One(ItemRoute { member: found.route.member, original: original(found) });
@@ -194,9 +194,7 @@ impl Catalog {
                 && member.upstream.listing().is_some_and(|listing| listing.declares("resources"))
         };
         let claims = |at: &usize| {
-            self.schemes[*at].contains(&scheme)
-                && able(self.member(*at))
-                && self.permits(*at, Kind::Resources, uri)
+            self.schemes[*at].contains(&scheme) && able(self.member(*at)) && self.permits_uri(*at, uri)
         };
         ResourceOwner::Perhaps((0..self.view.members.len()).filter(claims).collect())
     }
@@ -224,6 +222,25 @@ impl Catalog {
     /// Returns whether a member's item may be seen and used, by its own name or URI. The manager's tools always may.
     pub(crate) fn permits(&self, member: usize, kind: Kind, label: &str) -> bool {
         self.judge(member, |permissions, server| policy::permits(permissions, server, kind, label))
+    }
+
+    /// Returns whether a client may ask a member for a URI that it spells itself. One that the member lists is meant as it
+    /// stands.
+    pub(crate) fn permits_uri(&self, member: usize, uri: &str) -> bool {
+        let is_listed = || {
+            let listing = self.listings[member].as_ref();
+            listing.is_some_and(|listing| listing.resources.iter().any(|item| item.label == uri))
+        };
+        self.permits(member, Kind::Resources, uri)
+            && (policy::can_be_judged(&self.view.permissions, uri) || is_listed())
+    }
+
+    /// Returns whether a member that could be started has tools that are named to be denied.
+    pub(crate) fn denies_tools(&self, member: usize) -> bool {
+        let server = self.member(member).server.as_deref();
+        server.is_some_and(|server| {
+            server.enabled && server.fault.is_none() && policy::denies_tools(&self.view.permissions, server)
+        })
     }
 
     /// Returns whether a tool of a member may be called whose list is not known.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use manifold_config::ServerKey;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::tasks::Tasks;
 use crate::upstream::{Phase, Upstream};
@@ -30,6 +31,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(4500);
 pub(crate) struct Discovery {
     /// One line for all namespaces: they share the machine.
     places: Arc<Semaphore>,
+    /// Cancelled when we are leaving: what nobody waits for is not begun then (D2).
+    leaving: CancellationToken,
     running: Mutex<HashMap<ServerKey, Underway>>,
     /// Lists that have just begun to wait.
     gathering: Arc<AtomicUsize>,
@@ -54,6 +57,13 @@ struct Underway {
     settled: watch::Receiver<bool>,
 }
 
+impl Underway {
+    /// Returns whether it is neither settled nor given up.
+    fn is_open(&self) -> bool {
+        !*self.settled.borrow() && self.settled.has_changed().is_ok()
+    }
+}
+
 /// A discovery that has not begun yet.
 struct Due {
     upstream: Arc<dyn Upstream>,
@@ -66,8 +76,8 @@ pub(crate) fn places() -> Arc<Semaphore> {
 }
 
 impl Discovery {
-    pub(crate) fn new(places: Arc<Semaphore>) -> Self {
-        Self { places, running: Mutex::default(), gathering: Arc::default() }
+    pub(crate) fn new(places: Arc<Semaphore>, leaving: CancellationToken) -> Self {
+        Self { places, leaving, running: Mutex::default(), gathering: Arc::default() }
     }
 
     /// Notes that somebody will take in all news soon.
@@ -87,7 +97,8 @@ impl Discovery {
         let underway: Vec<Underway> =
             servers.into_iter().map(|(key, upstream)| self.join(key, upstream, &mut due)).collect();
         if !due.is_empty() {
-            tasks.spawn(begin_in_turn(Arc::clone(&self.places), due, tasks.clone()));
+            let (places, leaving) = (Arc::clone(&self.places), self.leaving.clone());
+            tasks.spawn(begin_in_turn(places, due, leaving, tasks.clone()));
         }
         for mut one in underway {
             let settled = one.settled.wait_for(|settled| *settled);
@@ -98,13 +109,13 @@ impl Discovery {
     /// Returns whether a server is being discovered, or stands in line for it.
     pub(crate) fn is_underway(&self, key: &ServerKey) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.get(key).is_some_and(|underway| !*underway.settled.borrow())
+        running.get(key).is_some_and(Underway::is_open)
     }
 
     /// Joins the discovery of a server, or puts it down as due.
     fn join(&self, key: ServerKey, upstream: Arc<dyn Upstream>, due: &mut Vec<Due>) -> Underway {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(underway) = running.get(&key).filter(|underway| !*underway.settled.borrow()) {
+        if let Some(underway) = running.get(&key).filter(|underway| underway.is_open()) {
             return underway.clone();
         }
         let (done, settled) = watch::channel(false);
@@ -116,13 +127,17 @@ impl Discovery {
 }
 
 /// Begins discoveries one after the other, as places come free.
-async fn begin_in_turn(places: Arc<Semaphore>, due: Vec<Due>, tasks: Tasks) {
+async fn begin_in_turn(places: Arc<Semaphore>, due: Vec<Due>, leaving: CancellationToken, tasks: Tasks) {
     for Due { upstream, done } in due {
         // One that runs, or is being started for a call, strains the machine no more for being asked.
         let place = match upstream.status().phase {
             Phase::Idle => Arc::clone(&places).acquire_owned().await.ok(),
             _ => None,
         };
+        // The table of those under way has one receiver.
+        if leaving.is_cancelled() && done.receiver_count() <= 1 {
+            continue;
+        }
         tasks.spawn(async move {
             let mut discovered = upstream.discover();
             if timeout(PLACE, &mut discovered).await.is_err() {

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::changes::ClientId;
@@ -37,6 +38,8 @@ pub struct Fleet {
     only_client: OnceLock<Arc<Outbox>>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
+    /// Cancelled once nobody is left for whom a list would be worth waiting.
+    leaving: CancellationToken,
     tasks: Tasks,
     observers: Observers,
 }
@@ -68,6 +71,7 @@ impl Fleet {
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
             places: discovery::places(),
+            leaving: CancellationToken::new(),
             tasks,
             observers: Observers::default(),
         });
@@ -140,6 +144,15 @@ impl Fleet {
             gateway.start_eager();
         }
         difference
+    }
+
+    /// Lets no list wait for servers any more.
+    pub(crate) fn leave(&self) {
+        self.leaving.cancel();
+    }
+
+    pub(crate) fn leaving(&self) -> &CancellationToken {
+        &self.leaving
     }
 
     /// Ends every server.

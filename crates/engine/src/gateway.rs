@@ -29,7 +29,8 @@ use crate::observe::Observers;
 use crate::outbox::Outbox;
 use crate::principal::Principal;
 use crate::router::{self, Found};
-use crate::upstream::{BoxFuture, ClientFacts, Upstream};
+use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
+use listings::Purpose;
 pub use lookup::KnownTool;
 use notifications::answer_from_config;
 use task_owners::TaskOwners;
@@ -96,7 +97,7 @@ impl Gateway {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()))),
+                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()), fleet.leaving().clone())),
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
@@ -153,6 +154,12 @@ impl Gateway {
     /// Tells that this client is the only one there will be: servers wait while it does not read.
     pub fn serve_only(&self, outbox: &Arc<Outbox>) {
         self.fleet.serve_only(outbox);
+    }
+
+    /// Tells that whoever is served, or we, are leaving: a list that waits for servers is answered with what is known, and
+    /// no server is started for lists any more (D2). Calls go on.
+    pub fn leave(&self) {
+        self.fleet.leave();
     }
 
     pub fn introduction(&self) -> Introduction {
@@ -329,7 +336,7 @@ impl Gateway {
     }
 
     fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {
-        self.with_listings(exchange, move |gateway, exchange| {
+        self.with_listings_for(Purpose::List, exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
             exchange.finish(Ok(Answer::List(gateway.shown_to(call.caller.as_deref(), kind))));
         });
@@ -380,12 +387,17 @@ impl Gateway {
                 });
             }
             Found::AskFirst(members) => {
-                let asked =
-                    members.iter().map(|at| Arc::clone(&catalog.member(*at).upstream)).collect::<Vec<_>>();
-                let gateway = Arc::clone(self);
+                let asked = members
+                    .iter()
+                    .map(|at| (Arc::clone(&catalog.member(*at).upstream), catalog.denies_tools(*at)));
+                let asked: Vec<_> = asked.collect();
+                let (gateway, client) = (Arc::clone(self), exchange.client());
                 // A call never waits behind the discovery of others: only its own server is asked.
                 self.fleet.tasks().spawn(async move {
-                    for upstream in asked {
+                    for (upstream, is_guarded) in asked {
+                        if is_guarded {
+                            rouse(&*upstream, client).await;
+                        }
                         upstream.discover().await;
                     }
                     gateway.catch_up(&gateway.catalog.load());
@@ -459,6 +471,16 @@ impl Gateway {
             None if key == "name" => exchange.fail(Fault::UnknownPrompt(label)),
             None => exchange.fail(Fault::UnknownResource(label)),
         }
+    }
+}
+
+/// Has a server tried again that has failed: no list starts it, but a call does, and this stands for one (D4).
+async fn rouse(upstream: &dyn Upstream, client: Option<ClientId>) {
+    if matches!(upstream.status().phase, Phase::Failed(_)) {
+        let (exchange, answer) = client.map_or_else(Exchange::answered, Exchange::answered_to);
+        upstream.send(Call::new(Method::Ping, None), exchange);
+        // Its status says what came of it.
+        let _ = answer.await;
     }
 }
 

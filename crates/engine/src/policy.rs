@@ -33,6 +33,21 @@ pub(crate) fn permits_unlisted_tool(permissions: &Permissions, server: &Server, 
         && !server.denied_tools.iter().any(|name| is_like(name))
 }
 
+/// Returns whether a server has tools that are named to be denied: it may read names as it likes, so only one that it lists
+/// can be told from those (B5).
+pub(crate) fn denies_tools(permissions: &Permissions, server: &Server) -> bool {
+    !server.denied_tools.is_empty() || of_server(&permissions.rules, server).any(|(_, allowed)| !allowed)
+}
+
+/// Returns whether a URI that a client made up may be judged by the rules at all. Where there are rules for resources, one
+/// that readers could take for another is nobody's (B1, T7).
+pub(crate) fn can_be_judged(permissions: &Permissions, uri: &str) -> bool {
+    let is_ruled = permissions.deny_by_default
+        || !permissions.resources.is_empty()
+        || permissions.server_defaults.values().any(|denies| *denies);
+    !is_ruled || !spelling::is_ambiguous(uri)
+}
+
 /// Returns what the rules say that name an item, if any does.
 pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, label: &str) -> Option<bool> {
     match kind {

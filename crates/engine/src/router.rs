@@ -3,7 +3,8 @@
 use manifold_config::ValidateArguments;
 use manifold_protocol::{Fault, Raw};
 
-use crate::catalog::{Catalog, ToolRoute, may_be_hashed, readings};
+use crate::catalog::{Catalog, Member, ToolRoute, may_be_hashed, readings};
+use crate::upstream::Phase;
 
 /// What a tool's name leads to.
 pub(crate) enum Found<'c> {
@@ -37,14 +38,20 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
     let unlisted = |member: &usize| catalog.member(*member).upstream.listing().is_none();
     // A hash can only be read back, and arguments only be checked, with the list at hand.
     let needs_list = may_be_hashed(name) || catalog.view.validate != ValidateArguments::Off;
-    if !asked && needs_list {
-        let asked: Vec<usize> = readings.iter().map(|(member, _)| *member).filter(unlisted).collect();
+    // Where some are denied, another spelling may be one of them to the server: only listed names are told apart (B5).
+    let is_guarded = |member: usize, rest: &str| {
+        catalog.denies_tools(member) && catalog.permits_unlisted_tool(member, rest)
+    };
+    if !asked {
+        let asked = readings.iter().filter(|(member, rest)| needs_list || is_guarded(*member, rest));
+        let asked: Vec<usize> = asked.map(|(member, _)| *member).filter(unlisted).collect();
         if !asked.is_empty() {
             return Ok(Found::AskFirst(asked));
         }
     }
     if let Some((member, rest)) = readings.iter().find(|(member, _)| unlisted(member)) {
         return match catalog.permits_unlisted_tool(*member, rest) {
+            true if catalog.denies_tools(*member) => Err(why_unlisted(catalog.member(*member))),
             true => Ok(Found::Unlisted { member: *member, original: (*rest).to_owned() }),
             false => Err(unknown_tool_of(catalog, *member, rest)),
         };
@@ -57,6 +64,19 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
         // A bare name may be any server's own.
         None if !asked && is_bare(catalog, name) && catalog.may_have_more(name) => Ok(Found::AskAll),
         None => Err(unknown_tool(catalog, name)),
+    }
+}
+
+/// Returns why the list of a server is not known that was asked for it.
+pub(crate) fn why_unlisted(member: &Member) -> Fault {
+    let not_running =
+        |reason: &str| Fault::NotRunning { server: member.key.id.clone(), reason: reason.to_owned() };
+    match member.upstream.status().phase {
+        Phase::Failed(fault) => fault,
+        Phase::Stopped => not_running("it was stopped; use the servers_start tool to start it"),
+        Phase::Idle | Phase::Starting | Phase::Ready => {
+            not_running("its tools are not known yet; try again in a moment")
+        }
     }
 }
 

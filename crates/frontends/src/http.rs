@@ -121,6 +121,7 @@ pub async fn serve(
     info!(connections = connections.len(), "no longer accepting connections");
     close.send_replace(true);
     shared.modern.stop();
+    shared.site.namespaces.served().leave();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {
         warn!("drain timeout: the calls still in flight are cancelled");
     }

@@ -51,7 +51,10 @@ pub async fn serve<I, O>(
     let mut conversation = Conversation::new(service, Arc::clone(&outbox));
     tokio::select! {
         () = read(&mut conversation, &outbox, input, &options) => info!("client disconnected: its input ended"),
-        () = stop => info!("asked to stop"),
+        () = stop => {
+            info!("asked to stop");
+            conversation.leave();
+        }
     }
     tokio::select! {
         drained = timeout(options.drain_timeout, conversation.settled()) => if drained.is_err() {

@@ -3,10 +3,11 @@
 mod pipe;
 mod streams;
 
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use manifold_engine::{Budget, Outbox, TURN, Tasks, busy_poll};
 use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
 use manifold_protocol::{Fault, Frames, Outgoing, envelope};
@@ -52,6 +53,7 @@ pub async fn serve<I, O>(
     if let Ok(gateway) = &destination.gateway {
         gateway.serve_only(&outbox);
     }
+    let gateway = destination.gateway.clone().ok();
     let pipe = Pipe::new(destination.gateway.clone(), Arc::clone(&destination.requester), &outbox, tasks);
     let session = Session::new(destination, Arc::clone(&outbox) as Arc<dyn Outlet>);
     let framing = Arc::new(OnceLock::new());
@@ -62,19 +64,25 @@ pub async fn serve<I, O>(
     }));
 
     let reading = read(&session, &pipe, &outbox, &framing, input, &options);
-    tokio::pin!(reading);
+    tokio::pin!(reading, stop);
     let leaving = tokio::select! {
-        why = &mut reading => {
-            info!("client disconnected: {why}");
-            true
+        end = &mut reading => {
+            info!("client disconnected: {}", end.as_str());
+            Some(end)
         }
-        () = stop => {
+        () = &mut stop => {
             info!("asked to stop");
-            false
+            None
         }
     };
     session.stop_taking_calls();
     pipe.modern.stop();
+    // The drain time is for calls at servers, not for lists that wait for starts (D2). Who had said all when it was read
+    // wants it answered.
+    let leave = || gateway.iter().for_each(|gateway| gateway.leave());
+    if leaving != Some(End::OfScript) {
+        leave();
+    }
     // A client that stays can still answer questions and cancel calls while we wait for the rest.
     let both_settled = || async {
         session.settled().await;
@@ -83,7 +91,14 @@ pub async fn serve<I, O>(
     let settled = async {
         tokio::select! {
             () = both_settled() => {}
-            _ = &mut reading, if !leaving => both_settled().await,
+            _ = &mut reading, if leaving.is_none() => {
+                leave();
+                both_settled().await;
+            }
+            () = &mut stop, if leaving == Some(End::OfScript) => {
+                leave();
+                both_settled().await;
+            }
         }
     };
     tokio::select! {
@@ -99,6 +114,39 @@ pub async fn serve<I, O>(
     outbox.abandon();
 }
 
+/// How a client's input ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It was there already when the last requests were: a file, or a script that has said all.
+    OfScript,
+    /// It came when there was nothing left to read: the client is leaving.
+    OfClient,
+    Exit,
+}
+
+impl End {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::OfScript | Self::OfClient => "its input ended",
+            Self::Exit => "it said so",
+        }
+    }
+}
+
+/// Reads until there is something. Returns whether the input has ended, and whether there was nothing at first.
+async fn fill<I: AsyncRead + Unpin>(input: &mut I, buffer: &mut BytesMut) -> (bool, bool) {
+    let reading = input.read_buf(buffer);
+    tokio::pin!(reading);
+    let mut waited = false;
+    let read = poll_fn(|context| {
+        let polled = reading.as_mut().poll(context);
+        waited |= polled.is_pending();
+        polled
+    });
+    let ended = !matches!(read.await, Ok(count) if count > 0);
+    (ended, waited)
+}
+
 async fn read<I: AsyncRead + Unpin>(
     session: &Arc<Session>,
     pipe: &Arc<Pipe>,
@@ -106,7 +154,7 @@ async fn read<I: AsyncRead + Unpin>(
     framing: &OnceLock<Framing>,
     mut input: I,
     options: &Options,
-) -> &'static str {
+) -> End {
     let outlet = Arc::clone(outbox) as Arc<dyn Outlet>;
     let mut decoder = ClientDecoder::new(options.limit_bytes, options.framing);
     loop {
@@ -114,7 +162,7 @@ async fn read<I: AsyncRead + Unpin>(
         outbox.uncrowded().await;
         // Nor is it where all that is under way takes up too much (F35).
         options.budget.room().await;
-        let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
+        let (ended, waited) = fill(&mut input, decoder.buffer()).await;
         busy_poll::mark();
         for taken in 1_usize.. {
             if taken.is_multiple_of(TURN) {
@@ -135,7 +183,7 @@ async fn read<I: AsyncRead + Unpin>(
                 Frame::Message(message) => {
                     match receive(options.budget.hold(message), session, pipe, &outlet) {
                         Received::Done => {}
-                        Received::Exit => return "it said so",
+                        Received::Exit => return End::Exit,
                         Received::Unfinished(start) => decoder.gather(start),
                     }
                 }
@@ -155,7 +203,7 @@ async fn read<I: AsyncRead + Unpin>(
             }
         }
         if ended {
-            return "its input ended";
+            return if waited { End::OfClient } else { End::OfScript };
         }
     }
 }

@@ -395,3 +395,41 @@ fn a_client_that_never_reads_is_left() {
     drop(reader);
     eprintln!("F20: 50 MB owed, at most {most} kB resident");
 }
+
+// D2: the drain time is for calls at servers; a list that waits for a start keeps nobody, and says what is known
+#[test]
+fn a_list_that_waits_for_a_start_is_answered_at_once_when_we_leave() {
+    for how in ["eof", "exit", "SIGTERM", "both"] {
+        let sandbox = Sandbox::new();
+        let knobs = json!({"log": sandbox.path("alpha.log"), "hangOn": "initialize"});
+        let slow = fake_with(&["echo"], knobs);
+        let quick = fake_with(&["echo"], json!({}));
+        let config = json!({"drainTimeout": 60_000, "mcpServers": {"alpha": slow, "beta": quick}});
+        let mut client = studio(&sandbox, &config);
+        client.call("beta.echo", json!({}));
+        let list = client.request("tools/list", json!({}));
+        assert!(until(SOON, || !sandbox.received("alpha.log", "initialize").is_empty()), "{how}");
+        let began = Instant::now();
+        match how {
+            "eof" => client.close_stdin(),
+            "exit" => client.notify("notifications/exit", json!({})),
+            "SIGTERM" => send(&client, Signal::SIGTERM),
+            _ => {
+                send(&client, Signal::SIGTERM);
+                client.close_stdin();
+            }
+        }
+        let answer = client.wait_for(list, SOON);
+        let tools = answer["result"]["tools"].as_array().expect("a list");
+        assert!(
+            tools.iter().any(|tool| tool["name"] == "beta.echo"),
+            "{how}: what is known is said: {answer}"
+        );
+        assert_eq!(client.wait_exit(SOON).code(), Some(0), "{how}");
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(4), "{how}: the list's own patience was not waited for: {took:?}");
+        figures::took(&format!("D2: a list that waits is left ({how})"), took, Duration::from_secs(1));
+        assert_eq!(steps(&sandbox), ["eof"], "{how}");
+        nothing_left(&sandbox);
+    }
+}

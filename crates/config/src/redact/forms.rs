@@ -26,13 +26,20 @@ const FORM: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').r
 
 /// Returns the value itself and what it looks like in base64, in an address and in quotes. None is shorter than the value.
 pub(super) fn of(value: &str) -> BTreeSet<String> {
-    let mut forms = BTreeSet::from([value.to_owned(), value.escape_debug().to_string(), in_json(value)]);
+    let mut forms = bare(value);
+    forms.extend([value.escape_debug().to_string(), in_json(value)]);
     for kept in [&UNRESERVED, &COMPONENT, &WHOLE, &FORM] {
         // Only a form leaves a space for this.
         let encoded = utf8_percent_encode(value, kept).to_string().replace(' ', "+");
         forms.insert(in_lower_case(&encoded));
         forms.insert(encoded);
     }
+    forms
+}
+
+/// Returns the value itself and what it looks like in base64: what may be escaped on its way.
+pub(super) fn bare(value: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::from([value.to_owned()]);
     for before in 0..3 {
         for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
             forms.insert(in_base64(value, before, &engine));

@@ -3,11 +3,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn hiding(values: &[&str]) -> Register {
-    let mut forms: Vec<Box<str>> =
-        values.iter().flat_map(|value| forms::of(value)).map(String::into_boxed_str).collect();
-    forms.sort();
-    forms.dedup();
-    Register { forms }
+    let mut register = Register { forms: Vec::new(), bare: Vec::new() };
+    values.iter().for_each(|value| register.add(value));
+    register
 }
 
 fn check(values: &[&str], text: &str, expected: &str) {
@@ -24,6 +22,54 @@ fn a_secret_is_hidden_in_every_form() {
     check(&[secret], "?a=p%2fss%20w%c3%b6rd%2b1%22x&b", "?a=***&b");
     check(&[secret], "?a=p%2Fss+w%C3%B6rd%2B1%22x&b", "?a=***&b");
     check(&[secret], "/p/ss%20w%C3%B6rd+1%22x/", "/***/");
+}
+
+// M11, B4: encoders differ in what they escape, and how often
+#[test]
+fn a_secret_is_hidden_whichever_of_its_characters_are_escaped() {
+    let secret = r#"a/b&c<d>e"f'g %h\ö"#;
+    for text in [
+        // Go, PHP, Python; quoted twice
+        r#"a/b\u0026c\u003cd\u003ee\"f'g %h\\ö"#,
+        r#"a\/b&c<d>e\"f'g %h\\\u00f6"#,
+        r#"a/b&c<d>e\u0022f\u0027g %h\\\xc3\xb6"#,
+        r#"a\\/b\\u0026c\\u003cd\\u003ee\\\"f'g %h\\\\ö"#,
+        // addresses: some, all, twice
+        r#"a%2Fb&c<d>e%22f'g%20%h\ö"#,
+        r#"%61/b%26c%3Cd%3ee"f'g+%25h\%C3%B6"#,
+        r#"a%252Fb%2526c%253Cd%253ee%2522f%2527g%2520%2525h%255C%25C3%25B6"#,
+        // pages
+        r#"a/b&amp;c&lt;d&gt;e&quot;f&#39;g %h\ö"#,
+        r#"a&#x2F;b&#38;c&lt;d&gt;e&#34;f&apos;g %h\&#246;"#,
+        r#"a/b&amp;amp;c&amp;lt;d&gt;e&quot;f&#039;g %h\ö"#,
+    ] {
+        check(&[secret], &format!("x {text} y"), "x *** y");
+        check(&[secret], &format!("{text}{text}"), "******");
+    }
+    check(&[secret], r#"a/b\u0026c\u003cd\u003fe\"f'g %h\\ö"#, r#"a/b\u0026c\u003cd\u003fe\"f'g %h\\ö"#);
+    check(&["abc😀def/g"], r"abc\ud83d\ude00def\/g \ud83d", r"*** \ud83d");
+    // The last letter of base64 belongs to what follows as well.
+    check(&["????>>>>~~~"], r"Pz8\/Pz4+Pj5+fn4 Pz8%2FPz4%2BPj5%2Bfn4", "***4 ***4");
+}
+
+// M11, B4: any number of backslashes and escapes is read in bounded time
+#[test]
+fn secrets_made_of_escapes_are_found_quickly() {
+    let (slashes, percents) = (r"\".repeat(40), "%25".repeat(40));
+    let register = hiding(&[&slashes, &percents]);
+    assert_eq!(register.redact(&r"\".repeat(79)).matches(HIDDEN).count(), 1);
+    assert!(register.redact(&"%25".repeat(400)).contains(HIDDEN));
+    assert!(register.redact(&format!("{}x", r"\\".repeat(200))).contains(HIDDEN));
+}
+
+// M11, B4
+#[test]
+fn what_was_cut_off_within_escapes_is_hidden_as_far_as_it_goes() {
+    let register = hiding(&["p/ss&word/1"]);
+    for begun in [r"p\/ss\u0026wo", r"p\/ss\u00", r"p\/ss&wor", "p%2", "p%2Fss&amp;word", "p%2Fss&am"] {
+        assert_eq!(register.begun_at_end(&format!("say: {begun}")), Some(5), "{begun}");
+    }
+    assert_eq!(register.begun_at_end(r"say: p\/ss\u0027wo"), None);
 }
 
 // M11: what stands before a secret moves its bits
@@ -76,6 +122,15 @@ proptest! {
         let text = format!("{before}{secret}{after}");
         let register = hiding(&[&secret]);
         prop_assert!(!register.redact(&text).contains(&secret));
+        // B4: as encoders write it that escape every other character
+        let escaped: String = secret.chars().enumerate().map(|(nth, c)| match nth % 4 {
+            1 => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+            2 => c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect(),
+            3 => format!("&#{};", u32::from(c)),
+            _ => c.to_string(),
+        }).collect();
+        let text_of_many = format!("{before}{escaped}{after}");
+        prop_assert!(register.redact(&text_of_many).contains(HIDDEN));
         for (cut, _) in text.char_indices() {
             let start = register.begun_at_end(&text[..cut]);
             prop_assert!(start.is_none_or(|start| text.is_char_boundary(start)));

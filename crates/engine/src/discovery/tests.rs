@@ -54,7 +54,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let discovery = Discovery::new(places());
+        let discovery = Discovery::new(places(), CancellationToken::new());
         Self { discovery, begun: Arc::default(), tasks: Tasks::new(), since: Instant::now() }
     }
 
@@ -152,4 +152,23 @@ async fn those_who_ask_together_wait_together() {
     let (a, b) = tokio::join!(bench.discover(&[2000]), bench.discover(&[2000]));
     assert_eq!((a, b), (Duration::from_secs(2), Duration::from_secs(2)));
     assert_eq!(bench.begun(), 1);
+}
+
+// D2: when we are leaving, what nobody waits for any more is not begun
+#[tokio::test(start_paused = true)]
+async fn starts_that_nobody_wants_are_given_up_when_we_leave() {
+    for (is_wanted, expected) in [(false, at_once()), (true, 3 * at_once())] {
+        let bench = Bench::new();
+        let millis = vec![60_000; 3 * at_once()];
+        let mut listing = Box::pin(bench.discover(&millis));
+        assert!(timeout(Duration::from_millis(10), &mut listing).await.is_err());
+        bench.discovery.leaving.cancel();
+        if !is_wanted {
+            drop(listing);
+            tokio::time::sleep(PATIENCE).await;
+        } else {
+            listing.await;
+        }
+        assert_eq!(bench.begun(), expected, "wanted: {is_wanted}");
+    }
 }

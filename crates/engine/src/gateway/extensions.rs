@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use manifold_config::ServerKey;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Call, Fault, Kind, Mark, Method, Raw};
+use manifold_protocol::{Call, Fault, Mark, Method, Raw};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
@@ -152,7 +152,7 @@ fn declares_extension(member: &Member, call: &Call) -> bool {
 /// the call names one.
 fn permits_extension(catalog: &Catalog, member: usize, call: &Call) -> bool {
     catalog.permits_unnamed(member)
-        && call.text_param("uri").is_none_or(|uri| catalog.permits(member, Kind::Resources, &uri))
+        && call.text_param("uri").is_none_or(|uri| catalog.permits_uri(member, &uri))
 }
 
 fn task_owner<'i>(catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {

@@ -14,10 +14,29 @@ use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
 use crate::upstream::{Phase, Upstream, with_roots};
 
+/// What the lists of servers are wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be shown. When we are leaving it is answered with what is known: it is worth no start that ends with us (D2).
+    List,
+    /// To find out whose something is.
+    Call,
+}
+
 impl Gateway {
     /// Runs `answer` once every server that may be asked has been, or patience is over.
     pub(super) fn with_listings(
         self: &Arc<Self>,
+        exchange: Exchange,
+        answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
+    ) {
+        self.with_listings_for(Purpose::Call, exchange, answer);
+    }
+
+    /// Does the same for what is to be answered.
+    pub(super) fn with_listings_for(
+        self: &Arc<Self>,
+        purpose: Purpose,
         exchange: Exchange,
         answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
     ) {
@@ -28,12 +47,13 @@ impl Gateway {
             return answer(self, exchange);
         }
         drop(catalog);
-        self.ask_and_answer(exchange, answer);
+        self.ask_and_answer(purpose, exchange, answer);
     }
 
     /// Asks the servers of which too little is known before it answers.
     fn ask_and_answer(
         self: &Arc<Self>,
+        purpose: Purpose,
         exchange: Exchange,
         answer: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
     ) {
@@ -45,15 +65,11 @@ impl Gateway {
         }
         let gateway = Arc::clone(self);
         self.fleet.tasks().spawn(async move {
-            let gathering = gateway.discovery.gather();
-            let discovered = gateway.discovery.discover(unknown, gateway.fleet.tasks());
-            tokio::pin!(discovered);
-            let all = timeout(TOGETHER, &mut discovered).await;
-            drop(gathering);
-            if all.is_err() {
-                // What the quick ones have told is news for others, who do not wait for the slow.
-                gateway.catch_up(&gateway.catalog.load());
-                discovered.await;
+            match purpose {
+                Purpose::List => {
+                    gateway.fleet.leaving().run_until_cancelled(gateway.learn(unknown)).await;
+                }
+                Purpose::Call => gateway.learn(unknown).await,
             }
             gateway.catch_up(&gateway.catalog.load());
             let starting = gateway.still_starting();
@@ -62,6 +78,20 @@ impl Gateway {
             }
             answer(&gateway, exchange);
         });
+    }
+
+    /// Asks servers what they offer, as long as patience lasts.
+    async fn learn(&self, unknown: Vec<(ServerKey, Arc<dyn Upstream>)>) {
+        let gathering = self.discovery.gather();
+        let discovered = self.discovery.discover(unknown, self.fleet.tasks());
+        tokio::pin!(discovered);
+        let all = timeout(TOGETHER, &mut discovered).await;
+        drop(gathering);
+        if all.is_err() {
+            // What the quick ones have told is news for others, who do not wait for the slow.
+            self.catch_up(&self.catalog.load());
+            discovered.await;
+        }
     }
 
     /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and offer
@@ -148,7 +178,10 @@ impl Gateway {
 
     pub(super) fn discover_behind(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>) {
         let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
-        self.fleet.tasks().spawn(async move { discovery.discover(servers, &tasks).await });
+        let leaving = self.fleet.leaving().clone();
+        self.fleet.tasks().spawn(async move {
+            leaving.run_until_cancelled(discovery.discover(servers, &tasks)).await;
+        });
     }
 
     /// Returns the servers of which nothing is known and that may be started to learn it.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use manifold_protocol::{Fault, Kind, List, Raw};
 
 use super::Gateway;
-use crate::catalog::{Catalog, Member, ToolRoute};
+use crate::catalog::{Catalog, ToolRoute};
 use crate::router::{self, Found};
-use crate::upstream::{BoxFuture, Phase};
+use crate::upstream::BoxFuture;
 
 /// A tool that a server offers now.
 pub struct KnownTool {
@@ -53,7 +53,7 @@ impl Gateway {
         let catalog = self.catalog.load();
         match router::find_tool(&catalog, name, asked) {
             Ok(Found::Tool(route)) => Ok(Some(KnownTool::of(&catalog, route))),
-            Ok(Found::Unlisted { member, .. }) if asked => Err(why_unlisted(catalog.member(member))),
+            Ok(Found::Unlisted { member, .. }) if asked => Err(router::why_unlisted(catalog.member(member))),
             Ok(Found::Unlisted { .. } | Found::AskFirst(_) | Found::AskAll) => Ok(None),
             Err(_) if !asked && self.catch_up(&catalog) => Ok(None),
             Err(fault) => Err(fault),
@@ -80,17 +80,5 @@ impl Gateway {
             upstream.discover().await;
         }
         self.catch_up(&self.catalog.load());
-    }
-}
-
-fn why_unlisted(member: &Member) -> Fault {
-    let not_running =
-        |reason: &str| Fault::NotRunning { server: member.key.id.clone(), reason: reason.to_owned() };
-    match member.upstream.status().phase {
-        Phase::Failed(fault) => fault,
-        Phase::Stopped => not_running("it was stopped; use the servers_start tool to start it"),
-        Phase::Idle | Phase::Starting | Phase::Ready => {
-            not_running("its tools are not known yet; try again in a moment")
-        }
     }
 }

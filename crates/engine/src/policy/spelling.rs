@@ -1,24 +1,49 @@
-//! One spelling for URIs that many servers read alike (RFC 3986, 6.2.2): escapes decoded, scheme and host in lower case,
-//! no dot segments. Only for comparing: what is sent keeps its bytes.
+//! One spelling for URIs that many servers read alike (RFC 3986, 6.2.2, and the URL standard of browsers and Node): escapes
+//! decoded, scheme and host in lower case, no dot segments. Only for comparing: what is sent keeps its bytes.
+
+/// Escapes within escapes are undone this often; nobody means more.
+const MAX_ROUNDS: usize = 8;
 
 /// Returns the plain spelling of a URI, or of a template for some.
 pub(super) fn plain(uri: &str) -> String {
-    let (head, rest) = match uri.split_once(':') {
-        Some((scheme, rest)) if is_scheme(scheme) => (format!("{}:", scheme.to_ascii_lowercase()), rest),
-        _ => (String::new(), uri),
-    };
+    let uri = without_breaks(uri.trim_matches(|c: char| c <= ' '));
+    let (scheme, rest) = split_scheme(&uri);
+    let scheme = scheme.to_ascii_lowercase();
     let path_end = rest.find(['?', '#']).unwrap_or(rest.len());
     let (path, tail) = rest.split_at(path_end);
-    let (host, path) = match path.strip_prefix("//") {
-        Some(after) => {
-            let (host, path) = after.split_at(after.find('/').unwrap_or(after.len()));
-            (format!("//{}", decoded(host).to_lowercase()), path)
-        }
-        None => (String::new(), path),
-    };
     // Decoded first: `%2e%2e%2f` goes up like `../` where a server decodes first.
-    let path = without_dots(&decoded(path).replace('\\', "/"));
-    format!("{head}{host}{path}{}", decoded(tail))
+    let path = without_breaks(&settled(path)).replace('\\', "/");
+    let (host, path) = split_host(&scheme, &path);
+    format!("{scheme}{host}{}{}", without_dots(&path), without_breaks(&settled(tail)))
+}
+
+/// Returns whether readers may differ about what a URI names: some drop line breaks or end at a NUL, take a backslash for a
+/// slash, or decode once more than others before they follow dot segments.
+pub(super) fn is_ambiguous(uri: &str) -> bool {
+    if uri.trim() != uri || has_broken_escape(uri) {
+        return true;
+    }
+    let mut text = uri.to_owned();
+    for _ in 0..MAX_ROUNDS {
+        let bytes = decoded(&text);
+        if has_overlong(&bytes) {
+            return true;
+        }
+        if bytes == text.as_bytes() {
+            let is_odd = |c: char| c == '\\' || c.is_control();
+            return text.contains(is_odd) || has_dot_segment(split_scheme(&text).1);
+        }
+        text = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    true
+}
+
+/// Splits after the colon of the scheme, if there is one.
+fn split_scheme(uri: &str) -> (&str, &str) {
+    match uri.find(':') {
+        Some(colon) if is_scheme(&uri[..colon]) => uri.split_at(colon + 1),
+        _ => ("", uri),
+    }
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -26,22 +51,108 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-fn decoded(text: &str) -> String {
+/// Splits what follows a scheme into its host, slashes included, and a path. Where the URL standard knows the scheme, all
+/// its spellings of one host come out the same.
+fn split_host(scheme: &str, text: &str) -> (String, String) {
+    let split = |text: &str| {
+        let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+        (host.to_lowercase(), path.to_owned())
+    };
+    let port = match scheme {
+        "file:" => {
+            return split_file(text.strip_prefix("//").map_or((String::new(), text.to_owned()), split));
+        }
+        "http:" | "ws:" => ":80",
+        "https:" | "wss:" => ":443",
+        "ftp:" => ":21",
+        _ => {
+            return match text.strip_prefix("//").map(split) {
+                Some((host, path)) => (format!("//{host}"), path),
+                None => (String::new(), text.to_owned()),
+            };
+        }
+    };
+    let (host, path) = split(text.trim_start_matches('/'));
+    // A template says no more than its own text.
+    if host.contains('{') {
+        return (format!("//{host}"), path);
+    }
+    let host = host.rsplit_once('@').map_or(host.as_str(), |(_, host)| host);
+    let host = host.strip_suffix(port).unwrap_or(host).trim_end_matches('.');
+    (format!("//{host}"), if path.is_empty() { "/".to_owned() } else { path })
+}
+
+/// A file is one of this machine's whether or not it says so, and slashes in a row are one to every file system.
+fn split_file((host, path): (String, String)) -> (String, String) {
+    let host = if host == "localhost" { String::new() } else { host };
+    let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+    let mut kept = String::new();
+    while let Some(name) = names.next() {
+        kept.push('/');
+        kept.push_str(name);
+        if names.peek().is_none() && path.ends_with('/') {
+            kept.push('/');
+        }
+    }
+    if kept.is_empty() && !path.is_empty() {
+        kept.push('/');
+    }
+    (format!("//{host}"), kept)
+}
+
+/// Takes out what the URL standard drops wherever it stands.
+fn without_breaks(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
+}
+
+/// Decodes until there is nothing left to decode.
+fn settled(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MAX_ROUNDS {
+        let bytes = decoded(&text);
+        if bytes == text.as_bytes() {
+            break;
+        }
+        text = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    text
+}
+
+fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escaped = match rest {
-            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
-            _ => None,
-        };
+        let escaped = escape_at(rest);
         bytes.push(escaped.unwrap_or(*first));
         rest = if escaped.is_some() { &rest[3..] } else { tail };
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
+}
+
+fn escape_at(text: &[u8]) -> Option<u8> {
+    let [b'%', high, low, ..] = text else { return None };
+    hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low)
 }
 
 fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+fn has_broken_escape(uri: &str) -> bool {
+    let bytes = uri.as_bytes();
+    (0..bytes.len()).any(|at| bytes[at] == b'%' && escape_at(&bytes[at..]).is_none())
+}
+
+/// Returns whether bytes spell a character in more bytes than it takes, as `%c0%ae` does a dot.
+fn has_overlong(bytes: &[u8]) -> bool {
+    bytes.windows(2).any(|pair| matches!(pair, [0xc0 | 0xc1, _] | [0xe0, 0x80..=0x9f] | [0xf0, 0x80..=0x8f]))
+}
+
+/// Returns whether a step up or to the same place stands anywhere, with parameters (`..;x`) or spaces around it, too.
+fn has_dot_segment(text: &str) -> bool {
+    let name = |segment: &'_ str| segment.split(';').next().unwrap_or_default().trim().to_owned();
+    let mut names = text.split(['/', '\\', '?', '#', '=', '&']).map(name);
+    names.any(|name| !name.is_empty() && name.bytes().all(|byte| byte == b'.'))
 }
 
 fn without_dots(path: &str) -> String {
@@ -88,8 +199,65 @@ mod tests {
             ("x://100%", "x://100%"),
             ("x:..", "x:"),
             ("", ""),
+            // B1: as the URL standard reads them
+            (" \u{0}fi\tle:///a\n/\rb ", "file:///a/b"),
+            ("file:///x/.\t./a/b", "file:///a/b"),
+            ("file:///x/%252e%25252e/a/b", "file:///a/b"),
+            ("file://LOCALHOST//a///b", "file:///a/b"),
+            ("file:/a/b", "file:///a/b"),
+            ("file:\\\\\\a\\b", "file:///a/b"),
+            ("http:\\\\me@host.:80\\a", "http://host/a"),
+            ("https:host:443", "https://host/"),
+            ("https://{host}/{+path}", "https://{host}/{+path}"),
+            ("file://{+path}", "file://{+path}"),
         ] {
             assert_eq!(plain(uri), expected, "{uri}");
+        }
+    }
+
+    // B1: what readers could differ about is not judged by its looks
+    #[test]
+    fn what_can_be_read_in_two_ways_is_ambiguous() {
+        for uri in [
+            "x://a\tb",
+            "x://a\u{0}",
+            "x://a%00",
+            "x://a%7F",
+            "x://a%0d%0a",
+            "x://a%2509",
+            "x://a%",
+            "x://a%2",
+            "x://a%u002e",
+            "x://a\\b",
+            "x://a%5cb",
+            "x://a%255Cb",
+            "x://a/../b",
+            "x://a/./b",
+            "x://a/%2e%2E/b",
+            "x://a/%252e./b",
+            "x://a/%25252525252525252525252e/b",
+            "x://a/..;p=1/b",
+            "x://a/.. /b",
+            "x://a/%c0%ae%c0%ae/b",
+            "x://a?path=../b",
+            "x:..",
+            "x://a ",
+            "\u{a0}x://a",
+        ] {
+            assert!(is_ambiguous(uri), "{uri}");
+        }
+        for uri in [
+            "x://a/b.c",
+            "x://a/..b/c..",
+            "x://a%20b",
+            "x://100%25",
+            "x://%C3%B6",
+            "x:a",
+            "",
+            "*",
+            "x://a?b=c.d",
+        ] {
+            assert!(!is_ambiguous(uri), "{uri}");
         }
     }
 }

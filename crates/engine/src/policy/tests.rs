@@ -167,3 +167,83 @@ fn no_denied_tool_is_called_by_a_name_in_another_case() {
     }
     assert!(permits_unlisted_tool(permissions, server, "dropped"));
 }
+
+/// Returns what the parsers of Node and browsers make of a URI, and then a server that decodes once more and follows dots.
+fn read_by_a_server(uri: &str) -> String {
+    let uri = uri.trim_matches(|c: char| c <= ' ').replace(['\t', '\n', '\r'], "").replace('\\', "/");
+    let (scheme, rest) = uri.split_once(':').unwrap_or(("", &uri));
+    let mut path = rest.trim_start_matches('/').to_owned();
+    for _ in 0..3 {
+        for (escape, meant) in
+            [("%2e", "."), ("%2E", "."), ("%2f", "/"), ("%5c", "/"), ("%09", ""), ("%00", ""), ("%25", "%")]
+        {
+            path = path.replace(escape, meant);
+        }
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name.split(';').next() {
+            Some("..") => drop(names.pop()),
+            Some(".") => {}
+            _ => names.push(name),
+        }
+    }
+    format!("{}:///{}", scheme.to_ascii_lowercase(), names.join("/"))
+}
+
+/// Returns whether a URI that is not listed may be asked for.
+fn permits_made_up(config: &manifold_config::Config, uri: &str) -> bool {
+    let (server, permissions) = (&config.servers[0], &config.namespaces[0].permissions);
+    permits(permissions, server, Kind::Resources, uri) && can_be_judged(permissions, uri)
+}
+
+fn any_spelling() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let part = proptest::sample::select(vec![
+        "pub", "secret", "a", "..", ".", "/", "/", "/", "/../", "\\", "%2e", "%2E", "%2f", "%5c", "%252e",
+        "%25", "%09", "%00", "\t", "\n", "\r", " ", ";", ".\t.", "%", "?", "#",
+    ]);
+    let start = proptest::sample::select(vec![
+        "file:///",
+        "file:///pub/",
+        "FILE:///pub/",
+        "file:/",
+        "file:\\\\\\pub\\",
+        " file:///pub/",
+        "f\tile:///",
+    ]);
+    (start, proptest::collection::vec(part, 0..8))
+        .prop_map(|(start, parts)| start.to_owned() + &parts.concat())
+}
+
+proptest::proptest! {
+    // B1: whatever is let through is inside of what is allowed, and outside of what is denied, to the server, too
+    #[test]
+    fn no_spelling_leads_out_of_what_is_allowed_or_into_what_is_denied(uri in any_spelling()) {
+        let config = permissions(DENIED, &[r#""resourceUri":"file:///pub/{+path}","enabled":true"#]);
+        let read = read_by_a_server(&uri);
+        if permits_made_up(&config, &uri) {
+            proptest::prop_assert!(read.starts_with("file:///pub/"), "{uri:?} is {read}");
+        }
+        let config = permissions("", &[r#""resourceUri":"file:///secret/{+path}""#]);
+        if read.starts_with("file:///secret/") {
+            proptest::prop_assert!(!permits_made_up(&config, &uri), "{uri:?} is {read}");
+        }
+    }
+}
+
+// B1: where nothing is ruled, a URI is the server's affair.
+#[test]
+fn without_rules_every_spelling_passes() {
+    for uri in ["file:///a\t/../b", "x://%", "x://a%00", "x:\\b"] {
+        assert!(permits_made_up(&permissions("", &[r#""toolName":"y""#]), uri), "{uri:?}");
+        for namespace in [DENIED, r#","serverDefaults":{"a":true}"#, r#","serverDefaults":{"ab":true}"#] {
+            let config = permissions(namespace, &[r#""resourceUri":"*","enabled":true"#]);
+            assert!(!permits_made_up(&config, uri), "{uri:?}");
+            assert!(
+                permits(&config.namespaces[0].permissions, &config.servers[0], Kind::Resources, uri),
+                "listed"
+            );
+        }
+    }
+}

@@ -60,6 +60,13 @@ impl Served {
         }
     }
 
+    /// Tells that we are leaving: no list waits for servers any more (D2); all namespaces have the same servers.
+    pub(super) fn leave(&self) {
+        if let Some(gateway) = self.namespaces.values().chain(&self.default).next() {
+            gateway.leave();
+        }
+    }
+
     pub(super) fn serves(&self, gateway: &Arc<Gateway>) -> bool {
         self.namespaces.values().chain(&self.default).any(|one| Arc::ptr_eq(one, gateway))
     }

@@ -77,6 +77,11 @@ impl Conversation {
         }
     }
 
+    /// Tells that its client, or we, are leaving: no list waits for servers any more.
+    pub(crate) fn leave(&self) {
+        self.service.leave();
+    }
+
     /// Waits until every message is answered.
     pub(crate) async fn settled(&mut self) {
         while self.in_flight.join_next().await.is_some() {}

@@ -43,6 +43,13 @@ impl Service {
         }
     }
 
+    /// Tells that its client, or we, are leaving: no list waits for servers any more (D2).
+    pub(crate) fn leave(&self) {
+        if let Ok(gateway) = &self.gateway {
+            gateway.leave();
+        }
+    }
+
     /// Answers a message; those that ask nothing of a server have no answer.
     pub(crate) async fn answer(&self, message: Message) -> Option<Message> {
         let Message { id, word, .. } = message;

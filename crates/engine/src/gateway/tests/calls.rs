@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use manifold_protocol::{Caller, Failure, Raw};
+use manifold_protocol::{Caller, Failure, Fault, Raw};
 
 use crate::fake::{Asked, Listener, World, call, raw, servers, tools};
 use crate::gateway::Front;
@@ -196,6 +196,46 @@ const GUARDED: &str = r#"{"servers":{"a":{"builtin":"time","deniedTools":["drop"
     "namespaces":[{"id":"n","serverIds":["a","b"],"denyByDefault":false,"serverDefaults":{"b":true}}],
     "toolPermissions":[{"namespaceId":"n","serverId":"a","toolName":"write","enabled":false},
         {"namespaceId":"n","serverId":"b","toolName":"look","enabled":true}]}"#;
+
+// B5: a server may trim names or fold their case, so where some are denied only listed ones reach it
+#[tokio::test(start_paused = true)]
+async fn where_tools_are_denied_only_listed_names_are_called() {
+    let names = [
+        r"drop\u0000",
+        "drop ",
+        " drop",
+        r"\tdrop",
+        "DROP",
+        r"dro\u200bp",
+        r"wri\u0074e ",
+        r"\u017fecret",
+        "none",
+    ];
+    let world = World::open(GUARDED, Some("n"), Front::Http);
+    world.fake("a").offers(&tools(&["read", "drop", "write", "secret"]));
+    for name in names {
+        let answer = world.call("tools/call", &format!(r#"{{"name":"a__{name}"}}"#)).await;
+        assert!(answer.starts_with("fault") && answer.contains("not found"), "{name}: {answer}");
+    }
+    assert_eq!((world.fake("a").calls(), world.fake("a").discovered()), (vec![], 1));
+    world.call("tools/call", r#"{"name":"a__read"}"#).await;
+    assert_eq!(world.fake("a").calls(), [r#"tools/call {"name":"read"}"#]);
+}
+
+// B5: a list that cannot be had lets nothing through, and the caller hears why
+#[tokio::test(start_paused = true)]
+async fn where_tools_are_denied_and_no_list_is_had_nothing_is_called() {
+    let world = World::open(GUARDED, Some("n"), Front::Http);
+    world.fake("a").offers_nothing();
+    let answer = world.call("tools/call", r#"{"name":"a__read"}"#).await;
+    assert!(answer.contains("its tools are not known yet"), "{answer}");
+    assert_eq!(world.fake("a").calls(), [""; 0]);
+    // A call has one that failed tried again, as any other.
+    world.fake("a").vanish(Phase::Failed(Fault::NotRunning { server: "a".into(), reason: "dead".into() }));
+    world.fake("a").offers(&tools(&["read"]));
+    world.call("tools/call", r#"{"name":"a__read"}"#).await;
+    assert_eq!(world.fake("a").calls(), ["ping ", r#"tools/call {"name":"read"}"#]);
+}
 
 // S1-16: hidden and unknown answer alike, listed or not.
 #[tokio::test(start_paused = true)]

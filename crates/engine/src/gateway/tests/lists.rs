@@ -44,6 +44,33 @@ async fn a_list_waits_for_so_long_and_announces_who_comes_late() {
     assert_eq!(world.names(Kind::Tools).await, ["fast__x", "slow__y"]);
 }
 
+// D2: nobody waits for a start that ends with us, but a call is still brought to its server
+#[tokio::test(start_paused = true)]
+async fn a_list_does_not_wait_when_we_leave_and_a_call_does() {
+    let world = World::new(&servers(&["fast", "slow"], r#""managerTools":false"#));
+    world.fake("fast").publish(&tools(&["x"]));
+    world.fake("slow").offers(r#"{"tools":[{"name":"y"}],"prompts":[{"name":"greet"}]}"#);
+    world.fake("slow").takes(3 * SECOND);
+    let start = Instant::now();
+    let leave = async {
+        tokio::time::sleep(SECOND).await;
+        world.gateway.leave();
+    };
+    let list = async { (world.call("tools/list", "{}").await, start.elapsed()) };
+    let prompt = async { (world.call("prompts/get", r#"{"name":"greet"}"#).await, start.elapsed()) };
+    let ((list, listed), (prompt, got), ()) = tokio::join!(list, prompt, leave);
+    assert!(list.contains("fast__x") && !list.contains("slow__y"), "{list}");
+    assert_eq!((listed, got), (SECOND, 3 * SECOND));
+    assert!(prompt.contains("greet"), "{prompt}");
+    world.fake("slow").vanish(Phase::Idle);
+    assert_eq!(world.names(Kind::Tools).await, ["fast__x"]);
+    assert_eq!(
+        (start.elapsed(), world.fake("slow").discovered()),
+        (3 * SECOND, 1),
+        "nothing more is started"
+    );
+}
+
 // S1-28, D3
 #[tokio::test(start_paused = true)]
 async fn servers_are_discovered_in_turn_and_once_whoever_asks() {

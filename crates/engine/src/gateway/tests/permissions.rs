@@ -130,6 +130,66 @@ async fn each_kind_is_allowed_by_rules_that_name_it() {
     assert_eq!(world.control.servers()[0].tool_count, 1, "the manager tools tell of no more");
 }
 
+// B1: parsers drop tabs and line breaks, and decode more than once; only what is listed is meant as it stands
+#[tokio::test(start_paused = true)]
+async fn a_uri_that_can_be_read_in_two_ways_is_unknown_where_there_are_rules() {
+    let offer = r#"{"resources":[{"uri":"f:///pub/../odd"},{"uri":"f:///pub/./pub/tab"}],"resourceTemplates":[{"uriTemplate":"f:///{+path}"}],
+        "capabilities":{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}}"#;
+    let made_up = [
+        r"f:///pub/.\t./etc/x",
+        r"f:///pub/.\n./etc/x",
+        r"f:///pub/.\r./etc/x",
+        r"f:///pub/%2e%09%2e/x",
+        "f:///pub/%252e%252e/x",
+        r"f:///pub/..\\etc",
+        "f:///pub/%5c",
+        "f:///pub/a%",
+        r"f:///pub/a\u0000",
+        "f:///pub/..;/etc",
+        "f:///pub/./a",
+    ];
+    let world = world(&[r#""resourceUri":"f:///pub/{+path}""#]);
+    world.fake("a").publish(offer);
+    for uri in made_up {
+        for (method, params) in &WAYS[5..] {
+            let answer = world.call(method, &params.replace("NAME", uri)).await;
+            assert!(answer.starts_with("fault") && answer.contains("not found"), "{method} {uri}: {answer}");
+        }
+    }
+    assert_eq!(world.fake("a").calls(), [""; 0]);
+    world.call("resources/read", r#"{"uri":"f:///pub/./pub/tab"}"#).await;
+    world.call("resources/read", r#"{"uri":"f:///pub/../odd"}"#).await;
+    world.call("resources/read", r#"{"uri":"f:///pub/plain%20name"}"#).await;
+    assert_eq!(
+        world.fake("a").calls(),
+        [
+            r#"resources/read {"uri":"f:///pub/./pub/tab"}"#,
+            r#"resources/read {"uri":"f:///pub/plain%20name"}"#
+        ]
+    );
+    let open = world.also("all");
+    for uri in made_up {
+        let passed = open.call("resources/read", &format!(r#"{{"uri":"{uri}"}}"#)).await;
+        assert!(!passed.starts_with("fault"), "{uri}: {passed}");
+    }
+}
+
+// B1: a folder is read by its address, too
+#[tokio::test(start_paused = true)]
+async fn a_folder_that_can_be_read_in_two_ways_is_unknown_where_there_are_rules() {
+    let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"n","serverIds":["a"]}],
+        "toolPermissions":[{"namespaceId":"n","serverId":"a","resourceUri":"x://shut/{+path}","enabled":false}]}"#;
+    let world = World::open(config, Some("n"), Front::Http);
+    world.fake("a").publish(OFFER);
+    for uri in [r"x://sh\tut/", "x://open/%252e%252e/", "x://shut/a"] {
+        let asked = extension(&world, "resources/directory/read", &format!(r#"{{"uri":"{uri}"}}"#));
+        assert!(asked.reply.await.unwrap().is_err(), "{uri}");
+    }
+    assert_eq!(world.fake("a").calls(), [""; 0]);
+    let asked = extension(&world, "resources/directory/read", r#"{"uri":"x://open/"}"#);
+    assert!(asked.reply.await.unwrap().is_ok());
+}
+
 fn extension(world: &World, method: &str, params: &str) -> Asked {
     let (exchange, asked) = Asked::open(None);
     let mut call =

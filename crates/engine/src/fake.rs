@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::changes::{Client, ClientId};
-use crate::control::{Control, ReloadReport, Reloader};
+use crate::control::{NamespaceControl, ReloadReport, Reloader};
 use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Front, Gateway, Opening};
@@ -23,7 +23,7 @@ use crate::upstream::{BoxFuture, Connector, Host, Item, Listing, Order, Phase, S
 pub(crate) struct World {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) control: Control,
+    pub(crate) control: NamespaceControl,
     fakes: Arc<Fakes>,
 }
 

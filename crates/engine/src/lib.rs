@@ -11,6 +11,7 @@ mod discovery;
 mod exchange;
 #[cfg(test)]
 mod fake;
+mod feed;
 mod fleet;
 mod gateway;
 mod outbox;
@@ -27,15 +28,19 @@ pub mod names {
 }
 
 pub use budget::{Budget, Share};
-pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
-pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
+pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
+pub use control::{
+    Control, InstanceRow, NamespaceControl, NamespaceRow, NamespaceTable, Program, ReloadReport, ReloadRow,
+    Reloader, ServerRow, configured, reload_report,
+};
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
+pub use feed::Events;
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
 pub use principal::Principal;
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Order, Phase, Standing,
-    Status, Upstream,
+    Addressee, Audience, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
+    Order, Phase, Standing, Status, Upstream,
 };

@@ -6,13 +6,14 @@ mod life;
 mod mailbox;
 mod not_running;
 mod saved_listing;
+mod shown;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_config::{ServerStart, redact};
-use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream};
+use manifold_engine::{BoxFuture, Exchange, InstanceReport, Listing, Order, Phase, Status, Tasks, Upstream};
 use manifold_protocol::{Call, Era, Fault, Raw};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -29,6 +30,7 @@ pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::{Commands, Mailbox, mailbox};
 use not_running::NotRunning;
 use saved_listing::SavedListing;
+use shown::Shown;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
@@ -50,7 +52,7 @@ struct Shared {
     ready: ArcSwapOption<Connection>,
     listing: ArcSwapOption<Listing>,
     saved: SavedListing,
-    status: Mutex<Status>,
+    shown: Shown,
     logs: Arc<LogRing>,
 }
 
@@ -70,7 +72,7 @@ impl Supervised {
             ready: ArcSwapOption::empty(),
             listing: ArcSwapOption::empty(),
             saved: SavedListing::of(&launcher),
-            status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
+            shown: Shown::asleep(),
             logs: Arc::clone(launcher.logs()),
         });
         let supervisor = Supervisor {
@@ -133,7 +135,11 @@ impl Upstream for Supervised {
     }
 
     fn status(&self) -> Status {
-        self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.shown.status()
+    }
+
+    fn reports(&self) -> Vec<InstanceReport> {
+        vec![self.shared.report()]
     }
 
     fn is_unresponsive(&self) -> bool {
@@ -237,7 +243,7 @@ impl<L: Launcher> Supervisor<L> {
         }
         // While one that has failed is tried again, what it failed for is what there is to say.
         if self.failures == 0 || !self.ordering.is_empty() {
-            self.show(Phase::Starting, None);
+            self.show(Phase::Starting);
             info!(server = %self.shared.id, "starting");
         } else {
             debug!(server = %self.shared.id, failures = self.failures, "starting again");
@@ -318,7 +324,7 @@ impl<L: Launcher> Supervisor<L> {
     /// Serves until the server ends, by itself or by order.
     async fn ready(&mut self, mut running: Running<L::Life>) -> Next {
         let connection = Arc::clone(&running.connection);
-        self.show(Phase::Ready, running.pid);
+        self.show_ready(&running);
         self.shared.ready.store(Some(Arc::clone(&connection)));
         self.retry_at = None;
         for done in self.ordering.drain(..) {
@@ -498,18 +504,6 @@ impl<L: Launcher> Supervisor<L> {
             listed.send_modify(|readings| *readings += 1);
         };
         listing::follow(Arc::clone(&running.connection), running.said.clone(), publish)
-    }
-
-    fn show(&self, phase: Phase, pid: Option<u32>) {
-        let status = Status { phase, pid, since: Instant::now() };
-        *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
-    }
-
-    fn publish(&self, listing: Option<Arc<Listing>>) {
-        let before = self.shared.listing.swap(listing);
-        if before.is_some() {
-            self.launcher.host().listing_changed(&self.launcher.server().key);
-        }
     }
 
     fn refuse_all(&mut self, fault: &Fault) {

@@ -1,3 +1,4 @@
+mod about;
 mod asking;
 
 use std::pin::pin;

@@ -1,4 +1,7 @@
+mod reports;
+
 use std::collections::VecDeque;
+use std::sync::Mutex;
 
 use manifold_config::Server;
 use manifold_engine::{ClientId, Host};

@@ -3,10 +3,13 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use manifold_config::{
-    Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, config_path, load, select_namespace,
-    stand_in,
+    Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, ServerKey, config_path, load,
+    select_namespace, stand_in,
 };
-use manifold_engine::{BoxFuture, Fleet, Front, Gateway, Opening, ReloadReport, Reloader, Tasks, busy_poll};
+use manifold_engine::{
+    BoxFuture, Control, Fleet, Front, Gateway, Opening, Program, ReloadReport, Reloader, Tasks, busy_poll,
+    reload_report,
+};
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
 use manifold_upstreams::{Cache, Upstreams};
@@ -20,6 +23,7 @@ use crate::watch::watch_config;
 #[derive(Clone)]
 pub(crate) struct Services {
     pub(crate) fleet: Arc<Fleet>,
+    pub(crate) control: Control,
     pub(crate) tasks: Tasks,
     processes: ProcessHost,
     reloader: Arc<FileReloader>,
@@ -53,9 +57,15 @@ impl Services {
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
+        let program = Program {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: None,
+            pid: Some(std::process::id()),
+        };
+        let control = Control::new(&fleet, Arc::clone(&reloader) as Arc<dyn Reloader>, program);
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
-        Self { fleet, tasks, processes, reloader }
+        Self { fleet, control, tasks, processes, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -199,6 +209,7 @@ impl Reloader for FileReloader {
                     if let Some(config) = stand_in {
                         fleet.apply(Arc::new(config)).await;
                     }
+                    fleet.config_refused(&why);
                     Err(why)
                 });
             }
@@ -207,24 +218,15 @@ impl Reloader for FileReloader {
         log_problems(&config);
         let taken_over = Arc::clone(&self.taken_over);
         Box::pin(async move {
-            let problems = config.problems.iter().map(ToString::to_string).collect();
-            let total = config.servers.len();
-            let difference = fleet.apply(Arc::new(config)).await;
+            let config = Arc::new(config);
+            let difference = fleet.apply(Arc::clone(&config)).await;
             if let Some(taken_over) = taken_over.get() {
                 taken_over();
             }
-            let ids = |keys: &[manifold_config::ServerKey]| {
-                keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>()
-            };
-            let report = ReloadReport {
-                unchanged: total - difference.added.len() - difference.changed.len(),
-                added: ids(&difference.added),
-                removed: ids(&difference.removed),
-                restarted: ids(&difference.changed),
-                problems,
-            };
-            info!(added = ?report.added, removed = ?report.removed, restarted = ?report.restarted, "config reloaded");
-            Ok(report)
+            let ids = |keys: &[ServerKey]| keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>();
+            let (added, removed) = (ids(&difference.added), ids(&difference.removed));
+            info!(?added, ?removed, restarted = ?ids(&difference.changed), "config reloaded");
+            Ok(reload_report(&difference, &config))
         })
     }
 }

@@ -121,6 +121,16 @@ impl Catalog {
         })
     }
 
+    /// Returns how many entries a list has.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Tools => self.tools.len(),
+            Kind::Resources => self.resources.len(),
+            Kind::Templates => self.templates.len(),
+            Kind::Prompts => self.prompts.len(),
+        }
+    }
+
     pub(crate) fn list(&self, kind: Kind) -> &Arc<List> {
         &self.rendered[kind as usize]
     }

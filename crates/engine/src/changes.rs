@@ -1,5 +1,6 @@
 //! The clients of a namespace, and telling them what changed: once, not in a burst, and only if they looked.
 
+mod about;
 mod registry;
 
 use std::collections::HashSet;
@@ -9,8 +10,10 @@ use std::time::Duration;
 
 use manifold_protocol::{Call, Kind, Raw, notification};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::exchange::Exchange;
+pub use about::ClientAbout;
 use registry::Registry;
 pub(crate) use registry::{Left, Refusal, Topic};
 pub use registry::{MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
@@ -23,6 +26,11 @@ pub trait Client: Send + Sync {
     fn notify(&self, method: &str, params: Option<Raw>);
 
     fn ask(&self, call: Call, exchange: Exchange);
+
+    /// Returns what it has said of itself.
+    fn about(&self) -> ClientAbout {
+        ClientAbout::default()
+    }
 }
 
 /// Tells clients apart, whichever namespace they use.
@@ -53,6 +61,7 @@ pub(crate) struct Clients {
 pub(crate) struct Entry {
     pub(crate) id: ClientId,
     pub(crate) client: Arc<dyn Client>,
+    pub(crate) since: Instant,
     /// The version last served or announced, plus one; zero while the client never looked.
     seen: [AtomicU64; 4],
 }
@@ -94,7 +103,7 @@ impl Level {
 impl Clients {
     pub(crate) fn attach(&self, client: Arc<dyn Client>, account: Option<ClientId>) -> ClientId {
         let id = ClientId::fresh();
-        let entry = Arc::new(Entry { id, client, seen: Default::default() });
+        let entry = Arc::new(Entry { id, client, since: Instant::now(), seen: Default::default() });
         self.lock().insert(entry, account.unwrap_or(id));
         id
     }
@@ -109,6 +118,19 @@ impl Clients {
         let all: Vec<_> = self.lock().all().cloned().collect();
         self.looked(all.len());
         all
+    }
+
+    /// Returns the clients, without what only listens for them.
+    pub(crate) fn sessions(&self) -> Vec<Arc<Entry>> {
+        let sessions: Vec<_> = self.lock().sessions().cloned().collect();
+        self.looked(sessions.len());
+        sessions
+    }
+
+    /// Returns a client, unless it only listens for another.
+    pub(crate) fn session(&self, id: ClientId) -> Option<Arc<Entry>> {
+        self.looked(1);
+        self.lock().session(id).cloned()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

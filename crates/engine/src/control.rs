@@ -1,261 +1,190 @@
-//! What an operator may see and do through the manager tools: configured servers by name, nothing else.
+//! What an operator may see and do: everything of the fleet, in the words of `manifold_admin`. What a model may see and do
+//! through the manager tools is less, and is `NamespaceControl`.
 
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+mod commands;
+mod manager;
+pub(crate) mod namespace;
+mod rows;
+mod server;
+mod words;
 
-use manifold_config::{ProcessDialect, RemoteKind, Transport};
-use manifold_protocol::{Fault, Kind};
-use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::catalog::{Catalog, Member};
-use crate::changes::ClientId;
+use manifold_admin as admin;
+use manifold_config::{Config, Difference, ServerKey};
+use tokio::time::Instant;
+
+use crate::catalog::Catalog;
 use crate::discovery::Discovery;
-use crate::gateway::Gateway;
-use crate::upstream::{BoxFuture, Item, Order, Phase, Status, Upstream};
+use crate::feed::Events;
+use crate::fleet::{Fleet, Slot};
+use crate::upstream::BoxFuture;
+pub use admin::ReloadReport;
+pub use manager::NamespaceControl;
+pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
+use words::millis;
 
 /// Reads the config file anew and takes it over.
 pub trait Reloader: Send + Sync {
     fn reload(&self) -> BoxFuture<Result<ReloadReport, String>>;
 }
 
-/// What a reload changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ReloadReport {
-    pub added: Vec<String>,
-    pub removed: Vec<String>,
-    pub restarted: Vec<String>,
-    pub unchanged: usize,
-    pub problems: Vec<String>,
-}
-
-/// One line of `servers_list`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ServerRow {
-    pub id: String,
-    pub name: String,
-    pub kind: &'static str,
-    pub enabled: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// `running` or `stopped`.
-    pub status: &'static str,
-    /// The finer word: `idle`, `starting`, `ready`, `failed` or `stopped`.
-    pub state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uptime: Option<String>,
-    pub tool_count: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// What is wrong with it in the config.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<String>,
-    /// Where clients have a process each (`shared: false`), those there are.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub instances: Vec<InstanceRow>,
-}
-
-/// One client's own process of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InstanceRow {
-    /// Tells clients apart, and means nothing else.
-    pub client: u64,
-    pub state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uptime: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// `namespaces_list`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NamespaceTable {
-    pub active_namespace_id: Option<String>,
-    pub selection: &'static str,
-    pub namespaces: Vec<NamespaceRow>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NamespaceRow {
-    pub id: String,
-    pub name: String,
-    pub description: String,
-    pub active: bool,
-    pub server_count: usize,
-    pub server_ids: Vec<String>,
-}
-
-/// The manager's hands. It reaches the servers of its own namespace only (S0-12, S1-16).
+/// The operator's hands. Cheap to clone.
 #[derive(Clone)]
 pub struct Control {
-    gateway: Weak<Gateway>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    fleet: Weak<Fleet>,
     reloader: Arc<dyn Reloader>,
+    program: Program,
+    started: Instant,
+    listeners: Mutex<Vec<admin::Listener>>,
+}
+
+/// The program that runs, as it knows itself.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    pub version: String,
+    pub build: Option<String>,
+    pub pid: Option<u32>,
 }
 
 impl Control {
-    pub(crate) fn new(gateway: Weak<Gateway>, reloader: Arc<dyn Reloader>) -> Self {
-        Self { gateway, reloader }
+    /// Makes the operator's hands of a fleet, which they do not keep alive.
+    pub fn new(fleet: &Arc<Fleet>, reloader: Arc<dyn Reloader>, program: Program) -> Self {
+        let (fleet, started) = (Arc::downgrade(fleet), Instant::now());
+        Self { shared: Arc::new(Shared { fleet, reloader, program, started, listeners: Mutex::default() }) }
     }
 
-    pub fn servers(&self) -> Vec<ServerRow> {
-        let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        let config = gateway.config();
-        let catalog = gateway.catalog();
-        let members = catalog.view.members.iter().enumerate();
-        let rows = members.filter_map(|(at, member)| {
-            let problems = config.problems_of(&member.key).map(ToString::to_string).collect();
-            Some(ServerRow { problems, ..row_of(&catalog, gateway.discovery(), at, member)? })
+    /// Notes that clients can come there from now on.
+    pub fn listening(&self, listener: admin::Listener) {
+        self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    /// Returns how everything is, from what is known without asking anyone.
+    pub fn snapshot(&self) -> admin::Snapshot {
+        let Ok(fleet) = self.fleet() else {
+            return admin::Snapshot { gateway: self.gateway(), ..admin::Snapshot::default() };
+        };
+        // Looked at first: what happens meanwhile is told again, and nothing is left out.
+        let at = fleet.feed().cursor();
+        let config = fleet.config();
+        let gateways = fleet.gateways();
+        let sessions = gateways.iter().flat_map(|gateway| {
+            gateway.sessions().into_iter().map(|entry| namespace::client(gateway, &entry))
         });
-        rows.collect()
-    }
-
-    /// Returns why there are no servers, where that is the config's fault.
-    pub fn trouble(&self) -> Option<String> {
-        self.gateway.upgrade()?.trouble()
-    }
-
-    /// Carries out an order on a server named by its id or its exposed id.
-    pub async fn order(&self, id: &str, order: Order) -> Result<(), Fault> {
-        self.upstream(id)?.order(order).await
-    }
-
-    pub fn logs(&self, id: &str, lines: usize) -> Result<Vec<String>, Fault> {
-        Ok(self.upstream(id)?.logs(lines))
-    }
-
-    pub async fn reload(&self) -> Result<ReloadReport, String> {
-        self.reloader.reload().await
-    }
-
-    pub fn namespaces(&self) -> Option<NamespaceTable> {
-        let gateway = self.gateway.upgrade()?;
-        let active = gateway.opening().namespace.clone();
-        let config = gateway.config();
-        let namespaces = config
-            .namespaces
-            .iter()
-            .map(|namespace| NamespaceRow {
-                id: namespace.id.clone(),
-                name: namespace.name.clone(),
-                description: namespace.description.clone(),
-                active: active.as_ref() == Some(&namespace.id),
-                server_count: namespace.servers.len(),
-                server_ids: namespace.servers.iter().map(|key| key.id.clone()).collect(),
-            })
-            .collect();
-        let selection = gateway.opening().selection;
-        Some(NamespaceTable { active_namespace_id: active, selection, namespaces })
-    }
-
-    fn upstream(&self, id: &str) -> Result<Arc<dyn Upstream>, Fault> {
-        let unknown = || Fault::UnknownServer { server: id.to_owned(), tool: String::new() };
-        let gateway = self.gateway.upgrade().ok_or_else(unknown)?;
-        let catalog = gateway.catalog();
-        let mut members = catalog.view.members.iter().filter(|member| member.server.is_some());
-        let found = members.find(|member| member.key.id == id || member.exposed_id == id);
-        found.map(|member| Arc::clone(&member.upstream)).ok_or_else(unknown)
-    }
-}
-
-/// Returns one row for each server of a namespace.
-pub(crate) fn rows(catalog: &Catalog, discovery: &Discovery) -> Vec<ServerRow> {
-    let members = catalog.view.members.iter().enumerate();
-    members.filter_map(|(at, member)| row_of(catalog, discovery, at, member)).collect()
-}
-
-fn row_of(catalog: &Catalog, discovery: &Discovery, at: usize, member: &Member) -> Option<ServerRow> {
-    let permitted = |tool: &&Item| catalog.permits(at, Kind::Tools, &tool.label);
-    let tools = member.upstream.listing().map_or(0, |list| list.tools.iter().filter(permitted).count());
-    let mut row = row(member.server.as_deref()?, member.upstream.as_ref(), tools);
-    // One that stands in line for its start is as good as started (D3).
-    if row.state == "idle" && discovery.is_underway(&member.key) {
-        row.state = "starting";
-    }
-    Some(row)
-}
-
-fn row(server: &manifold_config::Server, upstream: &dyn Upstream, tool_count: usize) -> ServerRow {
-    let status = upstream.status();
-    let running = status.phase == Phase::Ready;
-    let (state, error) = match &status.phase {
-        Phase::Ready if upstream.is_unresponsive() => {
-            ("unresponsive", Some("it does not respond; restart it if it does not recover".to_owned()))
+        admin::Snapshot {
+            at,
+            gateway: admin::Gateway { profile: config.profile.name().to_owned(), ..self.gateway() },
+            config: admin::ConfigSource { refused: fleet.refused_config(), ..source(&config) },
+            servers: fleet.slots().iter().map(|slot| fleet.describe_slot(&config, slot)).collect(),
+            namespaces: namespace::all(&config, &gateways),
+            clients: sessions.collect(),
         }
-        phase => state(phase),
-    };
-    let (command, url) = match &server.transport {
-        Transport::Process(process) => (Some(process.command.clone()), None),
-        // The rest of the address may hold secrets, and a model reads this.
-        Transport::Remote(remote) => (None, Some(remote.origin())),
-        Transport::Builtin(_) => (None, None),
-    };
-    ServerRow {
-        id: server.key.id.clone(),
-        name: server.display_name.clone(),
-        kind: kind(&server.transport),
-        enabled: server.enabled,
-        command,
-        url,
-        status: if running { "running" } else { "stopped" },
-        state,
-        pid: status.pid,
-        uptime: running.then(|| uptime(status.since.elapsed())),
-        tool_count,
-        error,
-        problems: Vec::new(),
-        instances: upstream.instances().into_iter().map(instance).collect(),
+    }
+
+    /// Returns what happens from now on; `None` once the gateway is gone.
+    pub fn events(&self) -> Option<Events> {
+        Some(self.fleet().ok()?.feed().watch())
+    }
+
+    fn fleet(&self) -> Result<Arc<Fleet>, admin::CommandError> {
+        let gone =
+            || admin::CommandError::new(admin::ErrorCode::ShuttingDown, "the gateway is shutting down");
+        self.shared.fleet.upgrade().ok_or_else(gone)
+    }
+
+    fn reloader(&self) -> &dyn Reloader {
+        self.shared.reloader.as_ref()
+    }
+
+    fn gateway(&self) -> admin::Gateway {
+        let program = &self.shared.program;
+        admin::Gateway {
+            version: program.version.clone(),
+            build: program.build.clone(),
+            pid: program.pid,
+            uptime_ms: Some(millis(self.shared.started.elapsed())),
+            profile: String::new(),
+            listeners: self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 }
 
-fn instance((client, status): (ClientId, Status)) -> InstanceRow {
-    let (state, error) = state(&status.phase);
-    let uptime = (status.phase == Phase::Ready).then(|| uptime(status.since.elapsed()));
-    InstanceRow { client: client.0, state, pid: status.pid, uptime, error }
-}
-
-/// Returns the word for a phase, and what went wrong in it.
-fn state(phase: &Phase) -> (&'static str, Option<String>) {
-    match phase {
-        Phase::Idle => ("idle", None),
-        Phase::Starting => ("starting", None),
-        Phase::Ready => ("ready", None),
-        Phase::Failed(fault) => ("failed", Some(fault.message())),
-        Phase::Stopped => ("stopped", None),
-    }
-}
-
-fn kind(transport: &Transport) -> &'static str {
-    match transport {
-        Transport::Builtin(_) => "builtin",
-        Transport::Process(process) => match process.dialect {
-            ProcessDialect::Mcp => "stdio",
-            ProcessDialect::LiteMcp => "litemcp",
+/// Returns what a config says of which nothing runs.
+pub fn configured(config: &Config) -> admin::Snapshot {
+    admin::Snapshot {
+        gateway: admin::Gateway {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            profile: config.profile.name().to_owned(),
+            ..admin::Gateway::default()
         },
-        Transport::Remote(remote) => match remote.kind {
-            RemoteKind::Auto | RemoteKind::StreamableHttp => "http",
-            RemoteKind::Sse => "sse",
-            RemoteKind::LiteMcp => "litemcp",
-        },
+        config: source(config),
+        servers: config.servers.iter().map(|server| server::configured(config, server)).collect(),
+        namespaces: config.namespaces.iter().map(namespace::configured).collect(),
+        ..admin::Snapshot::default()
     }
 }
 
-/// Writes a duration as `1h2m3s`.
-fn uptime(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds}s"),
-        (0, _) => format!("{minutes}m{seconds}s"),
-        _ => format!("{hours}h{minutes}m{seconds}s"),
+fn source(config: &Config) -> admin::ConfigSource {
+    admin::ConfigSource {
+        path: config.source.path.as_ref().map(|path| path.display().to_string()),
+        format: words::format(config.source.format),
+        client: config.source.client.map(str::to_owned),
+        default_namespace: config.default_namespace.clone(),
+        problems: config.problems.iter().map(words::problem).collect(),
+        unread: config.unread.clone(),
+        refused: None,
+    }
+}
+
+/// Returns what taking over `config` changed.
+pub fn reload_report(difference: &Difference, config: &Config) -> ReloadReport {
+    let ids = |keys: &[ServerKey]| keys.iter().map(words::server_id).collect();
+    ReloadReport {
+        added: ids(&difference.added),
+        removed: ids(&difference.removed),
+        restarted: ids(&difference.changed),
+        unchanged: config.servers.len() - difference.added.len() - difference.changed.len(),
+        problems: config.problems.iter().map(words::problem).collect(),
+    }
+}
+
+/// Returns the servers of a namespace, their lists counted as its clients see them.
+pub(crate) fn servers(config: &Config, catalog: &Catalog, discovery: &Discovery) -> Vec<admin::Server> {
+    let members = catalog.view.members.iter().enumerate();
+    let servers = members.filter_map(|(at, member)| {
+        let upstream = member.upstream.as_ref();
+        let lists = upstream.listing().map(|listing| server::shown_of(catalog, at, &listing));
+        let is_in_line = || discovery.is_underway(&member.key);
+        Some(server::live(config, member.server.as_deref()?, upstream, lists, is_in_line))
+    });
+    servers.collect()
+}
+
+impl Fleet {
+    /// Returns a server as an operator sees it.
+    pub(crate) fn describe(&self, key: &ServerKey) -> Option<admin::Server> {
+        Some(self.describe_slot(&self.config(), &self.find(key)?))
+    }
+
+    fn describe_slot(&self, config: &Config, slot: &Slot) -> admin::Server {
+        let lists = slot.upstream.listing().map(|listing| server::all_of(&listing));
+        let is_in_line = || {
+            let gateways = self.gateways();
+            gateways.iter().any(|gateway| gateway.discovery().is_underway(&slot.server.key))
+        };
+        server::live(config, &slot.server, slot.upstream.as_ref(), lists, is_in_line)
+    }
+
+    /// Tells those who watch how a server is now.
+    pub(crate) fn server_changed(&self, key: &ServerKey) {
+        self.feed().publish(|| {
+            let server = Box::new(self.describe(key)?);
+            Some(admin::Happening::Server { server })
+        });
     }
 }
 

@@ -12,7 +12,7 @@ use manifold_protocol::{Answer, Call, Caller, CodeSet, Failure, Kind, List, Meth
 use tokio::sync::oneshot;
 
 use crate::changes::{Client, ClientId};
-use crate::control::{Control, ReloadReport, Reloader};
+use crate::control::{NamespaceControl, ReloadReport, Reloader};
 use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Front, Gateway, Opening};
@@ -27,7 +27,7 @@ use server::Fakes;
 pub(crate) struct World {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) control: Control,
+    pub(crate) control: NamespaceControl,
     fakes: Arc<Fakes>,
 }
 

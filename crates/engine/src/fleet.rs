@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use manifold_admin::{ConfigChange, Happening};
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
 use tokio::sync::Semaphore;
@@ -14,8 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::changes::ClientId;
+use crate::control;
 use crate::discovery;
 use crate::exchange::Exchange;
+use crate::feed::Feed;
 use crate::gateway::Gateway;
 use crate::observe::Observers;
 use crate::outbox::Outbox;
@@ -36,6 +39,9 @@ pub struct Fleet {
     introduced: AtomicBool,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     only_client: OnceLock<Arc<Outbox>>,
+    feed: Arc<Feed>,
+    /// Why the config file as it now is was not taken over.
+    refused: Mutex<Option<String>>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
     /// Cancelled once nobody is left for whom a list would be worth waiting.
@@ -70,6 +76,8 @@ impl Fleet {
             introduced: AtomicBool::new(false),
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
+            feed: Feed::new(),
+            refused: Mutex::default(),
             places: discovery::places(),
             leaving: CancellationToken::new(),
             tasks,
@@ -143,6 +151,9 @@ impl Fleet {
         for gateway in self.gateways() {
             gateway.start_eager();
         }
+        *lock(&self.refused) = None;
+        let report = || control::reload_report(&difference, &self.config());
+        self.tell_of_config(|| ConfigChange::Reloaded { report: report() });
         difference
     }
 
@@ -153,6 +164,20 @@ impl Fleet {
 
     pub(crate) fn leaving(&self) -> &CancellationToken {
         &self.leaving
+    }
+
+    /// Notes why the config file as it now is was not taken over.
+    pub fn config_refused(&self, why: &str) {
+        *lock(&self.refused) = Some(why.to_owned());
+        self.tell_of_config(|| ConfigChange::Refused { why: why.to_owned() });
+    }
+
+    pub(crate) fn refused_config(&self) -> Option<String> {
+        lock(&self.refused).clone()
+    }
+
+    fn tell_of_config(&self, change: impl FnOnce() -> ConfigChange) {
+        self.feed.publish(|| Some(Happening::Config { change: change() }));
     }
 
     /// Ends every server.
@@ -179,6 +204,10 @@ impl Fleet {
 
     pub(crate) fn register(&self, gateway: &Arc<Gateway>) {
         self.gateways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(gateway));
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
     }
 
     pub(crate) fn places(&self) -> &Arc<Semaphore> {
@@ -212,8 +241,8 @@ impl Fleet {
     }
 }
 
-fn lock(standing: &Mutex<Standing>) -> MutexGuard<'_, Standing> {
-    standing.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn close_all(upstreams: Vec<Arc<dyn Upstream>>, drain: Duration) {
@@ -275,6 +304,13 @@ impl Host for FleetHost {
     fn listing_changed(&self, server: &ServerKey) {
         for gateway in self.gateways_of(server) {
             gateway.listing_changed();
+        }
+        self.status_changed(server);
+    }
+
+    fn status_changed(&self, server: &ServerKey) {
+        if let Some(fleet) = self.0.upgrade() {
+            fleet.server_changed(server);
         }
     }
 

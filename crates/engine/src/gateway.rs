@@ -9,19 +9,21 @@ mod resources;
 mod subscriptions;
 mod task_owners;
 mod view;
+mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
+use manifold_admin::ClientChange;
 use manifold_config::{Config, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject};
 use tracing::{debug, error};
 
 use crate::catalog::{Catalog, Member, ResourceOwner};
 use crate::changes::{Client, ClientId, Clients};
-use crate::control::{self, Control, Reloader, ServerRow};
+use crate::control::{NamespaceControl, Reloader};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
@@ -88,10 +90,10 @@ impl Gateway {
         fleet: Arc<Fleet>,
         opening: Opening,
         reloader: Arc<dyn Reloader>,
-        manager: impl FnOnce(Control) -> Arc<dyn Upstream>,
+        manager: impl FnOnce(NamespaceControl) -> Arc<dyn Upstream>,
     ) -> Arc<Self> {
         let gateway = Arc::new_cyclic(|me: &Weak<Self>| {
-            let manager = manager(Control::new(me.clone(), reloader));
+            let manager = manager(NamespaceControl::new(me.clone(), reloader));
             let view = view(&fleet, &opening, &manager);
             Self {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
@@ -113,7 +115,9 @@ impl Gateway {
     }
 
     pub fn attach(&self, client: Arc<dyn Client>) -> ClientId {
-        self.clients.attach(client, None)
+        let id = self.clients.attach(client, None);
+        self.tell_of_client(ClientChange::Came, id);
+        id
     }
 
     /// Attaches one that only listens. What it is subscribed to counts for the client whose listening it is.
@@ -123,6 +127,7 @@ impl Gateway {
 
     /// Forgets a client and ends the subscriptions and the server processes that were its alone.
     pub fn detach(self: &Arc<Self>, id: ClientId) {
+        self.tell_of_client(ClientChange::Left, id);
         self.fleet.client_left(id);
         let left = self.clients.detach(id);
         left.tasks.iter().for_each(|task| self.leave_task(task));
@@ -272,11 +277,6 @@ impl Gateway {
 
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
-    }
-
-    /// Returns how the servers are doing, from what is known without asking them.
-    pub fn servers(&self) -> Vec<ServerRow> {
-        control::rows(&self.catalog.load(), &self.discovery)
     }
 
     /// Takes a call: the one entrance for all of them. Returns at once; the answer comes through the exchange.

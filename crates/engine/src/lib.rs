@@ -11,6 +11,7 @@ mod discovery;
 mod exchange;
 #[cfg(test)]
 mod fake;
+mod feed;
 mod fleet;
 mod gateway;
 mod observe;
@@ -28,9 +29,13 @@ pub mod names {
 }
 
 pub use budget::{Budget, Share};
-pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
-pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
+pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
+pub use control::{
+    Control, InstanceRow, NamespaceControl, NamespaceRow, NamespaceTable, Program, ReloadReport, ReloadRow,
+    Reloader, ServerRow, configured, reload_report,
+};
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
+pub use feed::Events;
 pub use fleet::Fleet;
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
@@ -38,6 +43,6 @@ pub use outbox::{Outbox, TURN};
 pub use principal::{Principal, Requester};
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Missing, Order, Phase,
-    Standing, Status, Upstream, Withheld,
+    Addressee, Audience, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
+    Missing, Order, Phase, Standing, Status, Upstream, Withheld,
 };

@@ -1,5 +1,7 @@
 //! What the engine knows of a server, and what a server may know of the engine.
 
+mod report;
+
 use std::collections::{BTreeSet, HashSet};
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +15,7 @@ use tokio::time::Instant;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::outbox::Outbox;
+pub use report::{History, InstanceReport};
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -40,9 +43,14 @@ pub trait Upstream: Send + Sync {
 
     fn status(&self) -> Status;
 
-    /// Returns how each client's own instance is doing, where clients have one each.
-    fn instances(&self) -> Vec<(ClientId, Status)> {
-        Vec::new()
+    /// Returns how each instance is doing: one for all clients, or one for each.
+    fn reports(&self) -> Vec<InstanceReport> {
+        vec![InstanceReport {
+            client: None,
+            status: self.status(),
+            is_unresponsive: self.is_unresponsive(),
+            history: History::default(),
+        }]
     }
 
     /// A client will call no more: what is kept for it alone may end.
@@ -146,6 +154,11 @@ impl Listing {
         self.saved_at.is_some()
     }
 
+    /// Returns how long ago it was read, if in an earlier run. A date in the future is no date (F33).
+    pub(crate) fn saved_age(&self) -> Option<Duration> {
+        self.saved_at.map(|at| SystemTime::now().duration_since(at).unwrap_or_default())
+    }
+
     /// Returns whether it comes from a run so long ago that the server should be asked when its lists are.
     pub fn is_stale(&self) -> bool {
         let age = |at| SystemTime::now().duration_since(at);
@@ -234,6 +247,9 @@ pub trait Host: Send + Sync {
 
     /// The listing, or whether there is one, has changed.
     fn listing_changed(&self, server: &ServerKey);
+
+    /// The status has changed. Told with no lock held that looking at it takes.
+    fn status_changed(&self, _server: &ServerKey) {}
 
     /// A notification for every client it concerns.
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>);

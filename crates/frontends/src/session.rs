@@ -1,6 +1,7 @@
 //! A legacy client's session: its handshake, its calls in flight, the questions it has been asked. It knows
 //! messages, not streams: whoever owns those feeds `receive` and empties the outbox.
 
+mod about;
 mod asking;
 mod batch;
 mod calls;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{
-    CallHandle, Cancel, Client, ClientFacts, ClientId, Exchange, Front, Gateway, Requester, Sink,
+    CallHandle, Cancel, Client, ClientAbout, ClientFacts, ClientId, Exchange, Front, Gateway, Requester, Sink,
 };
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
@@ -342,6 +343,7 @@ impl Session {
                 words: Default::default(),
             }));
         }
+        self.tell_who_it_is();
         let echoes = self.destination.profile == Profile::McpAllInOne;
         let echoed: Vec<&str> = ["roots", "sampling"]
             .into_iter()
@@ -540,6 +542,10 @@ impl Client for Handle {
             Some(session) => session.ask(call, exchange, &session.outlet),
             None => exchange.fail(Fault::ClientCannot { what: "questions any more; it is gone".to_owned() }),
         }
+    }
+
+    fn about(&self) -> ClientAbout {
+        self.0.upgrade().map(|session| session.about()).unwrap_or_default()
     }
 }
 

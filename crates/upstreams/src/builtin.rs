@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use manifold_engine::{
-    BoxFuture, Control, Exchange, Host, Item, Listing, Order, Phase, Status, Tasks, Upstream,
+    BoxFuture, Exchange, Host, Item, Listing, NamespaceControl, Order, Phase, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, RawObject};
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) struct Builtin {
 }
 
 /// Makes the upstream of the manager tools.
-pub fn manager(control: Control, tasks: Tasks) -> Arc<dyn Upstream> {
+pub fn manager(control: NamespaceControl, tasks: Tasks) -> Arc<dyn Upstream> {
     Arc::new(Builtin::new("manager".to_owned(), Arc::new(manager::Manager::new(control)), tasks, None))
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -222,6 +223,7 @@ pub(crate) struct FakeHost {
     notices: Mutex<Vec<String>>,
     questions: Mutex<Vec<(Call, Exchange)>>,
     pub(crate) standing: Mutex<Standing>,
+    phases: AtomicUsize,
     /// Whether all calls are one client's.
     is_for_one: bool,
 }
@@ -234,6 +236,11 @@ impl FakeHost {
 
     pub(crate) fn notices(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.notices))
+    }
+
+    /// Returns how often the status was said to have changed.
+    pub(crate) fn phases(&self) -> usize {
+        self.phases.load(Ordering::Relaxed)
     }
 
     pub(crate) fn questions(&self) -> Vec<(Call, Exchange)> {
@@ -256,6 +263,10 @@ impl Host for FakeHost {
 
     fn listing_changed(&self, _server: &ServerKey) {
         lock(&self.notices).push("listing".to_owned());
+    }
+
+    fn status_changed(&self, _server: &ServerKey) {
+        self.phases.fetch_add(1, Ordering::Relaxed);
     }
 
     fn notice(&self, _server: &ServerKey, method: &str, params: Option<Raw>) {

@@ -9,12 +9,13 @@ mod mailbox;
 mod not_running;
 mod ready;
 mod saved_listing;
+mod shown;
 mod starting;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Exchange, Listing, Phase, Status};
+use manifold_engine::Exchange;
 use manifold_protocol::{Call, Fault};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -108,18 +109,6 @@ impl<L: Launcher> Supervisor<L> {
     fn stopped(&self) -> Fault {
         let reason = "it was stopped; use the servers_start tool to start it".to_owned();
         Fault::NotRunning { server: self.shared.id.clone(), reason }
-    }
-
-    fn show(&self, phase: Phase, pid: Option<u32>) {
-        let status = Status { phase, pid, since: Instant::now() };
-        *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
-    }
-
-    fn publish(&self, listing: Option<Arc<Listing>>) {
-        let before = self.shared.listing.swap(listing);
-        if before.is_some() {
-            self.launcher.host().listing_changed(&self.launcher.server().key);
-        }
     }
 
     fn refuse_all(&mut self, fault: &Fault) {

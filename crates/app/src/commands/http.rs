@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use manifold_admin::Listener;
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
 use manifold_engine::{Front, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
@@ -175,6 +176,11 @@ async fn serve(
     });
     let scheme = if tls.is_some() { "https" } else { "http" };
     info!("listening on {scheme}://{address}");
+    services.control.listening(Listener {
+        transport: scheme.to_owned(),
+        address: Some(address.to_string()),
+        needs_token: settings.token.is_some(),
+    });
     let shown = if is_loopback(host) { "localhost" } else { host };
     let site = Site {
         namespaces,

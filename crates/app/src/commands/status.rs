@@ -3,10 +3,9 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use manifold_config::{
-    Builtin, Config, Format, LoadOptions, Problem, ProcessDialect, RemoteKind, Server, ServerFault,
-    ServerStart, Transport, load,
-};
+use manifold_admin::{self as admin, Problem, Target};
+use manifold_config::{Config, LoadOptions, load};
+use manifold_engine::configured;
 use manifold_protocol::Era;
 use manifold_upstreams::Cache;
 use serde::Serialize;
@@ -18,13 +17,13 @@ use crate::wiring::cache;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
-    version: &'static str,
-    profile: &'static str,
+    version: String,
+    profile: String,
     config: Option<String>,
     format: &'static str,
     /// Whose file it is, if it is another program's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'static str>,
+    client: Option<String>,
     #[serde(skip)]
     summary: String,
     servers: Vec<Row>,
@@ -84,7 +83,7 @@ pub(super) fn run(options: &LoadOptions, namespace: Option<&str>, json: bool) ->
         Ok(None) => {}
         Err(why) => return fail(&why, USAGE),
     }
-    let report = report(config, &cache(options));
+    let report = report(&config, &cache(options));
     if json {
         print(&serde_json::to_string_pretty(&report).unwrap_or_default());
     } else {
@@ -101,83 +100,70 @@ fn keep_only(config: &mut Config, id: &str) {
     config.servers.retain(|server| namespaces.iter().any(|one| one.servers.contains(&server.key)));
 }
 
-fn report(config: Config, cache: &Cache) -> Report {
+/// Returns what the config says, and what earlier runs have learnt.
+fn report(config: &Config, cache: &Cache) -> Report {
+    let mut snapshot = configured(config);
+    for (shown, server) in snapshot.servers.iter_mut().zip(&config.servers) {
+        shown.saved = cache.saved(server).map(|saved| admin::Saved {
+            era: saved.era.map(|era| match era {
+                _ if saved.is_dual => admin::Era::Dual,
+                Era::Legacy => admin::Era::Legacy,
+                Era::Modern => admin::Era::Modern,
+            }),
+            tools: saved.age.map(|_| saved.tools),
+            age_ms: saved.age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+        });
+    }
+    render(snapshot, config.summary())
+}
+
+fn render(snapshot: admin::Snapshot, summary: String) -> Report {
+    let admin::Snapshot { gateway, config, servers, namespaces, .. } = snapshot;
+    let namespace = |namespace: admin::Namespace| {
+        Some(NamespaceRow {
+            id: namespace.id?,
+            name: namespace.name,
+            enabled: namespace.enabled,
+            server_ids: namespace.servers.into_iter().map(|server| server.id).collect(),
+        })
+    };
     Report {
-        summary: config.summary(),
-        client: config.source.client,
-        version: env!("CARGO_PKG_VERSION"),
-        profile: config.profile.name(),
-        config: config.source.path.map(|path| path.display().to_string()),
-        format: match config.source.format {
-            Format::Embedded => "embedded",
-            Format::Schemas => "schemas",
-            Format::Servers => "servers",
-            Format::McpServers => "mcpServers",
-        },
-        servers: config.servers.iter().map(|server| row(server, cache)).collect(),
-        namespaces: config
-            .namespaces
-            .iter()
-            .map(|namespace| NamespaceRow {
-                id: namespace.id.clone(),
-                name: namespace.name.clone(),
-                enabled: namespace.enabled,
-                server_ids: namespace.servers.iter().map(|key| key.id.clone()).collect(),
-            })
-            .collect(),
+        version: gateway.version,
+        profile: gateway.profile,
+        config: config.path,
+        format: config.format.as_str(),
+        client: config.client,
+        summary,
+        servers: servers.into_iter().map(row).collect(),
+        namespaces: namespaces.into_iter().filter_map(namespace).collect(),
         default_namespace: config.default_namespace,
         problems: config.problems,
     }
 }
 
-fn row(server: &Server, cache: &Cache) -> Row {
-    let (transport, target) = match &server.transport {
-        Transport::Builtin(Builtin::Time) => ("builtin", "time".to_owned()),
-        // Arguments may hold secrets; their number tells enough.
-        Transport::Process(process) => {
-            let target = match process.args.len() {
-                0 => process.command.clone(),
-                1 => format!("{} (1 argument)", process.command),
-                count => format!("{} ({count} arguments)", process.command),
-            };
-            let kind = match process.dialect {
-                ProcessDialect::Mcp => "stdio",
-                ProcessDialect::LiteMcp => "litemcp",
-            };
-            (kind, target)
-        }
-        Transport::Remote(remote) => {
-            let kind = match remote.kind {
-                RemoteKind::Auto | RemoteKind::StreamableHttp => "http",
-                RemoteKind::Sse => "sse",
-                RemoteKind::LiteMcp => "litemcp",
-            };
-            (kind, remote.origin())
-        }
-    };
+fn row(server: admin::Server) -> Row {
     Row {
-        id: server.key.id.clone(),
-        schema: server.key.schema.clone(),
-        name: server.display_name.clone(),
-        exposed_id: server.exposed_id.clone(),
+        id: server.key.id,
+        schema: server.key.schema,
+        name: server.name,
+        exposed_id: server.exposed_id,
         enabled: server.enabled,
-        transport,
-        target,
-        start: match server.start {
-            ServerStart::Eager => "eager",
-            ServerStart::Lazy => "lazy",
-            ServerStart::Manual => "manual",
+        transport: server.kind.as_str(),
+        target: match server.target {
+            Target::Builtin { name } => name,
+            Target::Program { command, arguments: 0 } => command,
+            Target::Program { command, arguments: 1 } => format!("{command} (1 argument)"),
+            Target::Program { command, arguments } => format!("{command} ({arguments} arguments)"),
+            Target::Address { origin } => origin,
+            Target::Other => String::new(),
         },
-        saved: cache.saved(server).map(|saved| SavedRow {
-            era: saved.era.map(|era| match era {
-                _ if saved.is_dual => "dual",
-                Era::Legacy => "legacy",
-                Era::Modern => "modern",
-            }),
-            tools: saved.age.map(|_| saved.tools),
-            age_seconds: saved.age.map(|age| age.as_secs()),
+        start: server.start.as_str(),
+        saved: server.saved.map(|saved| SavedRow {
+            era: saved.era.map(admin::Era::as_str),
+            tools: saved.tools,
+            age_seconds: saved.age_ms.map(|age| age / 1000),
         }),
-        problem: server.fault.as_ref().map(ServerFault::message),
+        problem: server.fault.map(|fault| fault.text),
     }
 }
 
@@ -205,7 +191,7 @@ fn text(report: &Report) -> String {
     let mut text = String::new();
     let source = report.config.as_deref().unwrap_or("built in (no config file)");
     let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
-    let whose = report.client.map_or_else(String::new, |_| format!(" ({})", report.summary));
+    let whose = report.client.as_ref().map_or_else(String::new, |_| format!(" ({})", report.summary));
     let _ = writeln!(text, "config: {source}{whose}\n");
     let name = |row: &Row| match &row.schema {
         Some(schema) => format!("{schema}/{}", row.id),

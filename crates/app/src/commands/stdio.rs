@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use manifold_admin::Listener;
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
 use manifold_engine::{Front, Requester};
 use manifold_frontends::Destination;
@@ -73,6 +74,7 @@ async fn serve(
         warn!("{}", fault.message());
     }
     services.watch_config(|| {});
+    services.control.listening(Listener { transport: "stdio".to_owned(), ..Listener::default() });
     let destination = Destination {
         gateway,
         codes: services.codes(),

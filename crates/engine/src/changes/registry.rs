@@ -107,6 +107,15 @@ impl Registry {
         self.clients.values().map(|record| &record.entry)
     }
 
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        let own = self.clients.values().filter(|record| record.account == record.entry.id);
+        own.map(|record| &record.entry)
+    }
+
+    pub(super) fn session(&self, id: ClientId) -> Option<&Arc<Entry>> {
+        self.clients.get(&id).filter(|record| record.account == id).map(|record| &record.entry)
+    }
+
     pub(super) fn get(&self, id: ClientId) -> Option<&Arc<Entry>> {
         self.clients.get(&id).map(|record| &record.entry)
     }

@@ -16,7 +16,7 @@ use super::{Fleet, FleetHost, close_all};
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::upstream::{
-    BoxFuture, ClientFacts, Host, Listing, Order, Phase, Standing, Status, Upstream, Withheld,
+    BoxFuture, ClientFacts, Host, InstanceReport, Listing, Order, Phase, Standing, Status, Upstream, Withheld,
 };
 use host::{InstanceHost, ListerHost, facts_of};
 
@@ -187,6 +187,7 @@ impl PerClient {
         if let (Some(ended), Some(fleet)) = (ended, self.fleet.upgrade()) {
             debug!(server = %self.server.key.id, client = client.0, "its client has left");
             fleet.tasks().spawn(ended.upstream.close(Duration::ZERO));
+            fleet.server_changed(&self.server.key);
         }
     }
 
@@ -287,8 +288,14 @@ impl Upstream for PerClient {
         }
     }
 
-    fn instances(&self) -> Vec<(ClientId, Status)> {
-        self.lock().instances.iter().map(|(client, one)| (*client, one.upstream.status())).collect()
+    fn reports(&self) -> Vec<InstanceReport> {
+        let of_client = |(client, one): (&ClientId, &Instance)| {
+            let own = |report| InstanceReport { client: Some(*client), ..report };
+            one.upstream.reports().into_iter().map(own).collect::<Vec<_>>()
+        };
+        let mut reports = self.lister.reports();
+        reports.extend(self.lock().instances.iter().flat_map(of_client));
+        reports
     }
 
     fn is_unresponsive(&self) -> bool {

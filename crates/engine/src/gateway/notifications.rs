@@ -40,10 +40,15 @@ impl Gateway {
         let old = self.catalog.load_full();
         let new = Arc::new(Catalog::build(view(&old)));
         self.catalog.store(Arc::clone(&new));
+        let mut is_changed = false;
         for kind in Kind::ALL {
             if old.list(kind).items != new.list(kind).items {
                 self.clients.bump(kind);
+                is_changed = true;
             }
+        }
+        if is_changed {
+            self.tell_of_catalog(&new);
         }
     }
 

@@ -1,7 +1,7 @@
 //! `/health` and `/api/status`: S2's shapes in every profile (decision 34), from what is known without asking anyone.
 
 use hyper::{Response, StatusCode};
-use manifold_engine::ServerRow;
+use manifold_admin::{self as admin, State};
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
@@ -103,19 +103,20 @@ fn server_part(site: &Site) -> Raw {
     server.into_raw()
 }
 
-fn server(row: ServerRow) -> Server {
-    let status = match row.state {
-        "ready" => "connected",
-        "starting" => "connecting",
-        "failed" | "unresponsive" => "error",
-        _ => "disconnected",
+fn server(server: admin::Server) -> Server {
+    let status = match server.state {
+        _ if server.unresponsive => "error",
+        State::Ready => "connected",
+        State::Starting => "connecting",
+        State::Failed | State::NeedsLogin => "error",
+        State::Idle | State::Stopped | State::Disabled | State::Other => "disconnected",
     };
     Server {
-        id: row.id,
-        name: row.name,
+        id: server.key.id,
+        name: server.name,
         status,
-        kind: row.kind,
-        tool_count: row.tool_count,
-        error: row.error,
+        kind: server.kind.as_str(),
+        tool_count: server.lists.map_or(0, |lists| lists.tools),
+        error: server.error.map(|error| error.text),
     }
 }

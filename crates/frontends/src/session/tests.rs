@@ -1,3 +1,4 @@
+mod about;
 mod asking;
 mod calls;
 

@@ -1,6 +1,6 @@
 //! The manager tools (S1-47 to S1-54): servers by configured name, never a command from the request (T3).
 
-use manifold_engine::{BoxFuture, Control, Order};
+use manifold_engine::{BoxFuture, NamespaceControl, Order};
 use manifold_protocol::{Failure, Fault, Raw};
 use serde::Serialize;
 
@@ -9,11 +9,11 @@ use super::{Toolbox, text_result, text_results};
 const DEFAULT_LINES: u64 = 50;
 
 pub(super) struct Manager {
-    control: Control,
+    control: NamespaceControl,
 }
 
 impl Manager {
-    pub(super) fn new(control: Control) -> Self {
+    pub(super) fn new(control: NamespaceControl) -> Self {
         Self { control }
     }
 }
@@ -65,7 +65,7 @@ impl Toolbox for Manager {
 }
 
 /// Lists the servers; a config that could not be used is told of beside its having none (D9).
-fn servers(control: &Control) -> Raw {
+fn servers(control: &NamespaceControl) -> Raw {
     let rows = Raw::serialize(&control.servers());
     match control.trouble() {
         Some(trouble) => text_results(&[rows.as_str(), &trouble], None, false),
@@ -74,7 +74,7 @@ fn servers(control: &Control) -> Raw {
 }
 
 async fn order(
-    control: &Control,
+    control: &NamespaceControl,
     arguments: Option<&Raw>,
     order: Order,
     status: &'static str,
@@ -91,7 +91,7 @@ async fn order(
     Ok(json_result(&Done { success: true, server_id: &id, status }))
 }
 
-fn logs(control: &Control, arguments: Option<&Raw>) -> Result<Raw, Failure> {
+fn logs(control: &NamespaceControl, arguments: Option<&Raw>) -> Result<Raw, Failure> {
     let id = server_id(arguments)?;
     let lines = match arguments.and_then(|arguments| arguments.get("lines")) {
         None => DEFAULT_LINES,

@@ -1,16 +1,19 @@
 //! The handle to a server: what is asked of its supervisor, and what may be looked at without asking.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Tasks, Upstream, Withheld};
+use manifold_engine::{
+    BoxFuture, Exchange, InstanceReport, Listing, Order, Status, Tasks, Upstream, Withheld,
+};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::mailbox::{Command, Mailbox, mailbox};
 use super::saved_listing::SavedListing;
+use super::shown::Shown;
 use super::{Launcher, Supervisor};
 use crate::connection::Connection;
 use crate::logs::LogRing;
@@ -28,7 +31,7 @@ pub(super) struct Shared {
     pub(super) ready: ArcSwapOption<Connection>,
     pub(super) listing: ArcSwapOption<Listing>,
     pub(super) saved: SavedListing,
-    pub(super) status: Mutex<Status>,
+    pub(super) shown: Shown,
     pub(super) logs: Arc<LogRing>,
 }
 
@@ -41,7 +44,7 @@ impl Supervised {
             ready: ArcSwapOption::empty(),
             listing: ArcSwapOption::empty(),
             saved: SavedListing::of(&launcher),
-            status: Mutex::new(Status { phase: Phase::Idle, pid: None, since: Instant::now() }),
+            shown: Shown::asleep(),
             logs: Arc::clone(launcher.logs()),
         });
         tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live());
@@ -100,7 +103,11 @@ impl Upstream for Supervised {
     }
 
     fn status(&self) -> Status {
-        self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.shown.status()
+    }
+
+    fn reports(&self) -> Vec<InstanceReport> {
+        vec![self.shared.report()]
     }
 
     fn is_unresponsive(&self) -> bool {

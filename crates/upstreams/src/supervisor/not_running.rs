@@ -84,17 +84,19 @@ impl<L: Launcher> Supervisor<L> {
         match state {
             NotRunning::Asleep => {
                 self.failures = 0;
-                self.show(Phase::Idle, None);
+                self.show(Phase::Idle);
             }
             // The list stays while a restart is being tried.
-            NotRunning::Restarting(..) => self.show(Phase::Starting, None),
-            NotRunning::Failed(fault, _) => {
-                self.show(Phase::Failed(fault.clone()), None);
+            NotRunning::Restarting(fault, _, at) => {
+                self.show_until(Phase::Starting, Some(fault), Some(*at));
+            }
+            NotRunning::Failed(fault, at) => {
+                self.show_until(Phase::Failed(fault.clone()), Some(fault), *at);
                 self.publish(None);
                 self.refuse_all(fault);
             }
             NotRunning::Stopped => {
-                self.show(Phase::Stopped, None);
+                self.show(Phase::Stopped);
                 self.publish(None);
                 self.refuse_all(&self.stopped());
             }

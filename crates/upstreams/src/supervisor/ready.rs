@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Listing, Order, Phase};
+use manifold_engine::{Listing, Order};
 use manifold_protocol::Failure;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -66,7 +66,7 @@ impl<L: Launcher> Supervisor<L> {
     /// Lets calls go straight out, those first that waited for the start.
     fn take_up(&mut self, running: &Running<L::Life>) {
         let connection = &running.connection;
-        self.show(Phase::Ready, running.pid);
+        self.show_ready(running);
         self.shared.ready.store(Some(Arc::clone(connection)));
         self.retry_at = None;
         for done in self.ordering.drain(..) {

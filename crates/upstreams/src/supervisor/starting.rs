@@ -19,7 +19,7 @@ impl<L: Launcher> Supervisor<L> {
         }
         // While one that has failed is tried again, what it failed for is what there is to say.
         if self.failures == 0 || !self.ordering.is_empty() {
-            self.show(Phase::Starting, None);
+            self.show(Phase::Starting);
             info!(server = %self.shared.id, "starting");
         } else {
             debug!(server = %self.shared.id, failures = self.failures, "starting again");

@@ -2,13 +2,14 @@ mod endings;
 mod idle;
 mod lists;
 mod orders;
+mod reports;
 mod starts;
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use manifold_config::Server;
-use manifold_engine::{ClientId, Host, Order, Tasks, Upstream};
+use manifold_engine::{ClientId, Host, Order, Phase, Tasks, Upstream};
 use manifold_protocol::Method;
 use manifold_protocol::dialect::ServerFacts;
 use tokio::task::JoinSet;

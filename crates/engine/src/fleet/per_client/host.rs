@@ -61,6 +61,10 @@ impl Host for InstanceHost {
         }
     }
 
+    fn status_changed(&self, server: &ServerKey) {
+        self.fleet.status_changed(server);
+    }
+
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
         self.tell(server, Addressee::Client(self.client), method, params);
     }
@@ -107,6 +111,10 @@ impl Host for ListerHost {
         if let Some(owner) = self.owner.upgrade() {
             owner.listed_by_lister();
         }
+    }
+
+    fn status_changed(&self, server: &ServerKey) {
+        self.fleet.status_changed(server);
     }
 
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {

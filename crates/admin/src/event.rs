@@ -1,0 +1,178 @@
+//! What happens, one thing at a time and numbered.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::command::ReloadReport;
+use crate::snapshot::client::Client;
+use crate::snapshot::server::{Lists, Server, ServerId};
+
+/// One event. Its `seq` is greater than that of every earlier event of the same run; where numbers are left out, nothing
+/// is missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    pub seq: u64,
+    #[serde(flatten)]
+    pub happening: Happening,
+}
+
+/// What happened. `kind` is the word; a reader passes over kinds that it does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Happening {
+    /// A server's state, or what it offers, is another: this is how it is now.
+    Server {
+        server: Box<Server>,
+    },
+    /// What the clients of a namespace see is another. `None`: the one of all servers.
+    Catalog {
+        namespace: Option<String>,
+        lists: Lists,
+    },
+    Client {
+        change: ClientChange,
+        client: Box<Client>,
+    },
+    Config {
+        change: ConfigChange,
+    },
+    Call {
+        call: CallStage,
+    },
+    /// Events are missing here: what is known must be read anew.
+    Reset,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientChange {
+    Came,
+    /// It has said who it is.
+    Changed,
+    Left,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum ConfigChange {
+    /// A new config is in force. What it removed is gone, what it added follows by events of its own.
+    Reloaded { report: ReloadReport },
+    /// The file is not taken over; the old config stays in force.
+    Refused { why: String },
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// The two ends of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "kebab-case")]
+pub enum CallStage {
+    Began(CallBegan),
+    Ended(CallEnded),
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallBegan {
+    /// The same on both hops.
+    pub number: u64,
+    pub method: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallEnded {
+    #[serde(flatten)]
+    pub call: CallBegan,
+    pub outcome: CallOutcome,
+    pub took_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallOutcome {
+    Ok,
+    /// The tool answered `isError`.
+    ToolError,
+    /// The server answered with an error of its own.
+    ServerError,
+    /// The gateway answered with an error.
+    Fault,
+    TimedOut,
+    Cancelled,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// A place in the events of one run of the gateway, written `{epoch}-{seq}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Cursor {
+    /// Tells runs apart: numbers of another run mean nothing.
+    pub epoch: u64,
+    pub seq: u64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{}", self.epoch, self.seq)
+    }
+}
+
+/// What is no cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoCursor;
+
+impl fmt::Display for NoCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cursor is written as {epoch}-{number}")
+    }
+}
+
+impl std::error::Error for NoCursor {}
+
+impl FromStr for Cursor {
+    type Err = NoCursor;
+
+    fn from_str(text: &str) -> Result<Self, NoCursor> {
+        let (epoch, seq) = text.split_once('-').ok_or(NoCursor)?;
+        let epoch = u64::from_str_radix(epoch, 16).map_err(|_| NoCursor)?;
+        Ok(Self { epoch, seq: seq.parse().map_err(|_| NoCursor)? })
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,28 @@
+//! What an operator may see of a gateway and do with it, as plain types with one JSON form: the command line, the
+//! terminal and the page say the same words. Nothing here acts, and nothing here can hold a secret: of variables and
+//! headers there are names, of arguments a count, of an address its origin.
+//!
+//! The rules of the JSON: members are camelCase and carry their unit (`sinceMs`); what is not known is left out; a
+//! reader ignores members it does not know and takes a word it does not know for `other`, so that an older client
+//! reads a newer gateway. Members are only ever added.
+
+mod command;
+mod error;
+mod event;
+mod snapshot;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome, ReloadReport};
+pub use error::{Error, Problem, Reason, Severity};
+pub use event::{
+    CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
+    NoCursor,
+};
+pub use snapshot::client::{Client, Principal};
+pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
+pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};
+pub use snapshot::{ConfigSource, Gateway, Listener, Snapshot};
+pub use words::{ClientTransport, Era, Format, Kind, Start, State};

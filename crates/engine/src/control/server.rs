@@ -1,0 +1,121 @@
+//! One server in the operator's words: what the config says of it, and how it is doing.
+
+use manifold_admin as admin;
+use manifold_config::{Config, Server, Transport};
+use manifold_protocol::Kind;
+use tokio::time::Instant;
+
+use super::words::{self, millis};
+use crate::catalog::Catalog;
+use crate::upstream::{InstanceReport, Item, Listing, Phase, Upstream};
+
+/// Returns a server of which nothing runs.
+pub(super) fn configured(config: &Config, server: &Server) -> admin::Server {
+    let (env, headers) = match &server.transport {
+        Transport::Process(process) => (process.env.keys().cloned().collect(), Vec::new()),
+        Transport::Remote(remote) => {
+            (Vec::new(), remote.headers.iter().map(|(name, _)| name.clone()).collect())
+        }
+        Transport::Builtin(_) => (Vec::new(), Vec::new()),
+    };
+    admin::Server {
+        key: words::server_id(&server.key),
+        name: server.display_name.clone(),
+        exposed_id: server.exposed_id.clone(),
+        kind: words::kind(&server.transport),
+        target: words::target(&server.transport),
+        enabled: server.enabled,
+        start: words::start(server.start),
+        sharing: if server.shared { admin::Sharing::Shared } else { admin::Sharing::PerClient },
+        env,
+        headers,
+        state: match &server.fault {
+            _ if !server.enabled => admin::State::Disabled,
+            Some(_) => admin::State::Failed,
+            None => admin::State::Idle,
+        },
+        fault: server.fault.as_ref().map(words::fault),
+        problems: config.problems_of(&server.key).map(words::problem).collect(),
+        ..admin::Server::default()
+    }
+}
+
+/// Returns a server as it is now. One that stands in line for its start is as good as started (D3).
+pub(super) fn live(
+    config: &Config,
+    server: &Server,
+    upstream: &dyn Upstream,
+    lists: Option<admin::Lists>,
+    is_in_line: impl FnOnce() -> bool,
+) -> admin::Server {
+    let status = upstream.status();
+    let ago = status.since.elapsed();
+    let unresponsive = status.phase == Phase::Ready && upstream.is_unresponsive();
+    admin::Server {
+        state: match words::state(&status.phase) {
+            admin::State::Stopped if !server.enabled => admin::State::Disabled,
+            admin::State::Idle if is_in_line() => admin::State::Starting,
+            state => state,
+        },
+        unresponsive,
+        since_ms: Some(millis(ago)),
+        pid: status.pid,
+        error: if unresponsive { Some(words::unresponsive()) } else { words::error_in(&status.phase, ago) },
+        lists,
+        saved: upstream.listing().and_then(|listing| saved(&listing)),
+        instances: upstream.reports().into_iter().map(instance).collect(),
+        ..configured(config, server)
+    }
+}
+
+/// Counts all that a server offers.
+pub(super) fn all_of(listing: &Listing) -> admin::Lists {
+    admin::Lists {
+        tools: listing.tools.len(),
+        prompts: listing.prompts.len(),
+        resources: listing.resources.len(),
+        templates: listing.templates.len(),
+    }
+}
+
+/// Counts what a namespace shows of a member's offer.
+pub(super) fn shown_of(catalog: &Catalog, member: usize, listing: &Listing) -> admin::Lists {
+    let count = |kind: Kind| {
+        let permitted = |item: &&Item| catalog.permits(member, kind, &item.label);
+        listing.items(kind).iter().filter(permitted).count()
+    };
+    admin::Lists {
+        tools: count(Kind::Tools),
+        prompts: count(Kind::Prompts),
+        resources: count(Kind::Resources),
+        templates: count(Kind::Templates),
+    }
+}
+
+/// Says that a listing is not of this run.
+fn saved(listing: &Listing) -> Option<admin::Saved> {
+    let age = listing.saved_age()?;
+    Some(admin::Saved { era: None, tools: Some(listing.tools.len()), age_ms: Some(millis(age)) })
+}
+
+fn instance(report: InstanceReport) -> admin::Instance {
+    let InstanceReport { client, status, is_unresponsive, history } = report;
+    let ago = status.since.elapsed();
+    let unresponsive = status.phase == Phase::Ready && is_unresponsive;
+    let now = Instant::now();
+    admin::Instance {
+        key: None,
+        client: client.map(|client| client.0),
+        state: words::state(&status.phase),
+        unresponsive,
+        since_ms: millis(ago),
+        pid: status.pid,
+        protocol: history.revision.map(admin::Protocol::of),
+        restarts: history.lives.map(|lives| lives.saturating_sub(1)),
+        failures: history.failures,
+        retry_in_ms: history.retry_at.map(|at| millis(at.saturating_duration_since(now))),
+        error: if unresponsive { Some(words::unresponsive()) } else { words::error_in(&status.phase, ago) },
+        last_error: history.last_fault.map(|(fault, at)| words::error(&fault, at.elapsed())),
+        calls: None,
+    }
+}

@@ -1,0 +1,154 @@
+//! The engine's terms in the operator's words.
+
+use std::time::Duration;
+
+use manifold_admin as admin;
+use manifold_config::{
+    Builtin, Format, Problem, ProcessDialect, RemoteKind, ServerFault, ServerKey, ServerStart, Severity,
+    Transport, redact,
+};
+use manifold_protocol::Fault;
+
+use crate::upstream::Phase;
+
+pub(super) fn server_id(key: &ServerKey) -> admin::ServerId {
+    admin::ServerId { schema: key.schema.clone(), id: key.id.clone() }
+}
+
+pub(super) fn kind(transport: &Transport) -> admin::Kind {
+    match transport {
+        Transport::Builtin(_) => admin::Kind::Builtin,
+        Transport::Process(process) => match process.dialect {
+            ProcessDialect::Mcp => admin::Kind::Stdio,
+            ProcessDialect::LiteMcp => admin::Kind::Litemcp,
+        },
+        Transport::Remote(remote) => match remote.kind {
+            RemoteKind::Auto | RemoteKind::StreamableHttp => admin::Kind::Http,
+            RemoteKind::Sse => admin::Kind::Sse,
+            RemoteKind::LiteMcp => admin::Kind::Litemcp,
+        },
+    }
+}
+
+pub(super) fn target(transport: &Transport) -> admin::Target {
+    match transport {
+        Transport::Builtin(Builtin::Time) => admin::Target::Builtin { name: "time".to_owned() },
+        Transport::Process(process) => {
+            admin::Target::Program { command: process.command.clone(), arguments: process.args.len() }
+        }
+        Transport::Remote(remote) => admin::Target::Address { origin: remote.origin() },
+    }
+}
+
+pub(super) fn start(start: ServerStart) -> admin::Start {
+    match start {
+        ServerStart::Eager => admin::Start::Eager,
+        ServerStart::Lazy => admin::Start::Lazy,
+        ServerStart::Manual => admin::Start::Manual,
+    }
+}
+
+pub(super) fn format(format: Format) -> admin::Format {
+    match format {
+        Format::Embedded => admin::Format::Embedded,
+        Format::Schemas => admin::Format::Schemas,
+        Format::Servers => admin::Format::Servers,
+        Format::McpServers => admin::Format::McpServers,
+    }
+}
+
+pub(super) fn state(phase: &Phase) -> admin::State {
+    match phase {
+        Phase::Idle => admin::State::Idle,
+        Phase::Starting => admin::State::Starting,
+        Phase::Ready => admin::State::Ready,
+        Phase::Failed(Fault::SignInNeeded { .. }) => admin::State::NeedsLogin,
+        Phase::Failed(_) => admin::State::Failed,
+        Phase::Stopped => admin::State::Stopped,
+    }
+}
+
+/// Returns what is wrong in a phase that began so long ago.
+pub(super) fn error_in(phase: &Phase, ago: Duration) -> Option<admin::Error> {
+    match phase {
+        Phase::Failed(fault) => Some(error(fault, ago)),
+        Phase::Idle | Phase::Starting | Phase::Ready | Phase::Stopped => None,
+    }
+}
+
+pub(super) fn error(fault: &Fault, ago: Duration) -> admin::Error {
+    admin::Error {
+        reason: reason(fault),
+        text: redact(&fault.message()).into_owned(),
+        hint: None,
+        ago_ms: Some(millis(ago)),
+    }
+}
+
+pub(super) fn unresponsive() -> admin::Error {
+    admin::Error {
+        reason: admin::Reason::Unresponsive,
+        text: "it does not respond; restart it if it does not recover".to_owned(),
+        ..admin::Error::default()
+    }
+}
+
+fn reason(fault: &Fault) -> admin::Reason {
+    match fault {
+        Fault::FailedToStart { .. } => admin::Reason::FailedToStart,
+        Fault::NotRunning { .. } => admin::Reason::NotRunning,
+        Fault::Died { .. } => admin::Reason::Died,
+        Fault::TimedOut { .. } => admin::Reason::TimedOut,
+        Fault::Refused { .. } => admin::Reason::Refused,
+        Fault::Malformed { .. } => admin::Reason::Malformed,
+        Fault::TooLarge { .. } => admin::Reason::TooLarge,
+        Fault::Busy { .. } => admin::Reason::Busy,
+        Fault::Authentication { .. } => admin::Reason::Credentials,
+        Fault::SignInNeeded { .. } => admin::Reason::SignIn,
+        Fault::ShuttingDown => admin::Reason::ShuttingDown,
+        _ => admin::Reason::Other,
+    }
+}
+
+/// Returns why a server cannot work as configured.
+pub(super) fn fault(fault: &ServerFault) -> admin::Error {
+    let reason = match fault {
+        ServerFault::MissingVariable { .. } | ServerFault::Unasked { .. } => admin::Reason::MissingVariable,
+        ServerFault::NoSuchProgram { .. } => admin::Reason::NoSuchProgram,
+        ServerFault::BadEntry { .. } => admin::Reason::BadEntry,
+        ServerFault::Itself => admin::Reason::Itself,
+    };
+    admin::Error { reason, text: fault.message(), ..admin::Error::default() }
+}
+
+pub(super) fn problem(problem: &Problem) -> admin::Problem {
+    admin::Problem {
+        severity: match problem.severity {
+            Severity::Error => admin::Severity::Error,
+            Severity::Warning => admin::Severity::Warning,
+        },
+        file: problem.file.as_ref().map(|file| file.display().to_string()),
+        line: problem.line,
+        place: problem.place.clone(),
+        what: problem.what.clone(),
+        hint: problem.hint.clone(),
+    }
+}
+
+/// Returns a fault as the answer to a command about a server.
+pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandError {
+    let code = match fault {
+        Fault::SignInNeeded { .. } => admin::ErrorCode::SignIn,
+        Fault::FailedToStart { .. } | Fault::Authentication { .. } | Fault::NotRunning { .. } => {
+            admin::ErrorCode::FailedToStart
+        }
+        Fault::ShuttingDown => admin::ErrorCode::ShuttingDown,
+        _ => admin::ErrorCode::Failed,
+    };
+    let message = redact(&fault.message()).into_owned();
+    admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,82 @@
+//! What a supervisor lets others look at: how its server is doing, and what it has gone through.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use manifold_engine::{History, InstanceReport, Listing, Phase, Status};
+use manifold_protocol::Fault;
+use tokio::time::Instant;
+
+use super::{Launcher, Running, Shared, Supervisor};
+
+/// How a server is doing.
+pub(super) struct Shown(Mutex<(Status, History)>);
+
+impl Shown {
+    /// Shows a server that sleeps.
+    pub(super) fn asleep() -> Self {
+        let status = Status { phase: Phase::Idle, pid: None, since: Instant::now() };
+        let history = History { lives: Some(0), failures: Some(0), ..History::default() };
+        Self(Mutex::new((status, history)))
+    }
+
+    pub(super) fn status(&self) -> Status {
+        self.lock().0.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Status, History)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    pub(super) fn report(&self) -> InstanceReport {
+        let (status, history) = self.shown.lock().clone();
+        let is_unresponsive =
+            self.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive());
+        InstanceReport { client: None, status, is_unresponsive, history }
+    }
+}
+
+impl<L: Launcher> Supervisor<L> {
+    pub(super) fn show(&self, phase: Phase) {
+        self.show_until(phase, None, None);
+    }
+
+    /// Shows a phase that may have come of a fault, and may end by itself.
+    pub(super) fn show_until(&self, phase: Phase, fault: Option<&Fault>, retry_at: Option<Instant>) {
+        let since = Instant::now();
+        {
+            let (status, history) = &mut *self.shared.shown.lock();
+            *status = Status { phase, pid: None, since };
+            history.failures = Some(self.failures);
+            history.retry_at = retry_at;
+            if let Some(fault) = fault {
+                history.last_fault = Some((fault.clone(), since));
+            }
+        }
+        self.tell_status();
+    }
+
+    pub(super) fn show_ready(&self, running: &Running<L::Life>) {
+        {
+            let (status, history) = &mut *self.shared.shown.lock();
+            *status = Status { phase: Phase::Ready, pid: running.pid, since: Instant::now() };
+            history.lives = history.lives.map(|lives| lives + 1);
+            history.revision = Some(running.said.revision.clone());
+            history.failures = Some(0);
+            history.retry_at = None;
+        }
+        self.tell_status();
+    }
+
+    pub(super) fn publish(&self, listing: Option<Arc<Listing>>) {
+        let before = self.shared.listing.swap(listing);
+        if before.is_some() {
+            self.launcher.host().listing_changed(&self.launcher.server().key);
+        }
+    }
+
+    fn tell_status(&self) {
+        self.launcher.host().status_changed(&self.launcher.server().key);
+    }
+}

@@ -101,6 +101,12 @@ pub(crate) fn looked_for() -> Vec<String> {
     roots
 }
 
+/// Returns what we call the key of some program's servers whose name is the one wanted.
+pub(crate) fn respelled(is_wanted: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let mut fields = clients().iter().flat_map(|client| &client.fields);
+    fields.find(|(theirs, _)| is_wanted(theirs)).map(|(_, ours)| ours.as_str())
+}
+
 /// Whose file it is, and where its servers are.
 struct Told {
     client: &'static Client,
@@ -156,6 +162,12 @@ impl Told {
         let mut line = 1;
         if let Some(node) = at(&document, self.root) {
             line = node.line;
+            if !matches!(node.value, Value::Object(_) | Value::List(_) | Value::Null) {
+                return Object {
+                    line: 1,
+                    members: IndexMap::from([("mcpServers".to_owned(), node.clone())]),
+                };
+            }
             self.take(node, &self.root.join("."), &mut servers, problems);
         }
         self.take_project(&document, environment, &mut servers, problems);
@@ -208,14 +220,31 @@ impl Told {
         if let Some(node) = at(project, self.root) {
             self.take(node, &format!("{key}.{folder}.{}", self.root.join(".")), servers, problems);
         }
-        let disabled = project.members.get("disabledMcpServers").and_then(Node::list).unwrap_or_default();
-        for name in disabled.iter().filter_map(Node::written) {
+        for name in disabled(project, &format!("{key}.{folder}"), problems) {
             if let Some(Node { value: Value::Object(entry), line }) = servers.get_mut(name) {
                 let flag = Node { line: *line, value: Value::Flag(true) };
                 entry.members.insert("disabled".to_owned(), flag);
             }
         }
     }
+}
+
+/// Returns the servers a project goes without. A list that cannot be read must not mean that all are used.
+fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Vec<&'a str> {
+    const KEY: &str = "disabledMcpServers";
+    let Some(node) = project.members.get(KEY).filter(|node| !matches!(node.value, Value::Null)) else {
+        return Vec::new();
+    };
+    let names: Option<Vec<&str>> = match &node.value {
+        Value::Text(name) => Some(vec![&name.raw]),
+        Value::List(items) => items.iter().map(Node::written).collect(),
+        _ => None,
+    };
+    names.unwrap_or_else(|| {
+        let hint = "write a list of names".to_owned();
+        problems.refuse(node.line, &format!("{place}.{KEY}"), "is no list of names", Some(hint));
+        Vec::new()
+    })
 }
 
 fn tell_other_projects(projects: &Object, root: &[String], key: &str, problems: &mut Problems) {

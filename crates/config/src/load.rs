@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::clients;
 use crate::environment::Environment;
 use crate::expand::expand_home;
+use crate::meant;
 use crate::model::{Config, Format, Source};
 use crate::problem::{Problem, Problems};
 use crate::profile::{Profile, default_config_path};
@@ -99,6 +100,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
     if let Some(root) = &reading.root {
         problems.call("mcpServers", root);
     }
+    meant::read(&mut reading.document, &mut problems);
     let origin = Origin {
         path,
         client: reading.client,

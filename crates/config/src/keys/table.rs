@@ -17,6 +17,11 @@ const fn vital(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, default: "", about, vital: true, guard: false }
 }
 
+/// Where anything but this kind of value means that the file was not understood.
+const fn basic(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, default, about, vital: true, guard: false }
+}
+
 /// What restricts: never left out for the way it is written.
 const fn guard(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
     Key { name, kind, default, about, vital: true, guard: true }
@@ -60,9 +65,9 @@ pub(crate) static TOP: Section = Section {
     name: "config",
     about: "Configuration of Manifold. Files of mcps-proxy, mcp-studio, mcp-all-in-one and MCP clients are valid too.",
     keys: &[
-        key("mcpServers", Map(&SERVER), "none", "The servers by name, as in every MCP client's file."),
-        key("servers", Map(&SERVER), "none", "The servers by id (mcp-studio)."),
-        key("schemas", Map(&SCHEMA), "none", "Toolsets that own their servers (mcps-proxy)."),
+        basic("mcpServers", Map(&SERVER), "none", "The servers by name, as in every MCP client's file."),
+        basic("servers", Map(&SERVER), "none", "The servers by id (mcp-studio)."),
+        basic("schemas", Map(&SCHEMA), "none", "Toolsets that own their servers (mcps-proxy)."),
         guard(
             "namespaces",
             OneOf(&[Map(&NAMESPACE), List(&NAMESPACE)]),
@@ -77,7 +82,7 @@ pub(crate) static TOP: Section = Section {
             "none",
             "Single tools, prompts and resources allowed or denied in a namespace.",
         ),
-        key("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
+        basic("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
         key("separator", Text, "by profile", "What stands between server id and tool name."),
         key("prefixDescriptions", Flag, "by profile", "Whether descriptions begin with `[server]`."),
         key(
@@ -253,7 +258,7 @@ pub(crate) static SCHEMA: Section = Section {
     about: "A toolset that owns its servers.",
     keys: &[
         guard("enabled", Flag, "true", "Whether it is served."),
-        key("mcpServers", Map(&SERVER), "none", "Its servers by name."),
+        basic("mcpServers", Map(&SERVER), "none", "Its servers by name."),
         key("name", Text, "the key", "The name shown to people."),
         key("description", Text, "empty", "What it is for."),
         guard("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),

@@ -414,20 +414,32 @@ impl Config {
 
     /// Returns what was found wrong with one server.
     pub fn problems_of(&self, key: &ServerKey) -> impl Iterator<Item = &Problem> {
+        let place = self.place_of(key);
+        self.problems.iter().filter(move |problem| is_below(problem, &place))
+    }
+
+    /// Returns what was found wrong with the file beside its servers.
+    pub fn problems_beside_servers(&self) -> impl Iterator<Item = &Problem> {
+        let places: Vec<String> = self.servers.iter().map(|server| self.place_of(&server.key)).collect();
+        self.problems.iter().filter(move |problem| !places.iter().any(|place| is_below(problem, place)))
+    }
+
+    fn place_of(&self, key: &ServerKey) -> String {
         let root = match (&self.source.root, self.source.format) {
             (Some(root), _) => root.clone(),
             (None, Format::Servers) => "servers".to_owned(),
             (None, _) => "mcpServers".to_owned(),
         };
-        let place = match &key.schema {
+        match &key.schema {
             Some(schema) => format!("schemas.{schema}.mcpServers.{}", key.id),
             None => join(&root, &key.id),
-        };
-        self.problems.iter().filter(move |problem| {
-            let below = problem.place.strip_prefix(&place);
-            below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
-        })
+        }
     }
+}
+
+fn is_below(problem: &Problem, place: &str) -> bool {
+    let below = problem.place.strip_prefix(place);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
 impl RemoteSpec {

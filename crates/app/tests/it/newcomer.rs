@@ -10,6 +10,8 @@ use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, fake, until};
 use serde_json::{Value, json};
 
 use crate::cli::{Ran, run};
+use crate::http_lifecycle::Gateway;
+use crate::s0::end_quietly;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -114,6 +116,60 @@ fn problems_of_a_changed_file_are_told() {
     }
     let status = command(&sandbox, &["status"]);
     assert!(all_said(&status.stdout), "{}", status.stdout);
+}
+
+// B7: a file that is not taken over is told of for as long as it is not, beside what is wrong with one that is.
+#[test]
+fn a_config_that_is_not_taken_over_is_told_of() {
+    let sandbox = Sandbox::new();
+    let good = |more: Value| {
+        let mut config = json!({"mcpServers": {"a": fake(json!({}))}});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+    };
+    let listed = |client: &mut Client| client.call("manifold__servers_list", json!({}))["result"].to_string();
+    let mut client = sandbox.serve(&good(json!({})), &[]);
+    client.initialize("2025-11-25", json!({}));
+    assert!(!listed(&mut client).contains("config"), "{}", listed(&mut client));
+    sandbox.write_config(&json!({"mcpServers": 5}));
+    let said = "mcpServers: expected an object, found a number";
+    assert!(until(SOON, || listed(&mut client).contains(said)), "{}", client.stderr());
+    assert!(listed(&mut client).contains("the config before it is in force"));
+    client.speak_modern(json!({}));
+    let met = client.ask("server/discover", json!({}));
+    assert!(met["result"]["instructions"].to_string().contains(said), "{met}");
+
+    sandbox.write_config(&good(json!({"seperator": "."})));
+    let warned = "unknown key `seperator`";
+    assert!(until(SOON, || listed(&mut client).contains(warned)), "{}", client.stderr());
+    assert!(!listed(&mut client).contains("in force"), "it is over");
+}
+
+// B7: the same over HTTP, with what is wrong with single servers.
+#[test]
+fn status_over_http_tells_what_is_wrong_with_the_config() {
+    let sandbox = Sandbox::new();
+    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": fake(json!({}))}}), &[]);
+    let status = || -> Value {
+        let answer = gateway.ask("GET", "/api/status", &[], "");
+        serde_json::from_str(&answer.text()).unwrap_or_else(|_| panic!("{}", answer.text()))
+    };
+    assert_eq!(status().get("config"), None);
+    sandbox.write_config(&json!({"mcpServers": 5}));
+    assert!(until(SOON, || status()["config"]["problem"].is_string()), "{}", status());
+    let first = status()["config"].clone();
+    assert!(first["problem"].to_string().contains("expected an object"), "{first}");
+    assert_eq!(first["since"].as_str().map(str::len), Some("2026-01-01T00:00:00Z".len()), "{first}");
+    let mut entry = fake(json!({}));
+    entry["commandd"] = json!("x");
+    sandbox.write_config(&json!({"mcpServers": {"a": entry}, "seperator": "."}));
+    let mended = || status()["config"].get("problem").is_none();
+    assert!(until(SOON, mended), "{}", status());
+    let status = status();
+    assert!(status["config"]["problems"][0].to_string().contains("unknown key `seperator`"), "{status}");
+    let row = &status["schemas"]["default"]["mcpServers"][0];
+    assert!(row["problems"][0].to_string().contains("unknown key `commandd`"), "{status}");
+    end_quietly(gateway.client);
 }
 
 // D7: who looks on by exit code learns of servers that cannot work.

@@ -263,10 +263,6 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn discovery(&self) -> &Discovery {
-        &self.discovery
-    }
-
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<ServerRow> {
         control::rows(&self.catalog.load(), &self.discovery, &self.config())

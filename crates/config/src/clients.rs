@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::expand::{Forms, Variables};
 use crate::file::{Node, Object, Value};
 use crate::keys::table::{SERVER, TOP};
-use crate::model::BARE;
+use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use table::{Client, clients};
 
@@ -34,6 +34,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Returns whose file it is and what is in it, if it is another program's.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let of_ours = OWN_ROOTS.iter().find_map(|root| self.document.object(root));
+        Some(summary(self.client?, of_ours.map_or(0, |servers| servers.members.len())))
+    }
+
     /// Fills in the variables as the program that wrote the file would.
     pub(crate) fn fill(&mut self, path: Option<&Path>, environment: &Environment) {
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));

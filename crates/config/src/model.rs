@@ -400,15 +400,12 @@ impl fmt::Debug for RemoteSpec {
 impl Config {
     /// Returns whose file it is and what is in it, in one line.
     pub fn summary(&self) -> String {
-        let count = |count: usize, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
-        let servers = count(self.servers.len(), "server");
         match self.source.client {
-            Some(BARE) => format!("{servers} by name, without a key around them"),
-            Some(client) => format!("{client} config, {servers}"),
-            None => format!("{servers}, {}", count(self.namespaces.len(), "namespace")),
+            Some(client) => summary(client, self.servers.len()),
+            None => {
+                let servers = counted(self.servers.len(), "server");
+                format!("{servers}, {}", counted(self.namespaces.len(), "namespace"))
+            }
         }
     }
 
@@ -435,6 +432,19 @@ impl Config {
             None => join(&root, &key.id),
         }
     }
+}
+
+/// Returns in one line whose file it is, another program's, and how many servers are in it.
+pub(crate) fn summary(client: &str, servers: usize) -> String {
+    let servers = counted(servers, "server");
+    match client {
+        BARE => format!("{servers} by name, without a key around them"),
+        client => format!("{client} config, {servers}"),
+    }
+}
+
+fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 fn is_below(problem: &Problem, place: &str) -> bool {

@@ -219,7 +219,8 @@ fn a_server_that_wants_a_sign_in_says_so() {
     for status in [401, 403] {
         let sandbox = Sandbox::new();
         let server = HttpFake::start(Style::Json, &["echo"]);
-        server.trouble_for_good("*", Trouble::status(status));
+        let headers = vec![("WWW-Authenticate", "Bearer".to_owned())];
+        server.trouble_for_good("*", Trouble::Status { status, headers, body: String::new() });
         let mut client = sandbox
             .serve(&json!({"mcpServers": {"far": {"url": server.url(), "headers": {"X-Team": "red"}}}}), &[]);
         client.initialize("2025-11-25", json!({}));
@@ -232,6 +233,40 @@ fn a_server_that_wants_a_sign_in_says_so() {
             (&json!(-32603), &json!("far"))
         );
     }
+}
+
+// B8: a plain 403 is no request to sign in; what the server says of it is shown.
+#[test]
+fn a_plain_403_shows_what_the_server_says() {
+    let sandbox = Sandbox::new();
+    let server = HttpFake::start(Style::Json, &["echo"]);
+    let body = "your address is not allowed here".to_owned();
+    server.trouble_for_good("*", Trouble::Status { status: 403, headers: Vec::new(), body });
+    let mut client = sandbox.serve(&json!({"mcpServers": {"far": {"url": server.url()}}}), &[]);
+    client.initialize("2025-11-25", json!({}));
+    let answer = client.call("far__echo", json!({})).to_string();
+    assert!(answer.contains("403: your address is not allowed here"), "{answer}");
+    assert!(!answer.contains("sign in"), "{answer}");
+}
+
+// B8: `http` and `config check` say what the others do.
+#[test]
+fn commands_say_the_same_of_namespaces_tokens_and_whose_file_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config(&json!({"mcpServers": {"a": {"builtin": "time"}}, "server": {"token": "short"}}));
+    let ran = command(&sandbox, &["http", "--port", "0", "--namespace", "nope"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("namespace 'nope' does not exist; there are: none"), "{ran:?}");
+    let ran = command(&sandbox, &["config", "check"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("server.token: the token has 5 characters"), "{ran:?}");
+    sandbox.write("c.toml", "[mcp_servers.a]\ncommand = \"no-such-program-anywhere\"\n");
+    let ran = command(&sandbox, &["config", "check", "c.toml"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stdout.contains("Codex config, 1 server"), "{ran:?}");
+    let mut blank = sandbox.manifold();
+    blank.args(["http", "--port", "0"]).env("MANIFOLD_TOKEN", "  ");
+    assert_eq!(run(blank).code, Some(2));
 }
 
 // D7: of what a program said before it ended, the line with the name is shown.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use manifold_config::{ProcessDialect, RemoteKind, Transport};
+use manifold_config::{Config, ProcessDialect, RemoteKind, Transport};
 use manifold_protocol::{Fault, Kind};
 use serde::Serialize;
 
@@ -108,19 +108,20 @@ impl Control {
 
     pub fn servers(&self) -> Vec<ServerRow> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
-        let config = gateway.config();
-        let catalog = gateway.catalog();
-        let members = catalog.view.members.iter().enumerate();
-        let rows = members.filter_map(|(at, member)| {
-            let problems = config.problems_of(&member.key).map(ToString::to_string).collect();
-            Some(ServerRow { problems, ..row_of(&catalog, gateway.discovery(), at, member)? })
-        });
-        rows.collect()
+        gateway.servers()
     }
 
-    /// Returns why there are no servers, where that is the config's fault.
+    /// Returns what is wrong with the config beside its servers: why there are none, why a newer one is not in force, and
+    /// what of this one is not as it should be.
     pub fn trouble(&self) -> Option<String> {
-        self.gateway.upgrade()?.trouble()
+        let gateway = self.gateway.upgrade()?;
+        let config = gateway.config();
+        let told = gateway.trouble();
+        // Of a config that could not be read they have been told just now.
+        let also = config.problems_beside_servers().filter(|_| config.unread.is_none());
+        let lines: Vec<String> =
+            told.into_iter().chain(also.map(|problem| format!("In the config: {problem}"))).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// Carries out an order on a server named by its id or its exposed id.
@@ -167,9 +168,13 @@ impl Control {
 }
 
 /// Returns one row for each server of a namespace.
-pub(crate) fn rows(catalog: &Catalog, discovery: &Discovery) -> Vec<ServerRow> {
+pub(crate) fn rows(catalog: &Catalog, discovery: &Discovery, config: &Config) -> Vec<ServerRow> {
     let members = catalog.view.members.iter().enumerate();
-    members.filter_map(|(at, member)| row_of(catalog, discovery, at, member)).collect()
+    let rows = members.filter_map(|(at, member)| {
+        let problems = config.problems_of(&member.key).map(ToString::to_string).collect();
+        Some(ServerRow { problems, ..row_of(catalog, discovery, at, member)? })
+    });
+    rows.collect()
 }
 
 fn row_of(catalog: &Catalog, discovery: &Discovery, at: usize, member: &Member) -> Option<ServerRow> {

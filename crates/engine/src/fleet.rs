@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -27,6 +28,8 @@ pub struct Fleet {
     me: Weak<Fleet>,
     connector: Box<dyn Connector>,
     config: ArcSwap<Config>,
+    /// Why a newer file is not in force.
+    outdated: ArcSwapOption<Outdated>,
     slots: ArcSwap<Vec<Slot>>,
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
@@ -40,6 +43,14 @@ pub struct Fleet {
     /// Cancelled once nobody is left for whom a list would be worth waiting.
     leaving: CancellationToken,
     tasks: Tasks,
+}
+
+/// The file has changed since and could not be taken over, so the config in force is an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outdated {
+    pub problem: String,
+    /// When the file was first found to be so, as a date and time of day.
+    pub since: String,
 }
 
 /// One server of the fleet.
@@ -62,6 +73,7 @@ impl Fleet {
             me: me.clone(),
             connector,
             config: ArcSwap::new(Arc::clone(&config)),
+            outdated: ArcSwapOption::empty(),
             slots: ArcSwap::default(),
             applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
@@ -79,6 +91,17 @@ impl Fleet {
 
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
+    }
+
+    /// Returns why the config in force is not the one in the file, if it is not.
+    pub fn outdated(&self) -> Option<Arc<Outdated>> {
+        self.outdated.load_full()
+    }
+
+    /// Keeps the config in force and remembers why the file was not taken over, until one is.
+    pub fn keep_config(&self, problem: String, now: String) {
+        let since = self.outdated().map_or(now, |before| before.since.clone());
+        self.outdated.store(Some(Arc::new(Outdated { problem, since })));
     }
 
     /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).
@@ -127,6 +150,7 @@ impl Fleet {
             .collect();
         self.slots.store(Arc::new(slots));
         self.config.store(config);
+        self.outdated.store(None);
         for gateway in self.gateways() {
             gateway.rebuild();
         }

@@ -30,7 +30,7 @@ pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{Cancel, Exchange, Flight, Sink, Target};
-pub use fleet::Fleet;
+pub use fleet::{Fleet, Outdated};
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
 pub use principal::Principal;

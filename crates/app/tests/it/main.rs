@@ -25,6 +25,7 @@ mod reload;
 mod remote;
 mod remote_faults;
 mod respelled;
+mod restrictions;
 mod s0;
 mod s1_lifecycle;
 mod s1_namespaces;

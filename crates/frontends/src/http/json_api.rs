@@ -51,6 +51,10 @@ async fn answer_batch(
     let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
     let _entered = match peer.begin(requests.count()) {
         Ok(entered) => entered,
+        Err(fault) if !fault.is_busy() => {
+            let error = envelope::error(None, &fault.to_error(site.codes));
+            return json(StatusCode::BAD_REQUEST, error);
+        }
         Err(fault) => return route::over_limit(&fault, shared),
     };
     // All are on their way before the first is waited for.

@@ -1,12 +1,12 @@
 //! `/health` and `/api/status`: S2's shapes in every profile (decision 34), from what is known without asking anyone.
 
 use hyper::{Response, StatusCode};
-use manifold_engine::ServerRow;
+use manifold_engine::{Outdated, ServerRow};
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
-use super::Site;
 use super::body::{Body, json};
+use super::{Plan, Site};
 
 /// S2-2.
 pub(super) fn health(site: &Site) -> Response<Body> {
@@ -41,6 +41,18 @@ struct Server {
     tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What is wrong with it in the config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+/// What is wrong with the config beside its servers (D6).
+#[derive(Serialize)]
+struct ConfigPart<'a> {
+    /// Why the one in force is older than the file.
+    #[serde(flatten)]
+    outdated: Option<&'a Outdated>,
+    problems: Vec<String>,
 }
 
 #[derive(Serialize, Default)]
@@ -88,7 +100,19 @@ pub(super) fn status(site: &Site) -> Response<Body> {
     body.set("server", server_part(site));
     body.set("schemas", schemas.into_raw());
     body.set("summary", Raw::serialize(&summary));
+    if let Some(config) = config_part(&plan) {
+        body.set("config", config);
+    }
     json(StatusCode::OK, body.into_raw().bytes())
+}
+
+/// Returns nothing where nothing is wrong: so the seed's clients have it.
+fn config_part(plan: &Plan) -> Option<Raw> {
+    // All of them serve the one config.
+    let outdated = plan.default.iter().chain(plan.namespaces.values()).find_map(|gateway| gateway.outdated());
+    let problems: Vec<String> = plan.config.problems_beside_servers().map(ToString::to_string).collect();
+    let is_fine = outdated.is_none() && problems.is_empty();
+    (!is_fine).then(|| Raw::serialize(&ConfigPart { outdated: outdated.as_deref(), problems }))
 }
 
 fn server_part(site: &Site) -> Raw {
@@ -116,5 +140,6 @@ fn server(row: ServerRow) -> Server {
         kind: row.kind,
         tool_count: row.tool_count,
         error: row.error,
+        problems: row.problems,
     }
 }

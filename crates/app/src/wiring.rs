@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use jiff::Timestamp;
 use manifold_config::{
     Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, ServerKey, config_path, load,
     select_namespace, stand_in,
@@ -18,6 +19,9 @@ use tracing::{info, warn};
 use crate::cli::Flags;
 use crate::machine::slim_down;
 use crate::watch::watch_config;
+
+/// How a date and time of day are told.
+const MOMENT: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 /// Everything that runs, whatever the front end.
 #[derive(Clone)]
@@ -206,10 +210,10 @@ impl Reloader for FileReloader {
                 };
                 return Box::pin(async move {
                     // What clients are told is what is wrong now.
-                    if let Some(config) = stand_in {
-                        fleet.apply(Arc::new(config)).await;
+                    match stand_in {
+                        Some(config) => drop(fleet.apply(Arc::new(config)).await),
+                        None => fleet.keep_config(why.clone(), Timestamp::now().strftime(MOMENT).to_string()),
                     }
-                    fleet.config_refused(&why);
                     Err(why)
                 });
             }

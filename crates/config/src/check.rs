@@ -4,14 +4,19 @@
 mod tests;
 
 use crate::file::{Node, Object, Value, join};
-use crate::keys::table::SERVER;
-use crate::keys::{Kind, Section, Verdict};
+use crate::keys::table::{NAMESPACE, PERMISSION, SCHEMA, SERVER};
+use crate::keys::{Key, Kind, Section, Verdict};
+use crate::meant::respelled;
 use crate::problem::Problems;
 
 /// Reports unknown keys, wrong kinds and odd numbers, here and below.
 pub(crate) fn check(object: &Object, section: &Section, place: &str, problems: &mut Problems) {
     for (name, node) in &object.members {
         let Some(key) = section.key(name) else {
+            if let Some(meant) = respelled(section, name) {
+                tell_doubled(node, name, meant, section, place, problems);
+                continue;
+            }
             let hint = nearest(name, section.keys.iter().map(|key| key.name));
             problems.warn(node.line, place, format!("unknown key `{name}`"), hint);
             continue;
@@ -24,7 +29,10 @@ pub(crate) fn check(object: &Object, section: &Section, place: &str, problems: &
         match key.kind.judge(node) {
             Verdict::Fits => {}
             // The server is marked as faulty for this, where it is resolved.
-            Verdict::Wrong(_) if key.vital => {}
+            Verdict::Wrong(_) if key.vital && section.name == SERVER.name => {}
+            Verdict::Wrong(what) if key.vital => {
+                problems.refuse(node.line, &place, what, Some(to_write(key)))
+            }
             Verdict::Odd(what) => {
                 problems.warn(node.line, &place, what, Some("it is used all the same".to_owned()))
             }
@@ -63,10 +71,41 @@ fn entry(node: &Node, section: &Section, place: &str, problems: &mut Problems) {
     match &node.value {
         Value::Object(object) => check(object, section, place, problems),
         _ if section.name == SERVER.name => {}
+        // To go without a namespace or a rule would be to allow what it forbids.
+        Value::Null => {}
+        other if [NAMESPACE.name, SCHEMA.name, PERMISSION.name].contains(&section.name) => {
+            let what = format!("expected an object, found {}", other.describe());
+            problems.refuse(node.line, place, what, Some("write `{ … }`, or remove it".to_owned()));
+        }
         other => {
             let what = format!("expected an object, found {}", other.describe());
             problems.warn(node.line, place, what, Some("it is left out".to_owned()));
         }
+    }
+}
+
+/// A key that restricts and another spelling of it: which of them counts is not ours to say. Servers are marked for it.
+fn tell_doubled(
+    node: &Node,
+    name: &str,
+    meant: &str,
+    section: &Section,
+    place: &str,
+    problems: &mut Problems,
+) {
+    if section.name != SERVER.name {
+        let what = format!("has both `{meant}` and `{name}`");
+        problems.refuse(node.line, place, what, Some(format!("keep `{meant}`")));
+    }
+}
+
+/// Returns what to write where a key that must be right is not.
+pub(crate) fn to_write(key: &Key) -> String {
+    match key.kind {
+        Kind::Flag => "write true or false, without quotes".to_owned(),
+        Kind::Texts if key.guard => format!("write a list such as `\"{}\": [\"name\"]`", key.name),
+        Kind::FlagMap => format!("write `\"{}\": {{\"server\": true}}`", key.name),
+        _ => "correct it".to_owned(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::expand::{Forms, Variables};
 use crate::file::{Node, Object, Value};
 use crate::keys::table::{SERVER, TOP};
-use crate::model::BARE;
+use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use table::{Client, clients};
 
@@ -34,6 +34,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Returns whose file it is and what is in it, if it is another program's.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let of_ours = OWN_ROOTS.iter().find_map(|root| self.document.object(root));
+        Some(summary(self.client?, of_ours.map_or(0, |servers| servers.members.len())))
+    }
+
     /// Fills in the variables as the program that wrote the file would.
     pub(crate) fn fill(&mut self, path: Option<&Path>, environment: &Environment) {
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
@@ -101,6 +107,12 @@ pub(crate) fn looked_for() -> Vec<String> {
     roots
 }
 
+/// Returns what we call the key of some program's servers whose name is the one wanted.
+pub(crate) fn respelled(is_wanted: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let mut fields = clients().iter().flat_map(|client| &client.fields);
+    fields.find(|(theirs, _)| is_wanted(theirs)).map(|(_, ours)| ours.as_str())
+}
+
 /// Whose file it is, and where its servers are.
 struct Told {
     client: &'static Client,
@@ -156,6 +168,12 @@ impl Told {
         let mut line = 1;
         if let Some(node) = at(&document, self.root) {
             line = node.line;
+            if !matches!(node.value, Value::Object(_) | Value::List(_) | Value::Null) {
+                return Object {
+                    line: 1,
+                    members: IndexMap::from([("mcpServers".to_owned(), node.clone())]),
+                };
+            }
             self.take(node, &self.root.join("."), &mut servers, problems);
         }
         self.take_project(&document, environment, &mut servers, problems);
@@ -208,14 +226,31 @@ impl Told {
         if let Some(node) = at(project, self.root) {
             self.take(node, &format!("{key}.{folder}.{}", self.root.join(".")), servers, problems);
         }
-        let disabled = project.members.get("disabledMcpServers").and_then(Node::list).unwrap_or_default();
-        for name in disabled.iter().filter_map(Node::written) {
+        for name in disabled(project, &format!("{key}.{folder}"), problems) {
             if let Some(Node { value: Value::Object(entry), line }) = servers.get_mut(name) {
                 let flag = Node { line: *line, value: Value::Flag(true) };
                 entry.members.insert("disabled".to_owned(), flag);
             }
         }
     }
+}
+
+/// Returns the servers a project goes without. A list that cannot be read must not mean that all are used.
+fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Vec<&'a str> {
+    const KEY: &str = "disabledMcpServers";
+    let Some(node) = project.members.get(KEY).filter(|node| !matches!(node.value, Value::Null)) else {
+        return Vec::new();
+    };
+    let names: Option<Vec<&str>> = match &node.value {
+        Value::Text(name) => Some(vec![&name.raw]),
+        Value::List(items) => items.iter().map(Node::written).collect(),
+        _ => None,
+    };
+    names.unwrap_or_else(|| {
+        let hint = "write a list of names".to_owned();
+        problems.refuse(node.line, &format!("{place}.{KEY}"), "is no list of names", Some(hint));
+        Vec::new()
+    })
 }
 
 fn tell_other_projects(projects: &Object, root: &[String], key: &str, problems: &mut Problems) {

@@ -19,8 +19,12 @@ pub(crate) struct Key {
     /// In words, for messages and for the schema; empty where nothing takes its place.
     pub(crate) default: &'static str,
     pub(crate) about: &'static str,
-    /// A server with the wrong kind of value here cannot work; its resolver says so.
+    /// A wrong kind of value here is not replaced by the default: a server with one cannot work, as its resolver says, and
+    /// anything else with one cannot be used.
     pub(crate) vital: bool,
+    /// It restricts. Another spelling of its name and what can only be meant are read as meant (`meant.rs`), for to leave
+    /// it out would be to allow.
+    pub(crate) guard: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -36,6 +40,8 @@ pub(crate) enum Kind {
     TextMap,
     /// Name → flag.
     FlagMap,
+    /// An object that is none of ours.
+    Members,
     Section(&'static Section),
     /// Name → section.
     Map(&'static Section),
@@ -84,7 +90,7 @@ impl Kind {
             (Self::Unused, _)
             | (Self::Flag, Value::Flag(_))
             | (Self::Text, Value::Text(_))
-            | (Self::Section(_) | Self::Map(_), Value::Object(_))
+            | (Self::Section(_) | Self::Map(_) | Self::Members, Value::Object(_))
             | (Self::List(_), Value::List(_)) => Verdict::Fits,
             (Self::Choice(choices), Value::Text(text)) if choices.contains(&text.value.as_str()) => {
                 Verdict::Fits
@@ -94,7 +100,7 @@ impl Kind {
             (Self::Texts, Value::List(items)) => self.judge_all(items.iter()),
             (Self::TextMap, Value::Object(object)) => self.judge_all(object.members.values()),
             (Self::FlagMap, Value::Object(object))
-                if object.members.values().all(|node| matches!(node.value, Value::Flag(_))) =>
+                if object.members.values().all(|node| matches!(node.value, Value::Flag(_) | Value::Null)) =>
             {
                 Verdict::Fits
             }
@@ -146,7 +152,7 @@ impl Kind {
             Self::Texts => "a list of texts".to_owned(),
             Self::TextMap => "an object of texts".to_owned(),
             Self::FlagMap => "an object of true and false".to_owned(),
-            Self::Section(_) | Self::Map(_) => "an object".to_owned(),
+            Self::Section(_) | Self::Map(_) | Self::Members => "an object".to_owned(),
             Self::List(_) => "a list of objects".to_owned(),
             Self::OneOf(kinds) => kinds.iter().map(Self::describe).collect::<Vec<_>>().join(", or "),
             Self::Unused => "anything".to_owned(),

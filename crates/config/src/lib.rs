@@ -10,6 +10,7 @@ mod file;
 mod identity;
 mod keys;
 mod load;
+mod meant;
 mod model;
 mod nesting;
 mod problem;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::clients;
 use crate::environment::Environment;
 use crate::expand::expand_home;
+use crate::meant;
 use crate::model::{Config, Format, Source};
 use crate::problem::{Problem, Problems};
 use crate::profile::{Profile, default_config_path};
@@ -46,6 +47,8 @@ pub enum OwnPort {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
     pub problems: Vec<Problem>,
+    /// Whose file it is and what is in it, where that could be told and it is another program's.
+    pub recognized: Option<String>,
 }
 
 impl fmt::Display for LoadError {
@@ -92,13 +95,14 @@ pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
 pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Result<Config, LoadError> {
     let mut problems = Problems::new(path);
     let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
-        return Err(LoadError { problems: problems.into_sorted() });
+        return Err(LoadError { problems: problems.into_sorted(), recognized: None });
     };
     let mut reading = clients::read(document, path, &options.environment, &mut problems);
     reading.fill(path, &options.environment);
     if let Some(root) = &reading.root {
         problems.call("mcpServers", root);
     }
+    meant::read(&mut reading.document, &mut problems);
     let origin = Origin {
         path,
         client: reading.client,
@@ -110,7 +114,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
         environment: &options.environment,
     };
     resolve::resolve(&reading.document, origin, problems)
-        .map_err(|problems| LoadError { problems: problems.into_sorted() })
+        .map_err(|problems| LoadError { problems: problems.into_sorted(), recognized: reading.summary() })
 }
 
 /// Returns a configuration without servers for a file that is there and cannot be used. Clients of the gateway are told
@@ -134,7 +138,7 @@ fn read(path: &Path) -> Result<String, LoadError> {
 fn failure(path: &Path, what: &str, hint: &str) -> LoadError {
     let mut problems = Problems::new(Some(path));
     problems.whole_file(what, Some(hint.to_owned()));
-    LoadError { problems: problems.into_sorted() }
+    LoadError { problems: problems.into_sorted(), recognized: None }
 }
 
 /// A client's config passes `~/…` to us without a shell in between (S1-4).

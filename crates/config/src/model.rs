@@ -400,34 +400,56 @@ impl fmt::Debug for RemoteSpec {
 impl Config {
     /// Returns whose file it is and what is in it, in one line.
     pub fn summary(&self) -> String {
-        let count = |count: usize, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
-        let servers = count(self.servers.len(), "server");
         match self.source.client {
-            Some(BARE) => format!("{servers} by name, without a key around them"),
-            Some(client) => format!("{client} config, {servers}"),
-            None => format!("{servers}, {}", count(self.namespaces.len(), "namespace")),
+            Some(client) => summary(client, self.servers.len()),
+            None => {
+                let servers = counted(self.servers.len(), "server");
+                format!("{servers}, {}", counted(self.namespaces.len(), "namespace"))
+            }
         }
     }
 
     /// Returns what was found wrong with one server.
     pub fn problems_of(&self, key: &ServerKey) -> impl Iterator<Item = &Problem> {
+        let place = self.place_of(key);
+        self.problems.iter().filter(move |problem| is_below(problem, &place))
+    }
+
+    /// Returns what was found wrong with the file beside its servers.
+    pub fn problems_beside_servers(&self) -> impl Iterator<Item = &Problem> {
+        let places: Vec<String> = self.servers.iter().map(|server| self.place_of(&server.key)).collect();
+        self.problems.iter().filter(move |problem| !places.iter().any(|place| is_below(problem, place)))
+    }
+
+    fn place_of(&self, key: &ServerKey) -> String {
         let root = match (&self.source.root, self.source.format) {
             (Some(root), _) => root.clone(),
             (None, Format::Servers) => "servers".to_owned(),
             (None, _) => "mcpServers".to_owned(),
         };
-        let place = match &key.schema {
+        match &key.schema {
             Some(schema) => format!("schemas.{schema}.mcpServers.{}", key.id),
             None => join(&root, &key.id),
-        };
-        self.problems.iter().filter(move |problem| {
-            let below = problem.place.strip_prefix(&place);
-            below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
-        })
+        }
     }
+}
+
+/// Returns in one line whose file it is, another program's, and how many servers are in it.
+pub(crate) fn summary(client: &str, servers: usize) -> String {
+    let servers = counted(servers, "server");
+    match client {
+        BARE => format!("{servers} by name, without a key around them"),
+        client => format!("{client} config, {servers}"),
+    }
+}
+
+fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+fn is_below(problem: &Problem, place: &str) -> bool {
+    let below = problem.place.strip_prefix(place);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
 impl RemoteSpec {

@@ -54,6 +54,8 @@ pub(crate) struct Problems {
     found: Vec<Problem>,
     /// A key of ours, and what the file calls it.
     called: Option<(&'static str, String)>,
+    /// Whether the file must not be used.
+    refused: bool,
 }
 
 impl Problems {
@@ -72,6 +74,16 @@ impl Problems {
 
     pub(crate) fn error(&mut self, line: usize, place: &str, what: impl Into<String>, hint: Option<String>) {
         self.add(Severity::Error, Some(line), place, what.into(), hint);
+    }
+
+    /// Adds a problem for which the file must not be used.
+    pub(crate) fn refuse(&mut self, line: usize, place: &str, what: impl Into<String>, hint: Option<String>) {
+        self.refused = true;
+        self.error(line, place, what, hint);
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused
     }
 
     /// Adds a problem of the file as a whole.

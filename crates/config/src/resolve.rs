@@ -86,7 +86,10 @@ pub(crate) fn resolve(
     if servers.is_empty() {
         tell_no_servers(top, format, &mut problems);
     }
-    namespaces::apply_permissions(top, &mut namespaces, &mut problems);
+    namespaces::apply_permissions(top, &servers, &mut namespaces, &settings.separator, &mut problems);
+    if problems.is_refused() {
+        return Err(problems);
+    }
     let default_namespace = top.string("defaultNamespaceId").or_else(|| top.string("defaultNamespace"));
     Ok(Config {
         profile,
@@ -137,6 +140,7 @@ fn tell_no_servers(top: Fields<'_>, format: Format, problems: &mut Problems) {
         Format::McpServers | Format::Embedded => "mcpServers",
     };
     match top.present(root) {
+        Some(_) if problems.is_refused() => {}
         Some(node) => problems.warn(node.line, root, "has no servers", Some("add one".to_owned())),
         None if top.object.members.keys().any(|key| TOP.key(key).is_some())
             || top.object.members.is_empty() =>

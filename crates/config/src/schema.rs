@@ -53,6 +53,7 @@ fn kind(kind_: &Kind, definitions: &mut Map<String, Value>) -> Value {
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Kind::FlagMap => json!({"type": "object", "additionalProperties": {"type": "boolean"}}),
+        Kind::Members => json!({"type": "object"}),
         Kind::Section(section) => reference(section, definitions),
         Kind::Map(section) => {
             json!({"type": "object", "additionalProperties": reference(section, definitions)})

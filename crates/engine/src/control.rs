@@ -78,7 +78,10 @@ impl Control {
         admin::Snapshot {
             at,
             gateway: admin::Gateway { profile: config.profile.name().to_owned(), ..self.gateway() },
-            config: admin::ConfigSource { refused: fleet.refused_config(), ..source(&config) },
+            config: admin::ConfigSource {
+                refused: fleet.outdated().map(|outdated| outdated.problem.clone()),
+                ..source(&config)
+            },
             servers: fleet.slots().iter().map(|slot| fleet.describe_slot(&config, slot)).collect(),
             namespaces: namespace::all(&config, &gateways),
             clients: sessions.collect(),

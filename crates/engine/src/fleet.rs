@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
 use manifold_protocol::{Call, Raw, Revision};
+use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -31,6 +32,8 @@ pub struct Fleet {
     me: Weak<Fleet>,
     connector: Box<dyn Connector>,
     config: ArcSwap<Config>,
+    /// Why a newer file is not in force.
+    outdated: ArcSwapOption<Outdated>,
     slots: ArcSwap<Vec<Slot>>,
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
@@ -40,14 +43,20 @@ pub struct Fleet {
     gateways: Mutex<Vec<Weak<Gateway>>>,
     only_client: OnceLock<Arc<Outbox>>,
     feed: Arc<Feed>,
-    /// Why the config file as it now is was not taken over.
-    refused: Mutex<Option<String>>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
     /// Cancelled once nobody is left for whom a list would be worth waiting.
     leaving: CancellationToken,
     tasks: Tasks,
     observers: Observers,
+}
+
+/// The file has changed since and could not be taken over, so the config in force is an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outdated {
+    pub problem: String,
+    /// When the file was first found to be so, as a date and time of day.
+    pub since: String,
 }
 
 /// One server of the fleet.
@@ -70,6 +79,7 @@ impl Fleet {
             me: me.clone(),
             connector,
             config: ArcSwap::new(Arc::clone(&config)),
+            outdated: ArcSwapOption::empty(),
             slots: ArcSwap::default(),
             applying: tokio::sync::Mutex::default(),
             facts: ArcSwap::from_pointee(facts),
@@ -77,7 +87,6 @@ impl Fleet {
             gateways: Mutex::default(),
             only_client: OnceLock::new(),
             feed: Feed::new(),
-            refused: Mutex::default(),
             places: discovery::places(),
             leaving: CancellationToken::new(),
             tasks,
@@ -95,6 +104,18 @@ impl Fleet {
     /// Returns those who watch calls, to add to.
     pub fn observers(&self) -> &Observers {
         &self.observers
+    }
+
+    /// Returns why the config in force is not the one in the file, if it is not.
+    pub fn outdated(&self) -> Option<Arc<Outdated>> {
+        self.outdated.load_full()
+    }
+
+    /// Keeps the config in force and remembers why the file was not taken over, until one is.
+    pub fn keep_config(&self, problem: String, now: String) {
+        let since = self.outdated().map_or(now, |before| before.since.clone());
+        self.tell_of_config(|| ConfigChange::Refused { why: problem.clone() });
+        self.outdated.store(Some(Arc::new(Outdated { problem, since })));
     }
 
     /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).
@@ -143,6 +164,7 @@ impl Fleet {
             .collect();
         self.slots.store(Arc::new(slots));
         self.config.store(config);
+        self.outdated.store(None);
         for gateway in self.gateways() {
             gateway.rebuild();
         }
@@ -151,7 +173,6 @@ impl Fleet {
         for gateway in self.gateways() {
             gateway.start_eager();
         }
-        *lock(&self.refused) = None;
         let report = || control::reload_report(&difference, &self.config());
         self.tell_of_config(|| ConfigChange::Reloaded { report: report() });
         difference
@@ -164,16 +185,6 @@ impl Fleet {
 
     pub(crate) fn leaving(&self) -> &CancellationToken {
         &self.leaving
-    }
-
-    /// Notes why the config file as it now is was not taken over.
-    pub fn config_refused(&self, why: &str) {
-        *lock(&self.refused) = Some(why.to_owned());
-        self.tell_of_config(|| ConfigChange::Refused { why: why.to_owned() });
-    }
-
-    pub(crate) fn refused_config(&self) -> Option<String> {
-        lock(&self.refused).clone()
     }
 
     fn tell_of_config(&self, change: impl FnOnce() -> ConfigChange) {

@@ -26,7 +26,7 @@ use crate::changes::{Client, ClientId, Clients};
 use crate::control::{NamespaceControl, Reloader};
 use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Outdated};
 use crate::observe::Observers;
 use crate::outbox::Outbox;
 use crate::principal::Principal;
@@ -172,19 +172,37 @@ impl Gateway {
         Introduction {
             name: settings.server_name.clone(),
             version: settings.server_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
-            instructions: self
-                .trouble()
-                .or_else(|| self.with_starting(self.catalog.load().instructions.clone())),
+            instructions: self.instructions(),
             extensions: self.catalog.load().extensions.clone(),
         }
     }
 
-    /// Returns what a client must know of a config that could not be read.
+    fn instructions(&self) -> Option<String> {
+        let trouble = self.trouble();
+        if self.fleet.config().unread.is_some() {
+            return trouble;
+        }
+        let usual = self.with_starting(self.catalog.load().instructions.clone());
+        let parts: Vec<String> = trouble.into_iter().chain(usual).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+
+    /// Returns what a client must know of a config that could not be read, at the start or since (D9, D6).
     pub(crate) fn trouble(&self) -> Option<String> {
         let config = self.fleet.config();
-        let why = config.unread.as_ref()?;
         let next = "Tell the user; once the file is corrected and saved it is taken over by itself.";
-        Some(format!("The config cannot be used, so there are no servers: {why}\n{next}"))
+        if let Some(why) = &config.unread {
+            return Some(format!("The config cannot be used, so there are no servers: {why}\n{next}"));
+        }
+        let Outdated { problem, since } = &*self.fleet.outdated()?;
+        Some(format!(
+            "The config file cannot be taken over; since {since} the config before it is in force: {problem}\n{next}"
+        ))
+    }
+
+    /// Returns why the config in force is not the one in the file, if it is not.
+    pub fn outdated(&self) -> Option<Arc<Outdated>> {
+        self.fleet.outdated()
     }
 
     /// Says which namespace is served once the config, which could not be read so far, can be. This happens once.

@@ -36,7 +36,7 @@ pub use control::{
 };
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
 pub use feed::Events;
-pub use fleet::Fleet;
+pub use fleet::{Fleet, Outdated};
 pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, TURN};

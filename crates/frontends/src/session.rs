@@ -27,6 +27,7 @@ use tokio::sync::Notify;
 use tracing::debug;
 
 use batch::Batch;
+pub(crate) use batch::too_large as batch_too_large;
 use calls::CallSink;
 pub use outlet::Outlet;
 
@@ -244,6 +245,12 @@ impl Session {
         if !allowed {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
             let error = Fault::InvalidRequest(why).to_error(self.destination.codes);
+            lane.answer(envelope::error(None, &error));
+            return Received::Done;
+        }
+        let calls = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. }))).count();
+        if let Some((most, _)) = self.limit.as_ref().filter(|(most, _)| calls > *most) {
+            let error = batch_too_large(calls, *most).to_error(self.destination.codes);
             lane.answer(envelope::error(None, &error));
             return Received::Done;
         }

@@ -171,7 +171,7 @@ impl Remote {
     pub(crate) fn refused(&self, why: Unreached) -> Fault {
         let server = self.server.key.id.clone();
         match why {
-            Unreached::Status { status: 401 | 403, .. } => self.unauthorized(),
+            why if why.is_unauthorized(&self.unauthorized()) => self.unauthorized(),
             other => Fault::FailedToStart { server, reason: other.to_string() },
         }
     }
@@ -225,7 +225,7 @@ pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, una
     let server = connection.id().to_owned();
     let (tool, reason) = (connection.tool_of(call), why.to_string());
     let fault = match why {
-        Unreached::Status { status: 401 | 403, .. } => unauthorized.clone(),
+        why if why.is_unauthorized(unauthorized) => unauthorized.clone(),
         Unreached::Status { .. } => Fault::Refused { server, tool, reason },
         Unreached::Connect(_) => Fault::NotRunning { server, reason },
         Unreached::Broken(_) | Unreached::Refused(_) => Fault::Died { server, tool, reason },

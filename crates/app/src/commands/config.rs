@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use manifold_config::{LoadOptions, Problem, Severity, load};
+use manifold_config::{Config, LoadOptions, Problem, Severity, config_path, load};
 use serde::Serialize;
 
-use super::{asked_namespace, fail, print};
+use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
 
 pub(super) fn schema() -> ExitCode {
@@ -23,13 +23,17 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
         client: Option<&'static str>,
         problems: &'a [Problem],
     }
-    let (config, problems) = match load(options) {
+    let (config, mut problems, recognized) = match load(options) {
         Ok(mut config) => {
             let problems = std::mem::take(&mut config.problems);
-            (Some(config), problems)
+            let recognized = config.source.client.map(|_| config.summary());
+            (Some(config), problems, recognized)
         }
-        Err(error) => (None, error.problems),
+        Err(error) => (None, error.problems, error.recognized),
     };
+    if let Some(config) = &config {
+        problems.extend(weak_token(config));
+    }
     if let Some(Err(why)) = config.as_ref().map(|config| asked_namespace(config, namespace)) {
         return fail(&why, USAGE);
     }
@@ -48,12 +52,33 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
                 Severity::Warning => format!("warning: {problem}"),
             })
             .collect();
-        if let Some(config) = config.filter(|_| valid) {
-            let source = config.source.path.as_deref().map(|path| path.display().to_string());
-            let source = source.unwrap_or_else(|| "the built-in config".to_owned());
-            lines.push(format!("{source}: {}", config.summary()));
+        // Whose file it was taken for is worth knowing where it is wrong, too.
+        let summary = config.as_ref().filter(|_| valid).map(Config::summary).or(recognized);
+        if let Some(summary) = summary {
+            let source = config_path(options).filter(|_| !is_embedded(config.as_ref()));
+            let source =
+                source.map_or_else(|| "the built-in config".to_owned(), |path| path.display().to_string());
+            lines.push(format!("{source}: {summary}"));
         }
         print(&lines.join("\n"));
     }
     if valid { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
+}
+
+fn is_embedded(config: Option<&Config>) -> bool {
+    config.is_some_and(|config| config.source.path.is_none())
+}
+
+/// Returns what the start would say of the token in the file.
+fn weak_token(config: &Config) -> Vec<Problem> {
+    let weaknesses = config.settings.http.token.as_ref().map(|token| token::weaknesses(token, None));
+    let problem = |what| Problem {
+        severity: Severity::Warning,
+        file: config.source.path.clone(),
+        line: None,
+        place: "server.token".to_owned(),
+        what,
+        hint: None,
+    };
+    weaknesses.unwrap_or_default().into_iter().map(problem).collect()
 }

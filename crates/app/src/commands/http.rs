@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{fail, token};
+use super::{asked_namespace, fail, token};
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
@@ -28,6 +28,9 @@ const MAX_WORKERS: usize = 8;
 
 pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
     if let Err(why) = apply_flags(&mut config, flags, &options.environment) {
+        return fail(&why, USAGE);
+    }
+    if let Err(why) = asked_namespace(&config, flags.namespace.as_deref()) {
         return fail(&why, USAGE);
     }
     let settings = &config.settings.http;
@@ -88,6 +91,9 @@ fn apply_flags(config: &mut Config, flags: &Flags, environment: &Environment) ->
     }
     http.allowed_hosts.extend(flags.allowed_hosts.iter().cloned());
     if let Some(token) = environment.vars.get("MANIFOLD_TOKEN").filter(|token| !token.is_empty()) {
+        if token.trim().is_empty() {
+            return Err("MANIFOLD_TOKEN is only white space".to_owned());
+        }
         http.token = Some(Secret::new(token.clone()));
     }
     if let Some(token) = &flags.token {
@@ -157,12 +163,6 @@ async fn serve(
     let (budget, limits) = (budget(&config.settings.limits), config.settings.limits.clients);
     let profile = config.profile;
     let selected = select_namespace(&config, flags.namespace.as_deref());
-    if let (Selection::Unknown { requested, exists, .. }, Some(_)) = (&selected, &flags.namespace) {
-        return Err(format!(
-            "namespace '{requested}' does not exist or is disabled; there are: {}",
-            exists.join(", ")
-        ));
-    }
     let services = Services::new(config, options, flags, Serving::All);
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;
     let eager = flags.eager;

@@ -34,6 +34,7 @@ mod reload;
 mod remote;
 mod remote_faults;
 mod respelled;
+mod restrictions;
 mod saved;
 mod secrecy;
 mod server_lifecycle;

@@ -10,6 +10,8 @@ use manifold_testkit::{Client, HttpFake, Sandbox, Style, Trouble, fake, until};
 use serde_json::{Value, json};
 
 use crate::cli::{Ran, run};
+use crate::http_lifecycle::Gateway;
+use manifold_testkit::http::end_quietly;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -116,6 +118,60 @@ fn problems_of_a_changed_file_are_told() {
     assert!(all_said(&status.stdout), "{}", status.stdout);
 }
 
+// B7: a file that is not taken over is told of for as long as it is not, beside what is wrong with one that is.
+#[test]
+fn a_config_that_is_not_taken_over_is_told_of() {
+    let sandbox = Sandbox::new();
+    let good = |more: Value| {
+        let mut config = json!({"mcpServers": {"a": fake(json!({}))}});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+    };
+    let listed = |client: &mut Client| client.call("manifold__servers_list", json!({}))["result"].to_string();
+    let mut client = sandbox.serve(&good(json!({})), &[]);
+    client.initialize("2025-11-25", json!({}));
+    assert!(!listed(&mut client).contains("config"), "{}", listed(&mut client));
+    sandbox.write_config(&json!({"mcpServers": 5}));
+    let said = "mcpServers: expected an object, found a number";
+    assert!(until(SOON, || listed(&mut client).contains(said)), "{}", client.stderr());
+    assert!(listed(&mut client).contains("the config before it is in force"));
+    client.speak_modern(json!({}));
+    let met = client.ask("server/discover", json!({}));
+    assert!(met["result"]["instructions"].to_string().contains(said), "{met}");
+
+    sandbox.write_config(&good(json!({"seperator": "."})));
+    let warned = "unknown key `seperator`";
+    assert!(until(SOON, || listed(&mut client).contains(warned)), "{}", client.stderr());
+    assert!(!listed(&mut client).contains("in force"), "it is over");
+}
+
+// B7: the same over HTTP, with what is wrong with single servers.
+#[test]
+fn status_over_http_tells_what_is_wrong_with_the_config() {
+    let sandbox = Sandbox::new();
+    let gateway = Gateway::start(&sandbox, &json!({"mcpServers": {"a": fake(json!({}))}}), &[]);
+    let status = || -> Value {
+        let answer = gateway.ask("GET", "/api/status", &[], "");
+        serde_json::from_str(&answer.text()).unwrap_or_else(|_| panic!("{}", answer.text()))
+    };
+    assert_eq!(status().get("config"), None);
+    sandbox.write_config(&json!({"mcpServers": 5}));
+    assert!(until(SOON, || status()["config"]["problem"].is_string()), "{}", status());
+    let first = status()["config"].clone();
+    assert!(first["problem"].to_string().contains("expected an object"), "{first}");
+    assert_eq!(first["since"].as_str().map(str::len), Some("2026-01-01T00:00:00Z".len()), "{first}");
+    let mut entry = fake(json!({}));
+    entry["commandd"] = json!("x");
+    sandbox.write_config(&json!({"mcpServers": {"a": entry}, "seperator": "."}));
+    let mended = || status()["config"].get("problem").is_none();
+    assert!(until(SOON, mended), "{}", status());
+    let status = status();
+    assert!(status["config"]["problems"][0].to_string().contains("unknown key `seperator`"), "{status}");
+    let row = &status["schemas"]["default"]["mcpServers"][0];
+    assert!(row["problems"][0].to_string().contains("unknown key `commandd`"), "{status}");
+    end_quietly(gateway.client);
+}
+
 // D7: who looks on by exit code learns of servers that cannot work.
 #[test]
 fn status_fails_where_a_server_cannot_work() {
@@ -163,7 +219,8 @@ fn a_server_that_wants_a_sign_in_says_so() {
     for status in [401, 403] {
         let sandbox = Sandbox::new();
         let server = HttpFake::start(Style::Json, &["echo"]);
-        server.trouble_for_good("*", Trouble::status(status));
+        let headers = vec![("WWW-Authenticate", "Bearer".to_owned())];
+        server.trouble_for_good("*", Trouble::Status { status, headers, body: String::new() });
         let mut client = sandbox
             .serve(&json!({"mcpServers": {"far": {"url": server.url(), "headers": {"X-Team": "red"}}}}), &[]);
         client.initialize("2025-11-25", json!({}));
@@ -176,6 +233,40 @@ fn a_server_that_wants_a_sign_in_says_so() {
             (&json!(-32603), &json!("far"))
         );
     }
+}
+
+// B8: a plain 403 is no request to sign in; what the server says of it is shown.
+#[test]
+fn a_plain_403_shows_what_the_server_says() {
+    let sandbox = Sandbox::new();
+    let server = HttpFake::start(Style::Json, &["echo"]);
+    let body = "your address is not allowed here".to_owned();
+    server.trouble_for_good("*", Trouble::Status { status: 403, headers: Vec::new(), body });
+    let mut client = sandbox.serve(&json!({"mcpServers": {"far": {"url": server.url()}}}), &[]);
+    client.initialize("2025-11-25", json!({}));
+    let answer = client.call("far__echo", json!({})).to_string();
+    assert!(answer.contains("403: your address is not allowed here"), "{answer}");
+    assert!(!answer.contains("sign in"), "{answer}");
+}
+
+// B8: `http` and `config check` say what the others do.
+#[test]
+fn commands_say_the_same_of_namespaces_tokens_and_whose_file_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config(&json!({"mcpServers": {"a": {"builtin": "time"}}, "server": {"token": "short"}}));
+    let ran = command(&sandbox, &["http", "--port", "0", "--namespace", "nope"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("namespace 'nope' does not exist; there are: none"), "{ran:?}");
+    let ran = command(&sandbox, &["config", "check"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("server.token: the token has 5 characters"), "{ran:?}");
+    sandbox.write("c.toml", "[mcp_servers.a]\ncommand = \"no-such-program-anywhere\"\n");
+    let ran = command(&sandbox, &["config", "check", "c.toml"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stdout.contains("Codex config, 1 server"), "{ran:?}");
+    let mut blank = sandbox.manifold();
+    blank.args(["http", "--port", "0"]).env("MANIFOLD_TOKEN", "  ");
+    assert_eq!(run(blank).code, Some(2));
 }
 
 // D7: of what a program said before it ended, the line with the name is shown.

@@ -228,7 +228,7 @@ fn an_empty_variable_chooses_nothing() {
 }
 
 #[test]
-fn a_profile_that_does_not_exist_is_refused_where_typed_and_warned_of_where_written() {
+fn a_profile_that_does_not_exist_is_refused_where_typed_and_where_written() {
     let sandbox = Sandbox::new();
     let mut by_flag = sandbox.manifold();
     by_flag.args(["serve", "--profile", "litemcp"]);
@@ -242,11 +242,14 @@ fn a_profile_that_does_not_exist_is_refused_where_typed_and_warned_of_where_writ
         }
     }
     sandbox.write_config(&json!({"profile": "litemcp", "mcpServers": {}}));
-    let mut by_config = sandbox.manifold();
-    by_config.arg("serve");
-    let ran = run_with(by_config, PING);
-    assert_eq!(ran.code, Some(0));
-    assert!(ran.stderr.contains("mcp-all-in-one"), "{}", ran.stderr);
+    // B6: on stdio a client is served and told instead (`newcomer/unreadable.rs`).
+    for args in [&["http", "--port", "0"][..], &["status"], &["litemcp"]] {
+        let mut by_config = sandbox.manifold();
+        by_config.args(args);
+        let ran = run_with(by_config, PING);
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        assert!(ran.stderr.contains("mcp-all-in-one"), "{}", ran.stderr);
+    }
 }
 
 // Section 3: every entry is also a config key

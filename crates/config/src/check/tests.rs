@@ -32,7 +32,7 @@ fn odd_values_are_told() {
         config.json:5: logging.level: expected one of `error`, `warn`, `info`, `debug`, found `loud`; using the default (info)
         config.json:5: logging.maxSize: expected a size such as `10MB`, found text; using the default (10MB)
         config.json:6: limits: expected an object, found a number; using the default (see there)
-        config.json:7: namespaces[0]: expected an object, found a number; it is left out
+        config.json:7: namespaces[0]: expected an object, found a number; write `{ … }`, or remove it
         config.json:8: roots: expected a list of texts, or a list of objects, found text; using the default (none)
         config.json:9: mcpServers.a.timeout: 0 is outside 1000 to 300000; using the default (`callTimeout`)
         config.json:9: mcpServers.a.retries: 11 is outside 0 to 10; it is used all the same

@@ -146,8 +146,12 @@ impl Entry {
                 value if theirs.split_once('.').is_some_and(|(outer, _)| outer == ours) => {
                     self.members.insert(ours.to_owned(), Node { line: node.line, value });
                 }
+                // Where both are there, neither is lost: it is told of as a key that is not known, or refused.
+                value if self.members.contains_key(ours) => {
+                    self.members.insert(theirs.to_owned(), Node { line: node.line, value });
+                }
                 value => {
-                    self.members.entry(ours.to_owned()).or_insert(Node { line: node.line, value });
+                    self.members.insert(ours.to_owned(), Node { line: node.line, value });
                 }
             },
         }

@@ -1,6 +1,8 @@
 //! Every key of every format, with its range, its default and one line about it.
 
-use super::Kind::{Choice, Flag, FlagMap, List, Map, Number, OneOf, Size, Text, TextMap, Texts, Unused};
+use super::Kind::{
+    Choice, Flag, FlagMap, List, Map, Members, Number, OneOf, Size, Text, TextMap, Texts, Unused,
+};
 use super::{Key, Kind, Range, Section, Unit};
 use crate::profile::Profile;
 
@@ -8,11 +10,21 @@ use crate::profile::Profile;
 const LONGEST_MS: u64 = 365 * 24 * 3600 * 1000;
 
 const fn key(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
-    Key { name, kind, default, about, vital: false }
+    Key { name, kind, default, about, vital: false, guard: false }
 }
 
 const fn vital(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, default: "", about, vital: true }
+    Key { name, kind, default: "", about, vital: true, guard: false }
+}
+
+/// Where anything but this kind of value means that the file was not understood.
+const fn basic(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, default, about, vital: true, guard: false }
+}
+
+/// What restricts: never left out for the way it is written.
+const fn guard(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, default, about, vital: true, guard: true }
 }
 
 /// Known from another program's files, and silently left alone.
@@ -53,10 +65,10 @@ pub(crate) static TOP: Section = Section {
     name: "config",
     about: "Configuration of Manifold. Files of mcps-proxy, mcp-studio, mcp-all-in-one and MCP clients are valid too.",
     keys: &[
-        key("mcpServers", Map(&SERVER), "none", "The servers by name, as in every MCP client's file."),
-        key("servers", Map(&SERVER), "none", "The servers by id (mcp-studio)."),
-        key("schemas", Map(&SCHEMA), "none", "Toolsets that own their servers (mcps-proxy)."),
-        key(
+        basic("mcpServers", Map(&SERVER), "none", "The servers by name, as in every MCP client's file."),
+        basic("servers", Map(&SERVER), "none", "The servers by id (mcp-studio)."),
+        basic("schemas", Map(&SCHEMA), "none", "Toolsets that own their servers (mcps-proxy)."),
+        guard(
             "namespaces",
             OneOf(&[Map(&NAMESPACE), List(&NAMESPACE)]),
             "none",
@@ -64,13 +76,13 @@ pub(crate) static TOP: Section = Section {
         ),
         key("defaultNamespaceId", Text, "none", "The namespace served when none is named."),
         key("defaultNamespace", Text, "none", "Same as `defaultNamespaceId`."),
-        key(
+        guard(
             "toolPermissions",
             List(&PERMISSION),
             "none",
             "Single tools, prompts and resources allowed or denied in a namespace.",
         ),
-        key("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
+        basic("profile", Choice(Profile::NAMES), "manifold", "Whose defaults apply."),
         key("separator", Text, "by profile", "What stands between server id and tool name."),
         key("prefixDescriptions", Flag, "by profile", "Whether descriptions begin with `[server]`."),
         key(
@@ -116,7 +128,7 @@ pub(crate) static TOP: Section = Section {
         ),
         key("watchConfig", Flag, "true", "Whether changes of this file are taken over as they happen."),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
-        key("server", section(&HTTP), "see there", "The HTTP server."),
+        guard("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),
         key("cli", section(&CLI), "see there", "Settings of the stdio mode (mcps-proxy)."),
         unused("$schema"),
@@ -157,8 +169,8 @@ pub(crate) static SERVER: Section = Section {
         key("transport", Choice(TYPES), "told by the other keys", "Same as `type` (Cline, Kimi)."),
         key("transportType", Choice(TYPES), "told by the other keys", "Same as `type` (Cline)."),
         key("name", Text, "the key", "The name shown to people and models."),
-        key("enabled", Flag, "true", "Whether the server is used."),
-        key("disabled", Flag, "false", "The opposite of `enabled`."),
+        guard("enabled", Flag, "true", "Whether the server is used."),
+        guard("disabled", Flag, "false", "The opposite of `enabled`."),
         key("eager", Flag, "by `start`", "Start it before it is needed."),
         key("autostart", Flag, "by `start`", "Same as `eager` (mcpmu)."),
         key(
@@ -178,13 +190,13 @@ pub(crate) static SERVER: Section = Section {
             "Stop the server when unused for so long, in ms.",
         ),
         key("era", Choice(&["auto", "legacy", "modern"]), "auto", "Which revisions of MCP to speak with it."),
-        key(
+        guard(
             "shared",
             Flag,
             "true",
             "One process for all clients; `false`: one for each, ended when it leaves (256 at most).",
         ),
-        key(
+        guard(
             "inheritEnv",
             OneOf(&[Flag, Texts]),
             "true",
@@ -192,12 +204,12 @@ pub(crate) static SERVER: Section = Section {
         ),
         key("maxConcurrency", count(1, 10_000, SOME_COUNT), "256", "How many calls may be open at once."),
         key("roots", ROOTS, "those of the file", "Roots offered to this server."),
-        key("deniedTools", Texts, "none", "Tools refused in every namespace."),
-        key("disabledTools", Texts, "none", "Same as `deniedTools` (Roo, Kiro)."),
-        key("excludeTools", Texts, "none", "Same as `deniedTools` (Gemini)."),
-        key("allowedTools", Texts, "all", "The only tools there are, in every namespace; `*` is all."),
-        key("includeTools", Texts, "all", "Same as `allowedTools` (Gemini, Amp)."),
-        key("tools", OneOf(&[Texts, Unused]), "all", "Same as `allowedTools` (Copilot CLI)."),
+        guard("deniedTools", Texts, "none", "Tools refused in every namespace."),
+        guard("disabledTools", Texts, "none", "Same as `deniedTools` (Roo, Kiro)."),
+        guard("excludeTools", Texts, "none", "Same as `deniedTools` (Gemini)."),
+        guard("allowedTools", Texts, "all", "The only tools there are, in every namespace; `*` is all."),
+        guard("includeTools", Texts, "all", "Same as `allowedTools` (Gemini, Amp)."),
+        guard("tools", OneOf(&[Texts, Members]), "all", "Same as `allowedTools` (Copilot CLI)."),
         key("restart", Flag, "true", "Start it again when it exits."),
         key(
             "restartDelay",
@@ -205,13 +217,13 @@ pub(crate) static SERVER: Section = Section {
             "our own back-off",
             "Wait at least so long before that, in ms.",
         ),
-        key(
+        guard(
             "memoryLimit",
             count(16, 1 << 20, SOME_COUNT),
             "none",
             "End it when it and all it started use more memory than this, in MiB.",
         ),
-        key(
+        guard(
             "processLimit",
             count(1, 100_000, SOME_COUNT),
             "none",
@@ -245,12 +257,12 @@ pub(crate) static SCHEMA: Section = Section {
     name: "schema",
     about: "A toolset that owns its servers.",
     keys: &[
-        key("enabled", Flag, "true", "Whether it is served."),
-        key("mcpServers", Map(&SERVER), "none", "Its servers by name."),
+        guard("enabled", Flag, "true", "Whether it is served."),
+        basic("mcpServers", Map(&SERVER), "none", "Its servers by name."),
         key("name", Text, "the key", "The name shown to people."),
         key("description", Text, "empty", "What it is for."),
-        key("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
-        key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
+        guard("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
+        guard("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
     ],
 };
 
@@ -261,10 +273,10 @@ pub(crate) static NAMESPACE: Section = Section {
         key("id", Text, "the key", "Its id."),
         key("name", Text, "the id", "The name shown to people."),
         key("description", Text, "empty", "What it is for."),
-        key("enabled", Flag, "true", "Whether it is served."),
+        guard("enabled", Flag, "true", "Whether it is served."),
         key("serverIds", Texts, "none", "The ids of its servers."),
-        key("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
-        key("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
+        guard("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
+        guard("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
     ],
 };
 
@@ -272,19 +284,19 @@ pub(crate) static PERMISSION: Section = Section {
     name: "permission",
     about: "Allows or denies a tool, a prompt or resources of a server in one namespace.",
     keys: &[
-        key("namespaceId", Text, "", "The namespace."),
-        key("namespace", Text, "", "Same as `namespaceId`."),
-        key("serverId", Text, "", "The server."),
-        key("server", Text, "", "Same as `serverId`."),
-        key("toolName", Text, "", "The tool, by the server's own name for it."),
-        key("promptName", Text, "", "The prompt, by the server's own name for it; `*` is all of them."),
-        key(
+        guard("namespaceId", Text, "", "The namespace."),
+        guard("namespace", Text, "", "Same as `namespaceId`."),
+        guard("serverId", Text, "", "The server."),
+        guard("server", Text, "", "Same as `serverId`."),
+        guard("toolName", Text, "", "The tool, by the server's own name for it."),
+        guard("promptName", Text, "", "The prompt, by the server's own name for it; `*` is all of them."),
+        guard(
             "resourceUri",
             Text,
             "",
             "The resource by its URI, or those of a URI template; `*` is all of them.",
         ),
-        key("enabled", Flag, "false", "True allows it, false denies it."),
+        guard("enabled", Flag, "false", "True allows it, false denies it."),
     ],
 };
 
@@ -346,10 +358,10 @@ pub(crate) static HTTP: Section = Section {
     keys: &[
         key("host", Text, "127.0.0.1", "The address to listen on; any but loopback needs a token."),
         key("port", count(0, 65_535, (0, 65_535)), "3095", "The port to listen on; 0 takes a free one."),
-        key("token", Text, "none", "The bearer token clients must send."),
+        guard("token", Text, "none", "The bearer token clients must send."),
         key("allowedHosts", Texts, "none", "Host names accepted beside the loopback ones."),
         key("cors", section(&CORS), "off", "Web pages that may use the gateway."),
-        key("tls", section(&TLS), "off", "Certificate and key."),
+        guard("tls", section(&TLS), "off", "Certificate and key."),
         key(
             "lenientHeaders",
             Flag,
@@ -363,7 +375,7 @@ pub(crate) static CORS: Section = Section {
     name: "cors",
     about: "Web pages that may use the gateway.",
     keys: &[
-        key("enabled", Flag, "true", "Whether this section counts."),
+        guard("enabled", Flag, "true", "Whether this section counts."),
         key("origins", Texts, "none", "Origins allowed beside the loopback ones."),
         key("methods", Texts, "GET, POST, DELETE, OPTIONS", "Methods allowed."),
         key("allowedHeaders", Texts, "those MCP needs", "Request headers allowed."),

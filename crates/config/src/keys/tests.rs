@@ -63,6 +63,7 @@ fn type_of(kind: &Kind) -> String {
         Kind::Texts => "list of texts".to_owned(),
         Kind::TextMap => "texts by name".to_owned(),
         Kind::FlagMap => "true or false by name".to_owned(),
+        Kind::Members => "object".to_owned(),
         Kind::Section(section) => format!("`{}`", section.name),
         Kind::Map(section) => format!("`{}` by name", section.name),
         Kind::List(section) => format!("list of `{}`", section.name),

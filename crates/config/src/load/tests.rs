@@ -84,7 +84,12 @@ fn the_profile_is_chosen_in_order() {
     assert_eq!(profile(None, written, Some(proxy)), Profile::McpAllInOne);
     assert_eq!(profile(None, "{}", Some(proxy)), proxy);
     assert_eq!(profile(None, "{}", None), Profile::Manifold);
-    assert_eq!(profile(None, r#"{"profile": "x"}"#, None), Profile::Manifold);
+    // B6: one that does not exist would mean other names and other defaults than were asked for.
+    expect![[r#"
+        config.json:1: profile: expected one of `manifold`, `mcps-proxy`, `mcp-studio`, `mcp-all-in-one`, found `x`; correct it
+    "#]]
+    .assert_eq(&problems(&with_server(r#"{"profile": "x"}"#)));
+    assert!(load_text(r#"{"profile": "x"}"#, Some(Path::new("config.json")), &options()).is_err());
 }
 
 // Decision 24: no token is ever made up, and a missing one is no open door.

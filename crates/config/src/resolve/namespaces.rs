@@ -30,6 +30,14 @@ pub(super) fn resolve(top: Fields<'_>, servers: &[Server], problems: &mut Proble
         check_server_defaults(fields, &namespace, &place, problems);
         found.push(namespace);
     }
+    // Without any namespace every server is served.
+    if let Some(node) = top
+        .get("namespaces")
+        .filter(|_| found.is_empty() && !entries(top).is_empty() && !problems.is_refused())
+    {
+        let hint = "give one an `id`, or remove `namespaces`".to_owned();
+        problems.refuse(node.line, "namespaces", "none of them can be used", Some(hint));
+    }
     found
 }
 
@@ -69,37 +77,86 @@ pub(super) fn check_server_defaults(
 }
 
 /// Reads `toolPermissions` into the namespaces they belong to.
-pub(super) fn apply_permissions(top: Fields<'_>, namespaces: &mut [Namespace], problems: &mut Problems) {
+pub(super) fn apply_permissions(
+    top: Fields<'_>,
+    servers: &[Server],
+    namespaces: &mut [Namespace],
+    separator: &str,
+    problems: &mut Problems,
+) {
     for (index, node) in top.items("toolPermissions").unwrap_or_default().iter().enumerate() {
         let Value::Object(object) = &node.value else { continue };
-        if let Err(what) = apply(Fields::new(object, &PERMISSION), namespaces) {
-            let place = format!("toolPermissions[{index}]");
-            problems.warn(node.line, &place, what, Some("it changes nothing".to_owned()));
+        let (rule, place) = (Fields::new(object, &PERMISSION), format!("toolPermissions[{index}]"));
+        match apply(rule, namespaces) {
+            Ok(server) => {
+                let exposed = servers.iter().find(|one| one.key == server).map(|one| one.exposed_id.as_str());
+                if let (Some(exposed), Some(tool)) = (exposed, rule.string("toolName")) {
+                    tell_unlikely_tool(&tool, (exposed, separator), (node.line, &place), problems);
+                }
+            }
+            Err(Unfit::Elsewhere(what)) => {
+                problems.warn(node.line, &place, what, Some("it changes nothing".to_owned()));
+            }
+            // A denial nobody can carry out must not mean that all is allowed.
+            Err(Unfit::Unsaid(what)) if rule.flag("enabled") != Some(true) => {
+                problems.refuse(node.line, &place, what, Some("name it, or remove the rule".to_owned()));
+            }
+            Err(Unfit::Unsaid(what)) => {
+                problems.warn(node.line, &place, what, Some("it changes nothing".to_owned()));
+            }
         }
     }
 }
 
-fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<(), String> {
+/// Warns of a tool that is named as clients see it, or by a pattern: rules go by the server's own names alone.
+pub(super) fn tell_unlikely_tool(
+    tool: &str,
+    (exposed_id, separator): (&str, &str),
+    (line, place): (usize, &str),
+    problems: &mut Problems,
+) {
+    let own = tool.strip_prefix(exposed_id).and_then(|rest| rest.strip_prefix(separator));
+    if let Some(own) = own.filter(|own| !own.is_empty() && !separator.is_empty()) {
+        let what = format!("`{tool}` is what clients see, and rules go by the server's own names");
+        problems.warn(line, place, what, Some(format!("write `{own}`")));
+    }
+    if tool.contains('*') {
+        let what = format!("`{tool}` matches no tool: there are no patterns in the names of tools");
+        let hint = "name each tool; `allowedTools` of the server names the only ones there are, \
+                    and `serverDefaults` denies what no rule names";
+        problems.warn(line, place, what, Some(hint.to_owned()));
+    }
+}
+
+/// Why a rule is not carried out.
+enum Unfit {
+    /// It does not say what it is about.
+    Unsaid(&'static str),
+    /// It is about something that is not there.
+    Elsewhere(String),
+}
+
+fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<ServerKey, Unfit> {
     let either = |id: &str, name: &str| rule.string(id).or_else(|| rule.string(name));
-    let id = either("namespaceId", "namespace").ok_or("names no `namespace`")?;
-    let server = either("serverId", "server").ok_or("names no `server`")?;
+    let id = either("namespaceId", "namespace").ok_or(Unfit::Unsaid("names no `namespace`"))?;
+    let server = either("serverId", "server").ok_or(Unfit::Unsaid("names no `server`"))?;
     let keys = ["toolName", "promptName", "resourceUri"];
     let named = keys.map(|key| rule.string(key));
     if named.iter().all(Option::is_none) {
-        return Err("has no `toolName`, `promptName` or `resourceUri`".to_owned());
+        return Err(Unfit::Unsaid("has no `toolName`, `promptName` or `resourceUri`"));
     }
     let namespace = namespaces.iter_mut().find(|namespace| namespace.id == id);
-    let namespace = namespace.ok_or_else(|| format!("there is no namespace `{id}`"))?;
-    if !namespace.servers.iter().any(|key| key.id == server) {
-        return Err(format!("`{server}` is not a server of namespace `{id}`"));
-    }
+    let namespace = namespace.ok_or_else(|| Unfit::Elsewhere(format!("there is no namespace `{id}`")))?;
+    let Some(key) = namespace.servers.iter().find(|key| key.id == server).cloned() else {
+        return Err(Unfit::Elsewhere(format!("`{server}` is not a server of namespace `{id}`")));
+    };
     // A rule that does not say is taken for a denial, the safe way to be wrong.
     let allowed = rule.flag("enabled").unwrap_or(false);
     let Permissions { rules, prompts, resources, .. } = &mut namespace.permissions;
     for (rules, label) in [rules, prompts, resources].into_iter().zip(named) {
         rules.extend(label.map(|label| ((server.clone(), label), allowed)));
     }
-    Ok(())
+    Ok(key)
 }
 
 /// Returns each namespace with its key, if the shape has keys, and its place.

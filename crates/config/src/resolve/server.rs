@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::namespaces::tell_unlikely_tool;
 use super::settings::as_usize;
 use super::{Context, itself, program, roots, transport};
 use crate::expand::{FILE, input_variable};
@@ -36,8 +37,10 @@ pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &
     let enabled = is_enabled(fields, &entry, context);
     let (transport, fault) = connection(fields, &entry, enabled && entry.in_use, context);
     let name = fields.string("name").filter(|name| !name.is_empty());
+    let exposed_id = expose(&entry, exposed, context);
+    tell_unlikely_tools(fields, &entry, &exposed_id, context);
     Server {
-        exposed_id: expose(&entry, exposed, context),
+        exposed_id,
         display_name: name.unwrap_or_else(|| entry.key.id.clone()),
         enabled,
         transport,
@@ -178,15 +181,34 @@ fn start(fields: Fields<'_>, policy: StartPolicy) -> ServerStart {
     }
 }
 
+const DENIED: [&str; 3] = ["deniedTools", "disabledTools", "excludeTools"];
+const ALLOWED: [&str; 3] = ["allowedTools", "includeTools", "tools"];
+/// Stands for every tool.
+const ALL: &str = "*";
+
+fn tell_unlikely_tools(fields: Fields<'_>, entry: &Entry<'_>, exposed_id: &str, context: &mut Context<'_>) {
+    let separator = context.settings.separator.clone();
+    for name in DENIED.into_iter().chain(ALLOWED) {
+        let line = fields.get(name).map_or(entry.node.line, |node| node.line);
+        for tool in fields.strings(name).unwrap_or_default().iter().filter(|tool| *tool != ALL) {
+            let place = (line, join(&entry.place, name));
+            tell_unlikely_tool(tool, (exposed_id, &separator), (place.0, &place.1), context.problems);
+        }
+    }
+}
+
 fn denied_tools(fields: Fields<'_>) -> Vec<String> {
-    let lists = ["deniedTools", "disabledTools", "excludeTools"].into_iter();
+    let lists = DENIED.into_iter();
     lists.filter_map(|name| fields.strings(name)).flatten().collect()
 }
 
 /// Returns the tools that may be used at all; `*` stands for every one.
 fn allowed_tools(fields: Fields<'_>) -> Option<Vec<String>> {
-    let lists = ["allowedTools", "includeTools", "tools"].into_iter();
+    if denied_tools(fields).iter().any(|tool| tool == ALL) {
+        return Some(Vec::new());
+    }
+    let lists = ALLOWED.into_iter();
     let named: Vec<Vec<String>> = lists.filter_map(|name| fields.strings(name)).collect();
-    let all = named.is_empty() || named.iter().flatten().any(|tool| tool == "*");
+    let all = named.is_empty() || named.iter().flatten().any(|tool| tool == ALL);
     (!all).then(|| named.concat())
 }

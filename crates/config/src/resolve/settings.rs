@@ -154,9 +154,10 @@ fn token(server: Fields<'_>, problems: &mut Problems) -> Option<Option<Secret>> 
         Value::Text(text) if !text.missing.is_empty() => {
             format!("variable `{}` is not set", text.missing.join("`, `"))
         }
-        Value::Text(text) if text.value.is_empty() => "is empty".to_owned(),
+        Value::Text(text) if text.value.trim().is_empty() => "is empty".to_owned(),
         Value::Text(text) => return Some(Some(Secret::new(text.value.clone()))),
-        _ => "is not text".to_owned(),
+        // The check has told that it is not text.
+        _ => return None,
     };
     let hint = "set it, or remove `token` to go without on loopback";
     problems.error(node.line, TOKEN, what, Some(hint.to_owned()));

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::env_file;
+use crate::check::to_write;
 use crate::environment::Environment;
 use crate::expand::{Text, is_variable_name};
 use crate::fields::Fields;
 use crate::file::{Node, Value};
 use crate::keys::table::SERVER;
 use crate::keys::{Verdict, scalar};
+use crate::meant::respelled;
 use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec, Transport};
 use crate::secret::Secret;
 
@@ -105,7 +107,12 @@ fn refuse_wrong_kinds(fields: Fields<'_>, node: &Node) -> Result<(), Wrong> {
         if let Some(node) = fields.present(key.name)
             && let Verdict::Wrong(what) = key.kind.judge(node)
         {
-            return Err(wrong(format!("`{}`: {what}", key.name), "correct it"));
+            return Err(wrong(format!("`{}`: {what}", key.name), &to_write(key)));
+        }
+    }
+    for name in fields.object.members.keys() {
+        if let Some(meant) = respelled(&SERVER, name) {
+            return Err(wrong(format!("has both `{meant}` and `{name}`"), &format!("keep `{meant}`")));
         }
     }
     Ok(())

@@ -20,6 +20,14 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Result<Option<Node>, 
                 | ParseErrorKind::UnexpectedCloseBrace
                 | ParseErrorKind::UnexpectedCloseBracket
         );
+        if let Some(line) = unclosed::string(text, error.line_display()) {
+            let hint = "add the `\"` at its end".to_owned();
+            return Unread {
+                line: Some(line),
+                what: "the string that begins here is never closed".to_owned(),
+                hint,
+            };
+        }
         match unclosed.then(|| unclosed::find(text)).flatten() {
             Some(open) => Unread {
                 line: Some(open.line),

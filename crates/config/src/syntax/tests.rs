@@ -75,6 +75,23 @@ fn an_unclosed_brace_is_told_where_it_opens() {
     .assert_eq(&problems("{\"a\": [1, 2"));
 }
 
+// B8: without indents, what begins on its own line and is not closed there; and where a string began
+#[test]
+fn what_was_left_open_is_found_without_indents() {
+    expect![[r#"
+        config.json:3: the `{` that opens here is never closed; add the `}` that belongs to it
+    "#]]
+    .assert_eq(&problems(
+        "{\"mcpServers\": {\n\"g\": {\"command\":\"sh\"},\n\"a\": {\"command\":\"sh\"\n}}\n",
+    ));
+    let string =
+        "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"sh},\n    \"b\": {\"command\": \"sh\"}\n  }\n}\n";
+    expect![[r#"
+        config.json:3: the string that begins here is never closed; add the `"` at its end
+    "#]]
+    .assert_eq(&problems(string));
+}
+
 #[test]
 fn the_lines_of_every_syntax_are_known() {
     let lines = |name: &str, text: &str| {

@@ -22,10 +22,12 @@ impl Open {
 pub(super) fn find(text: &str) -> Option<Open> {
     let mut open: Vec<Open> = Vec::new();
     let mut in_comment = false;
+    let is_indented = text.lines().any(|line| line.starts_with([' ', '\t']));
+    let mut begun: Option<Open> = None;
     for (index, line) in text.lines().enumerate() {
         let indent = line.chars().take_while(|char| char.is_whitespace()).count();
-        let rest = Significant { line, in_comment: &mut in_comment };
-        let mut leads = true;
+        let rest = Significant { line, in_comment: &mut in_comment, is_cut: false };
+        let (mut leads, mut last) = (true, None);
         for char in rest {
             match char {
                 '{' | '[' => open.push(Open { bracket: char, line: index + 1, indent }),
@@ -37,9 +39,28 @@ pub(super) fn find(text: &str) -> Option<Open> {
                 _ => {}
             }
             leads &= matches!(char, '}' | ']');
+            last = Some(char);
+        }
+        // What begins its content on its own line is mostly closed there: without indents, nothing else tells.
+        if let Some(top) = open.last().filter(|top| top.line == index + 1 && !matches!(last, Some('{' | '[')))
+        {
+            begun = Some(Open { ..*top });
         }
     }
-    open.pop()
+    if is_indented { open.pop() } else { begun.or_else(|| open.pop()) }
+}
+
+/// Returns the line of the first string that does not end on it, if there is one up to a line.
+pub(super) fn string(text: &str, up_to: usize) -> Option<usize> {
+    let mut in_comment = false;
+    text.lines()
+        .take(up_to)
+        .position(|line| {
+            let mut rest = Significant { line, in_comment: &mut in_comment, is_cut: false };
+            while rest.next().is_some() {}
+            rest.is_cut
+        })
+        .map(|index| index + 1)
 }
 
 /// The characters of a line that are neither blank nor part of a string or comment. A string ends with its line at the
@@ -47,6 +68,8 @@ pub(super) fn find(text: &str) -> Option<Open> {
 struct Significant<'a> {
     line: &'a str,
     in_comment: &'a mut bool,
+    /// A string did not end on this line.
+    is_cut: bool,
 }
 
 impl Iterator for Significant<'_> {
@@ -88,6 +111,7 @@ impl Significant<'_> {
             escaped = char == '\\' && !escaped;
             ends
         });
+        self.is_cut |= end.is_none();
         self.line = end.map_or("", |end| &self.line[end + 1..]);
     }
 }

@@ -27,9 +27,17 @@ impl NamespaceControl {
         gateway.servers().into_iter().map(ServerRow::from).collect()
     }
 
-    /// Returns why there are no servers, where that is the config's fault.
+    /// Returns what is wrong with the config beside its servers: why there are none, why a newer one is not in force, and
+    /// what of this one is not as it should be.
     pub fn trouble(&self) -> Option<String> {
-        self.gateway.upgrade()?.trouble()
+        let gateway = self.gateway.upgrade()?;
+        let config = gateway.config();
+        let told = gateway.trouble();
+        // Of a config that could not be read they have been told just now.
+        let also = config.problems_beside_servers().filter(|_| config.unread.is_none());
+        let lines: Vec<String> =
+            told.into_iter().chain(also.map(|problem| format!("In the config: {problem}"))).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// Carries out an order on a server named by its id or its exposed id.

@@ -379,7 +379,7 @@ async fn clients_that_come_and_leave_are_told_of() {
     world.gateway.detach(listens);
     world.gateway.detach(id);
     world.gateway.detach(id);
-    world.fleet.config_refused("the end of this test");
+    world.fleet.keep_config("the end of this test".to_owned(), "now".to_owned());
     for expected in [ClientChange::Came, ClientChange::Changed, ClientChange::Left] {
         let event = events.next().await.unwrap();
         let Happening::Client { change, client } = &event.happening else { panic!("{event:?}") };
@@ -398,7 +398,7 @@ async fn a_new_config_and_a_refused_one_are_told_of() {
             return change.clone();
         }
     };
-    world.fleet.config_refused("line 3");
+    world.fleet.keep_config("line 3".to_owned(), "now".to_owned());
     assert_eq!(next().await, ConfigChange::Refused { why: "line 3".to_owned() });
     assert_eq!(control.snapshot().config.refused.as_deref(), Some("line 3"));
     world.fleet.apply(Arc::new(fake::config(&fake::servers(&["a", "c"], "")))).await;

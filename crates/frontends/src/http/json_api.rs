@@ -59,7 +59,11 @@ async fn answer_batch(
     let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
     let _entered = match origin.peer.begin(requests.count()) {
         Ok(entered) => entered,
-        Err(fault) => return answers::over_limit(&fault, shared.site.codes),
+        Err(fault) if !fault.is_busy() => {
+            let error = envelope::error(None, &fault.to_error(site.codes));
+            return json(StatusCode::BAD_REQUEST, error);
+        }
+        Err(fault) => return answers::over_limit(&fault, site.codes),
     };
     // All are on their way before the first is waited for.
     let begun: Vec<_> =

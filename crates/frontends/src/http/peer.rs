@@ -9,6 +9,7 @@ use manifold_protocol::Fault;
 
 use super::site::Site;
 use super::tally::{Entered, Tally};
+use crate::session::batch_too_large;
 
 /// The other end of one connection, for as long as that lasts.
 pub(super) struct Peer {
@@ -37,6 +38,9 @@ impl Peer {
 
     /// Counts calls in flight that belong to no session, for as long as what is returned is held (M8).
     pub(super) fn begin(&self, calls: usize) -> Result<Entered, Fault> {
+        if calls > self.limits.calls {
+            return Err(batch_too_large(calls, self.limits.calls));
+        }
         self.calls.enter(calls, self.limits.calls).ok_or_else(|| too_many_calls(&self.limits))
     }
 

@@ -2,11 +2,13 @@
 
 use hyper::{Response, StatusCode};
 use manifold_admin::{self as admin, State};
+use manifold_engine::Outdated;
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
 use super::answers::json;
 use super::body::Body;
+use super::namespaces::Served;
 use super::site::Site;
 
 /// Returns that the gateway is up, and since when (S2-2).
@@ -42,6 +44,18 @@ struct Server {
     tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What is wrong with it in the config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+/// What is wrong with the config beside its servers (D6).
+#[derive(Serialize)]
+struct ConfigPart<'a> {
+    /// Why the one in force is older than the file.
+    #[serde(flatten)]
+    outdated: Option<&'a Outdated>,
+    problems: Vec<String>,
 }
 
 #[derive(Serialize, Default)]
@@ -89,7 +103,19 @@ pub(super) fn status(site: &Site) -> Response<Body> {
     body.set("server", server_part(site));
     body.set("schemas", schemas.into_raw());
     body.set("summary", Raw::serialize(&summary));
+    if let Some(config) = config_part(&plan) {
+        body.set("config", config);
+    }
     json(StatusCode::OK, body.into_raw().bytes())
+}
+
+/// Returns nothing where nothing is wrong: so the seed's clients have it.
+fn config_part(plan: &Served) -> Option<Raw> {
+    // All of them serve the one config.
+    let outdated = plan.default.iter().chain(plan.namespaces.values()).find_map(|gateway| gateway.outdated());
+    let problems: Vec<String> = plan.config.problems_beside_servers().map(ToString::to_string).collect();
+    let is_fine = outdated.is_none() && problems.is_empty();
+    (!is_fine).then(|| Raw::serialize(&ConfigPart { outdated: outdated.as_deref(), problems }))
 }
 
 fn server_part(site: &Site) -> Raw {
@@ -118,5 +144,6 @@ fn server(server: admin::Server) -> Server {
         kind: server.kind.as_str(),
         tool_count: server.lists.map_or(0, |lists| lists.tools),
         error: server.error.map(|error| error.text),
+        problems: server.problems.into_iter().map(|problem| problem.to_string()).collect(),
     }
 }

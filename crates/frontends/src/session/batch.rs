@@ -4,7 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Outlet;
 use bytes::{BufMut, BytesMut};
-use manifold_protocol::Outgoing;
+use manifold_protocol::{Fault, Outgoing};
+
+/// Says that a batch would not fit at any time.
+pub(crate) fn too_large(calls: usize, most: usize) -> Fault {
+    Fault::InvalidRequest(format!(
+        "the batch is too large: it has {calls} calls, and {most} at once are allowed (limits.callsPerClient); send fewer"
+    ))
+}
 
 pub(super) struct Batch {
     state: Mutex<(usize, Vec<Outgoing>)>,

@@ -43,6 +43,11 @@ impl Connection {
         self.lock().get(call).is_some_and(Pending::is_written)
     }
 
+    /// Returns how long the call of this number may still take.
+    pub(crate) fn time_left(&self, call: u64) -> Option<Duration> {
+        Some(self.lock().get(call)?.deadline.saturating_duration_since(Instant::now()))
+    }
+
     pub(crate) fn tool_of(&self, call: u64) -> Option<String> {
         self.lock().get(call)?.exchange.target()?.tool.clone()
     }

@@ -82,7 +82,7 @@ impl Posts {
         let Some(connection) = self.connection.upgrade() else { return };
         let answered = tokio::select! {
             biased;
-            answered = self.deliver(&connection, post.body) => answered,
+            answered = self.deliver(&connection, post.call, post.body) => answered,
             _ = post.left => return,
         };
         match answered {
@@ -101,12 +101,12 @@ impl Posts {
     }
 
     /// Posts a call. It is sent again only if it was never written or was refused for now.
-    async fn deliver(&self, connection: &Connection, body: Outgoing) -> Result<Bytes, Unreached> {
+    async fn deliver(&self, connection: &Connection, call: u64, body: Outgoing) -> Result<Bytes, Unreached> {
         let fields = Fields::new(CALLED);
         let mut retries = Retries::new(self.spec.retries, self.spec.retry_delay);
         let answer = loop {
             match self.client.send(Verb::POST, self.client.home(), &fields, &body).await {
-                Err(why) => retries.rest(connection.id(), why).await?,
+                Err(why) => retries.rest(connection.id(), why, connection.time_left(call)).await?,
                 Ok(answer) => break answer,
             }
         };

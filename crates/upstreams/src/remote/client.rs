@@ -11,7 +11,7 @@ use hyper::{Method, Uri};
 use manifold_config::{RemoteSpec, redact};
 use manifold_engine::Tasks;
 use manifold_protocol::dialect::modern;
-use manifold_protocol::{Outgoing, Raw, put_decimal};
+use manifold_protocol::{Fault, Outgoing, Raw, put_decimal};
 use tokio::time::timeout;
 
 use super::dial::{Dialer, Trust};
@@ -60,12 +60,30 @@ pub(crate) enum Unreached {
     /// The answer is over this limit; the rest was not read.
     TooLarge(usize),
     /// The server said no.
-    Status { status: u16, retry_after: Option<Duration>, body: Bytes },
+    Status {
+        status: u16,
+        retry_after: Option<Duration>,
+        /// It said how to sign in (`WWW-Authenticate`).
+        challenges: bool,
+        body: Bytes,
+    },
     /// It refused the handshake by this error.
     Refused(Raw),
 }
 
 impl Unreached {
+    /// Returns whether this is about credentials, where that would be told as `unauthorized`. A plain 403 refuses those that
+    /// are configured (decision 16); where none are it is only a no, and its words tell why (D7).
+    pub(crate) fn is_unauthorized(&self, unauthorized: &Fault) -> bool {
+        match self {
+            Self::Status { status: 401, .. } => true,
+            Self::Status { status: 403, challenges, .. } => {
+                *challenges || matches!(unauthorized, Fault::Authentication { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether it shows that the server speaks the newest revision.
     pub(crate) fn is_modern(&self) -> bool {
         match self {
@@ -85,11 +103,17 @@ impl fmt::Display for Unreached {
             Self::Broken(why) => write!(f, "the connection broke: {why}"),
             Self::Refused(error) => write!(f, "it refused the handshake: {error}"),
             Self::TooLarge(limit_bytes) => write!(f, "its answer is larger than {limit_bytes} bytes"),
-            Self::Status { status, body, .. } => {
+            Self::Status { status, body, retry_after, .. } => {
                 let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
                 match shown.trim() {
-                    "" => write!(f, "it answered HTTP {status}"),
-                    text => write!(f, "it answered HTTP {status}: {}", crate::logs::printable(text)),
+                    "" => write!(f, "it answered HTTP {status}")?,
+                    text => write!(f, "it answered HTTP {status}: {}", crate::logs::printable(text))?,
+                }
+                match retry_after {
+                    Some(after) if matches!(status, 429 | 503) => {
+                        write!(f, "; it asks to be tried again in {} s", after.as_secs())
+                    }
+                    _ => Ok(()),
                 }
             }
         }
@@ -258,9 +282,10 @@ impl HttpClient {
     async fn refusal(&self, answer: Answer) -> Unreached {
         let status = answer.head.status;
         let retry_after = answer.head.noted_text(Noted::RetryAfter).and_then(|after| wait_of(after.trim()));
+        let challenges = answer.head.noted(Noted::Challenge).is_some();
         let body = timeout(Duration::from_secs(5), answer.read(64 << 10)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        Unreached::Status { status, retry_after, body: redacted(body) }
+        Unreached::Status { status, retry_after, challenges, body: redacted(body) }
     }
 }
 

@@ -99,14 +99,14 @@ async fn discover(remote: &Remote, client: &Arc<HttpClient>) -> Result<(Found, S
         },
         // Neither says anything of the era.
         Err(why @ Unreached::Status { status: 401 | 403 | 500.., .. }) => return Err(Unmet::Failed(why)),
-        Err(Unreached::Status { status, retry_after, body }) => {
+        Err(Unreached::Status { status, retry_after, challenges, body }) => {
             let error = error_of(&body);
             let word = match &error {
                 Some(error) if status == 404 && code_of(error) == "-32601" => Word::Modern(era::unsaid()),
                 Some(error) => era::read_error(error),
                 None => Word::Legacy,
             };
-            (word, Unreached::Status { status, retry_after, body })
+            (word, Unreached::Status { status, retry_after, challenges, body })
         }
         Err(why) => return Err(Unmet::Failed(why)),
     };
@@ -187,7 +187,7 @@ impl Posts {
         let Post { call, method, params, body, mut left } = post;
         let sent = tokio::select! {
             biased;
-            sent = self.deliver(&connection, &method, &params, body) => sent,
+            sent = self.deliver(&connection, call, &method, &params, body) => sent,
             _ = &mut left => return,
         };
         let taken = match sent {
@@ -221,6 +221,7 @@ impl Posts {
     async fn deliver(
         &self,
         connection: &Arc<Connection>,
+        call: u64,
         method: &Method,
         params: &Raw,
         body: Outgoing,
@@ -247,7 +248,10 @@ impl Posts {
                     let known = known_soon(connection).await;
                     fields = fields_of(method, params, known.as_deref());
                 }
-                Err(why) => Box::pin(retries.rest(connection.id(), why)).await?,
+                Err(why) => {
+                    let left = connection.time_left(call);
+                    Box::pin(retries.rest(connection.id(), why, left)).await?;
+                }
                 Ok(answer) => return Ok(answer),
             }
         }
@@ -309,7 +313,7 @@ impl Posts {
     fn refuse(&self, connection: &Connection, call: u64, why: Unreached) {
         debug!(server = connection.id(), "{why}");
         let error = match &why {
-            Unreached::Status { status: 401 | 403, .. } => None,
+            why if why.is_unauthorized(&self.unauthorized) => None,
             Unreached::Status { body, .. } => error_of(body),
             _ => None,
         };

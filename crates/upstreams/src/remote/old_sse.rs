@@ -126,7 +126,8 @@ impl Poster {
             match self.client.send(Method::POST, &self.endpoint, &fields, &message).await {
                 Ok(answer) => return answer.discard().await,
                 Err(why) => {
-                    if let Err(why) = retries.rest(self.connection.id(), why).await {
+                    let left = call.and_then(|call| self.connection.time_left(call));
+                    if let Err(why) = retries.rest(self.connection.id(), why, left).await {
                         return self.refuse(call, &why);
                     }
                     if call.is_some_and(|call| !self.connection.awaits(call)) {

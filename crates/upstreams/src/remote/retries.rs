@@ -21,12 +21,18 @@ impl Retries {
         Self { left: retries, delay }
     }
 
-    /// Rests before the request is sent again; gives back why it must not be.
-    pub(crate) async fn rest(&mut self, server: &str, why: Unreached) -> Result<(), Unreached> {
+    /// Rests before the request is sent again; gives back why it must not be. Where the server asks for more than the time
+    /// left, its word says more than that the time was over.
+    pub(crate) async fn rest(
+        &mut self,
+        server: &str,
+        why: Unreached,
+        time_left: Option<Duration>,
+    ) -> Result<(), Unreached> {
         let rest = match &why {
             Unreached::Connect(_) => self.delay,
             Unreached::Status { status: 429 | 503, retry_after: Some(after), .. }
-                if *after <= LONGEST_WAIT =>
+                if *after <= time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT)) =>
             {
                 *after
             }

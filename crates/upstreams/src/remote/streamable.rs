@@ -206,7 +206,8 @@ impl Session {
                     }
                 }
                 Err(why) => {
-                    if let Err(why) = retries.rest(self.connection.id(), why).await {
+                    let left = call.and_then(|call| self.connection.time_left(call));
+                    if let Err(why) = retries.rest(self.connection.id(), why, left).await {
                         return self.refuse(call, why);
                     }
                 }

@@ -52,6 +52,30 @@ fn a_client_is_told_what_is_wrong_and_served_once_it_is_mended() {
     assert_eq!(said["result"]["content"][0]["text"], "hi");
 }
 
+// B6: a file that is no config of ours, however well it can be read, is told of like one that cannot be.
+#[test]
+fn a_file_that_makes_no_sense_is_told_too() {
+    for (text, said) in [
+        (r#"{"mcpServers": 5}"#, "mcpServers: expected an object, found a number"),
+        (r#"{"servers": "x"}"#, "servers: expected an object, found text"),
+        (r#"{"mcp": 5}"#, "mcp: expected an object, found a number"),
+        (r#"{"schemas": {"s": {"mcpServers": 5}}}"#, "schemas.s.mcpServers: expected an object"),
+        (r#"{"profile": "litemcp", "mcpServers": {"a": {"builtin": "time"}}}"#, "profile: expected one of"),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut client = serve_file(&sandbox, "mine.json", text, &[]);
+        let met = client.initialize("2025-11-25", json!({}));
+        assert!(met["result"]["instructions"].to_string().contains(said), "{text} {met}");
+        assert!(listed(&mut client).contains(said), "{text}");
+        sandbox.write("mine.json", &servers(&["a"]).to_string());
+        assert!(until(SOON, || tools(&mut client) == ["a__echo"]), "{text} {}", client.stderr());
+        sandbox.write("bad.json", text);
+        for args in [&["config", "check", "bad.json"][..], &["http", "--port", "0", "--config", "bad.json"]] {
+            assert_eq!(command(&sandbox, args).code, Some(2), "{args:?} {text}");
+        }
+    }
+}
+
 // D9: clients without sessions ask by `server/discover`.
 #[test]
 fn a_modern_client_is_told_too() {

@@ -199,7 +199,7 @@ fn namespaces_refer_to_servers_that_exist() {
         config.json:4: namespaces[2]: has no `id`; it is left out
         config.json:5: toolPermissions[0]: there is no namespace `b`; it changes nothing
         config.json:5: toolPermissions[1]: `fs` is not a server of namespace `a`; it changes nothing
-        config.json:5: toolPermissions[2]: has no `toolName`, `promptName` or `resourceUri`; it changes nothing
+        config.json:5: toolPermissions[2]: has no `toolName`, `promptName` or `resourceUri`; name it, or remove the rule
     "#]]
     .assert_eq(&problems(
         r#"{"servers": {"git": {"builtin": "time"}}, "namespaces": [

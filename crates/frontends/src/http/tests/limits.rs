@@ -112,7 +112,10 @@ async fn past_the_calls_a_connection_may_have_in_flight_there_is_429() {
     let house = house_limited(ClientLimits { calls: 2, ..ClientLimits::default() });
     let batch = |calls: u64| format!("[{}]", (0..calls).map(|_| PING).collect::<Vec<_>>().join(","));
     let head = format!("POST {API} HTTP/1.1\r\n{JSON}");
-    check_429(&house.exchange(&head, &batch(3)).await, "limits.callsPerClient");
+    // B8: to try again would be in vain.
+    let (_, refused) = house.exchange(&head, &batch(3)).await;
+    assert!(refused.contains("the batch is too large: it has 3 calls, and 2 at once"), "{refused}");
+    assert!(!refused.contains("try again") && !refused.contains("retryable"), "{refused}");
     assert_eq!(house.exchange(&head, &batch(2)).await.1.matches(PONG).count(), 2);
 }
 

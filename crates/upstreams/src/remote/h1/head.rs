@@ -21,6 +21,8 @@ pub(crate) enum Noted {
     SessionId,
     Location,
     RetryAfter,
+    /// `WWW-Authenticate`.
+    Challenge,
     WebSocketAccept,
 }
 
@@ -69,6 +71,7 @@ fn field_of(name: &str) -> Option<Field> {
         8 => ("location", Field::Noted(Noted::Location)),
         11 => ("retry-after", Field::Noted(Noted::RetryAfter)),
         12 => ("content-type", Field::Kind),
+        16 => ("www-authenticate", Field::Noted(Noted::Challenge)),
         14 => ("mcp-session-id", Field::Noted(Noted::SessionId)),
         20 => ("sec-websocket-accept", Field::Noted(Noted::WebSocketAccept)),
         _ => return None,

@@ -180,6 +180,32 @@ fn no_deadline_knows_the_date() {
     println!("F33: {files} files know no date; {} do, none for a deadline", KNOWS_THE_DATE.len());
 }
 
+/// Words by which eras and their dialects are known.
+const OF_ERAS: [&str; 4] = ["era", "dialect", "legacy", "modern"];
+
+// Issue 13, wall 9: eras meet before the engine is asked and part after it has answered
+#[test]
+fn the_engine_names_no_era() {
+    let mut files = 0;
+    for (file, text) in sources() {
+        let is_engine = file.starts_with("crates/engine/src/");
+        if !is_engine || file.ends_with("/tests.rs") || file.contains("/tests/") {
+            continue;
+        }
+        files += 1;
+        // Tests in the file itself stand last, and need not be so neutral.
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for (at, line) in code(text) {
+            // What a definition says a process speaks is the config's own word.
+            let line = line.replace("process.dialect", "");
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+            let named = words.map(str::to_ascii_lowercase).find(|word| OF_ERAS.contains(&word.as_str()));
+            assert_eq!(named, None, "{file}:{}: {line}", at + 1);
+        }
+    }
+    assert!(files > 30, "found only {files} files");
+}
+
 #[test]
 fn there_is_no_mod_rs_and_no_drawer_for_odds_and_ends() {
     for (file, _) in sources() {

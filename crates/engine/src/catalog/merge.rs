@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
-use manifold_protocol::dialect::{legacy, modern};
-use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
+use manifold_protocol::{Freshness, Kind, Raw, RawObject, extension, raw, tools};
 use tracing::warn;
 
 use super::rendered_list::RenderedList;
@@ -98,7 +97,7 @@ impl Merge<'_> {
         let member = &self.view.members[at];
         let exposed = self.free_tool_name(member, item)?;
         let mut object = item.raw.object()?;
-        let (input_schema, is_loose) = (object.get("inputSchema"), legacy::is_loose_tool(&object));
+        let (input_schema, is_loose) = (object.get("inputSchema"), tools::is_loose(&object));
         object.set("name", Raw::string(&exposed));
         if let Some(prefix) = &member.description_prefix {
             let is_said = |text: &Raw| text.kind() == raw::Kind::String && text.as_bytes() != br#""""#;
@@ -305,7 +304,7 @@ fn freshness(kind: Kind, view: &View, listings: &[Option<Arc<Listing>>]) -> Fres
 fn schemes(listing: Option<&Listing>) -> HashSet<String> {
     let Some(listing) = listing else { return HashSet::new() };
     let extensions = listing.capabilities.as_ref().and_then(|capabilities| capabilities.get("extensions"));
-    let skills = extensions.is_some_and(|extensions| extensions.get(modern::SKILLS).is_some());
+    let skills = extensions.is_some_and(|extensions| extensions.get(extension::SKILLS).is_some());
     let listed = listing.resources.iter().chain(&listing.templates).filter_map(|item| scheme(&item.label));
     listed.chain(skills.then(|| "skill".to_owned())).collect()
 }
@@ -317,7 +316,7 @@ fn extensions(catalog: &Catalog, listings: &[Option<Arc<Listing>>]) -> RawObject
         let Some(declared) = declared.and_then(|extensions| extensions.object()) else { continue };
         // Tasks and pages come with tools, which have rules of their own.
         let is_permitted =
-            |key: &str| [modern::TASKS, modern::UI].contains(&key) || catalog.permits_unnamed(at);
+            |key: &str| [extension::TASKS, extension::UI].contains(&key) || catalog.permits_unnamed(at);
         let is_object = |value: &Raw| value.kind() == raw::Kind::Object;
         for (key, value) in declared.iter().filter(|(key, value)| is_object(value) && is_permitted(key)) {
             if !all.contains(&key) {

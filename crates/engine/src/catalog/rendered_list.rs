@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use manifold_protocol::dialect::{legacy, modern};
+use manifold_protocol::tools::{self, Variants};
 use manifold_protocol::{Freshness, Kind, List, Raw, RawArray};
 
 /// What a name and a description grow by when they are made ours, about.
@@ -13,14 +13,14 @@ const GROWTH_BYTES: usize = 64;
 pub(super) struct RenderedList {
     kind: Kind,
     plain: RawArray,
-    /// The same for clients of another revision, from the first item on that differs for them.
-    modern: Option<RawArray>,
+    /// Other forms of the same, each from the first item on that differs in it.
+    full: Option<RawArray>,
     strict: Option<RawArray>,
 }
 
 impl RenderedList {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, plain: RawArray::new(), modern: None, strict: None }
+        Self { kind, plain: RawArray::new(), full: None, strict: None }
     }
 
     /// Makes room for items like these.
@@ -30,18 +30,19 @@ impl RenderedList {
 
     pub(super) fn push(&mut self, item: &Raw) {
         if self.kind == Kind::Tools {
-            push_variant(&mut self.modern, &self.plain, item, modern::tool(item));
-            push_variant(&mut self.strict, &self.plain, item, legacy::tool(item));
+            let Variants { full, strict } = tools::variants(item);
+            push_variant(&mut self.full, &self.plain, item, full);
+            push_variant(&mut self.strict, &self.plain, item, strict);
         }
         self.plain.push(item);
     }
 
     pub(super) fn finish(self, freshness: Freshness) -> Arc<List> {
-        let (modern, strict) = (self.modern.map(RawArray::into_raw), self.strict.map(RawArray::into_raw));
-        let plain = if modern.is_some() && strict.is_some() { Raw::null() } else { self.plain.into_raw() };
+        let (full, strict) = (self.full.map(RawArray::into_raw), self.strict.map(RawArray::into_raw));
+        let plain = if full.is_some() && strict.is_some() { Raw::null() } else { self.plain.into_raw() };
         Arc::new(List {
             kind: self.kind,
-            items: modern.unwrap_or_else(|| plain.clone()),
+            items: full.unwrap_or_else(|| plain.clone()),
             strict_items: strict.unwrap_or(plain),
             freshness,
         })

@@ -24,6 +24,8 @@ use crate::discovery::Discovery;
 use crate::exchange::{Exchange, Target};
 use crate::fleet::Fleet;
 use crate::outbox::Outbox;
+use crate::policy;
+use crate::principal::Principal;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Upstream};
 pub use lookup::KnownTool;
@@ -36,6 +38,9 @@ pub enum Front {
     Stdio,
     Http,
 }
+
+/// Who asks, for as long as calls do not say it: all principals have the same rules.
+pub(crate) const ANYBODY: &Principal = &Principal::Anonymous;
 
 /// Which namespace to serve, and how it came to be chosen.
 #[derive(Debug, Clone)]
@@ -239,7 +244,7 @@ impl Gateway {
 
     /// Returns what a tool's arguments look like, if the tool is known.
     pub fn input_schema(&self, exposed_name: &str) -> Option<Raw> {
-        match router::find_tool(&self.catalog.load(), exposed_name, true) {
+        match router::find_tool(&self.catalog.load(), ANYBODY, exposed_name, true) {
             Ok(Found::Tool(route)) => route.input_schema.clone(),
             _ => None,
         }
@@ -309,13 +314,16 @@ impl Gateway {
             return exchange.fail(Fault::InvalidParams("`name` must be the name of a tool".to_owned()));
         };
         let catalog = self.catalog.load();
-        let found = match router::find_tool(&catalog, &name, asked) {
+        let found = match router::find_tool(&catalog, ANYBODY, &name, asked) {
             Ok(found) => found,
             Err(_) if !asked && self.catch_up(&catalog) => return self.call_tool(call, exchange, true),
             Err(fault) => return exchange.fail(fault),
         };
         match found {
             Found::Tool(route) => {
+                if let Some(fault) = policy::refusal(ANYBODY, route.decisions, Kind::Tools, &name) {
+                    return exchange.fail(fault);
+                }
                 if let Err(fault) = route.arguments.check(&name, call.params.as_ref()) {
                     return exchange.fail(fault);
                 }
@@ -369,8 +377,11 @@ impl Gateway {
             return exchange.fail(Fault::InvalidParams("`name` must be the name of a prompt".to_owned()));
         };
         let catalog = self.catalog.load();
-        match catalog.prompt(&name) {
+        match catalog.prompt(&name).filter(|route| route.is_shown_to(ANYBODY)) {
             Some(route) => {
+                if let Some(fault) = policy::refusal(ANYBODY, route.decisions, Kind::Prompts, &name) {
+                    return exchange.fail(fault);
+                }
                 let member = catalog.member(route.member);
                 if route.original != name {
                     call.set_param("name", Raw::string(&route.original));
@@ -393,11 +404,11 @@ impl Gateway {
         let text =
             |object: &RawObject, key: &str| object.get(key).and_then(|raw| Some(raw.to_text()?.into_owned()));
         let catalog = self.catalog.load();
-        let (key, label, route) = match text(&reference, "type").as_deref() {
+        let (key, kind, label, route) = match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = text(&reference, "name").unwrap_or_default();
                 let route = catalog.prompt(&name);
-                ("name", name, route)
+                ("name", Kind::Prompts, name, route)
             }
             Some("ref/resource") => {
                 let uri = text(&reference, "uri").unwrap_or_default();
@@ -405,15 +416,18 @@ impl Gateway {
                     ResourceOwner::One(route) => Some(route),
                     ResourceOwner::Perhaps(_) => None,
                 };
-                ("uri", uri, route)
+                ("uri", Kind::Resources, uri, route)
             }
             _ => {
                 let why = "`ref.type` must be `ref/prompt` or `ref/resource`".to_owned();
                 return exchange.fail(Fault::InvalidParams(why));
             }
         };
-        match route {
+        match route.filter(|route| route.is_shown_to(ANYBODY)) {
             Some(route) => {
+                if let Some(fault) = policy::refusal(ANYBODY, route.decisions, kind, &label) {
+                    return exchange.fail(fault);
+                }
                 if route.original != label {
                     reference.set(key, Raw::string(&route.original));
                     call.set_param("ref", reference.into_raw());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use manifold_protocol::{Fault, Kind, List, Raw};
 
-use super::Gateway;
+use super::{ANYBODY, Gateway};
 use crate::catalog::{Catalog, Member, ToolRoute};
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, Phase};
@@ -51,7 +51,7 @@ impl Gateway {
     /// Returns a tool as far as lists are known; `None` if servers are to be asked first.
     fn find_known(&self, name: &str, asked: bool) -> Result<Option<KnownTool>, Fault> {
         let catalog = self.catalog.load();
-        match router::find_tool(&catalog, name, asked) {
+        match router::find_tool(&catalog, ANYBODY, name, asked) {
             Ok(Found::Tool(route)) => Ok(Some(KnownTool::of(&catalog, route))),
             Ok(Found::Unlisted { member, .. }) if asked => Err(why_unlisted(catalog.member(member))),
             Ok(Found::Unlisted { .. } | Found::AskFirst(_) | Found::AskAll) => Ok(None),
@@ -63,7 +63,7 @@ impl Gateway {
     async fn ask_for(&self, name: &str) {
         let members = {
             let catalog = self.catalog.load();
-            match router::find_tool(&catalog, name, false) {
+            match router::find_tool(&catalog, ANYBODY, name, false) {
                 Ok(Found::Unlisted { member, .. }) => vec![member],
                 Ok(Found::AskFirst(members)) => members,
                 Ok(Found::AskAll) => Vec::new(),

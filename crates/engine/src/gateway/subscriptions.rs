@@ -12,6 +12,7 @@ use super::{Gateway, standing};
 use crate::catalog::{Catalog, ItemRoute, Member, ResourceOwner};
 use crate::changes::{Refusal, Topic};
 use crate::exchange::Exchange;
+use crate::policy::Decisions;
 use crate::upstream::Phase;
 
 /// Subscriptions whose end a server is told of together.
@@ -23,7 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn owner(catalog: &Catalog, uri: &str) -> ResourceOwner {
     match catalog.resource(uri) {
         ResourceOwner::Perhaps(members) => match takers(catalog, uri).next() {
-            Some(member) => ResourceOwner::One(ItemRoute { member, original: uri.to_owned() }),
+            Some(member) => {
+                let decisions = Decisions::ALLOW;
+                ResourceOwner::One(ItemRoute { member, original: uri.to_owned(), decisions })
+            }
             None => ResourceOwner::Perhaps(members),
         },
         one => one,

@@ -1,3 +1,5 @@
+use manifold_protocol::{Freshness, Scope};
+
 use super::*;
 use crate::fake::{World, servers, tools};
 use crate::outbox::Outbox;

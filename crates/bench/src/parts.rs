@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{Exchange, Front, Gateway, Sink};
+use manifold_engine::{Audience, Exchange, Gateway, Sink};
 use manifold_frontends::{Destination, Outlet, Session};
 use manifold_protocol::{Call, CodeSet, Id, Method, Outgoing, Raw, Reply, envelope};
 
@@ -120,7 +120,7 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
         gateway: Ok(world::gateway(servers, tools)?),
         codes: CodeSet::Own,
         profile: Profile::Manifold,
-        front: Front::Stdio,
+        audience: Audience::One,
     };
     let desk = Arc::new(Desk::default());
     let session = Session::new(destination, Arc::clone(&desk) as Arc<dyn Outlet>);

@@ -15,6 +15,7 @@ use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArgu
 use manifold_protocol::{Kind, List, Raw, RawObject};
 
 use crate::arguments::Arguments;
+use crate::audience::Users;
 use crate::exchange::Target;
 use crate::policy::{self, Decision, Decisions, HiddenFrom};
 use crate::principal::Principal;
@@ -46,6 +47,8 @@ pub(crate) struct Member {
     pub(crate) description_prefix: Option<String>,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) standing: Arc<Mutex<Standing>>,
+    /// The gateways that use the same instance.
+    pub(crate) users: Arc<Users>,
     pub(crate) target: Arc<Target>,
     /// The definition; the manager has none.
     pub(crate) server: Option<Arc<Server>>,

@@ -17,6 +17,7 @@ use manifold_config::{Config, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject};
 use tracing::debug;
 
+use crate::audience::{Audience, Downstream};
 use crate::catalog::{Catalog, Member, ResourceOwner};
 use crate::changes::{Client, ClientId, Clients};
 use crate::control::{self, Control, Reloader, ServerRow};
@@ -32,13 +33,6 @@ pub use lookup::KnownTool;
 use notifications::answer_from_config;
 use view::view;
 
-/// Which door a namespace is served at: some defaults differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Front {
-    Stdio,
-    Http,
-}
-
 /// Who asks, for as long as calls do not say it: all principals have the same rules.
 pub(crate) const ANYBODY: &Principal = &Principal::Anonymous;
 
@@ -49,7 +43,8 @@ pub struct Opening {
     pub namespace: Option<String>,
     /// `flag`, `default`, `only` or `all`.
     pub selection: &'static str,
-    pub front: Front,
+    /// Whose calls will pass: some defaults differ.
+    pub audience: Audience,
     /// Start everything with the first request (`--eager`).
     pub eager: bool,
 }
@@ -68,6 +63,8 @@ pub struct Introduction {
 pub struct Gateway {
     fleet: Arc<Fleet>,
     opening: Opening,
+    /// What the servers behind it see of it.
+    downstream: Arc<Downstream>,
     /// Takes the place of `opening` once a config that could not be read can be.
     reopened: OnceLock<Opening>,
     catalog: ArcSwap<Catalog>,
@@ -90,7 +87,8 @@ impl Gateway {
     ) -> Arc<Self> {
         let gateway = Arc::new_cyclic(|me: &Weak<Self>| {
             let manager = manager(Control::new(me.clone(), reloader));
-            let view = view(&fleet, &opening, &manager);
+            let downstream = Downstream::new(me.clone(), opening.audience);
+            let view = view(&fleet, &opening, &manager, &downstream);
             Self {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
@@ -99,6 +97,7 @@ impl Gateway {
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
+                downstream,
                 reopened: OnceLock::new(),
                 manager,
             }
@@ -144,13 +143,14 @@ impl Gateway {
     /// Takes over what servers offered when they were told the same.
     fn look_up_for(&self, mut facts: ClientFacts) {
         facts.offer_roots(&self.fleet.config().settings);
-        self.fleet.introduce(facts);
+        self.downstream.set_facts(facts);
+        self.fleet.introduced(&self.downstream);
         self.catch_up(&self.catalog.load());
     }
 
-    /// Tells that this client is the only one there will be: servers wait while it does not read.
+    /// Tells where all that is for its one client goes: servers that work for nobody else wait while it does not read.
     pub fn serve_only(&self, outbox: &Arc<Outbox>) {
-        self.fleet.serve_only(outbox);
+        self.downstream.set_outbox(outbox);
     }
 
     pub fn introduction(&self) -> Introduction {
@@ -442,6 +442,12 @@ impl Gateway {
             None if key == "name" => exchange.fail(Fault::UnknownPrompt(label)),
             None => exchange.fail(Fault::UnknownResource(label)),
         }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.fleet.left_by(&self.downstream);
     }
 }
 

@@ -2,6 +2,7 @@
 //! HTTP type and no protocol era is known here, so decisions are tested with fakes and a paused clock.
 
 mod arguments;
+mod audience;
 mod budget;
 pub mod busy_poll;
 mod catalog;
@@ -26,16 +27,17 @@ pub mod names {
     pub use crate::catalog::{Naming, may_be_hashed, readings};
 }
 
+pub use audience::Audience;
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{Control, InstanceRow, NamespaceRow, NamespaceTable, ReloadReport, Reloader, ServerRow};
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
-pub use fleet::Fleet;
-pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
+pub use fleet::{Fleet, InstanceKey};
+pub use gateway::{Gateway, Introduction, KnownTool, Opening};
 pub use outbox::{Outbox, TURN};
 pub use principal::Principal;
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, Audience, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Missing, Order, Phase,
-    Standing, Status, Upstream, Withheld,
+    Addressee, BoxFuture, ClientFacts, Connector, Host, Item, Listing, Missing, Order, Phase, Standing,
+    Status, Upstream, Withheld,
 };

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::Front;
+use manifold_engine::Audience;
 use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
@@ -65,7 +65,7 @@ async fn serve(
     };
     let services = Services::new(config, options, flags, Serving::One);
     let stop = signals::watch_signals(&services.tasks)?;
-    let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
+    let gateway = opening(selection, Audience::One, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");
         services.open(opening)
     });
@@ -73,7 +73,7 @@ async fn serve(
         warn!("{}", fault.message());
     }
     services.watch_config(|| {});
-    let destination = Destination { gateway, codes: services.codes(), profile, front: Front::Stdio };
+    let destination = Destination { gateway, codes: services.codes(), profile, audience: Audience::One };
     stdio::serve(destination, streams, served, signals::asked(stop), &services.tasks).await;
     services.close().await;
     Ok(())

@@ -77,7 +77,7 @@ impl Gateway {
         let member = catalog.member(at);
         // Namespaces that share a server share what it is asked for.
         let follows = |gateway: &Arc<Gateway>| gateway.follows(&member.key, own);
-        if self.fleet.gateways().iter().any(follows) || !standing(member).tasks.remove(own) {
+        if member.users.gateways().iter().any(follows) || !standing(member).tasks.remove(own) {
             return;
         }
         if member.upstream.status().phase == Phase::Ready {

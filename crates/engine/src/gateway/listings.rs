@@ -65,12 +65,12 @@ impl Gateway {
         });
     }
 
-    /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and offer
-    /// no more than that.
+    /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and
+    /// withhold nothing.
     pub(super) fn shown_to(&self, caller: Option<&Caller>, kind: Kind) -> Arc<List> {
         let key = ViewKey {
             class: PolicyClass::of(ANYBODY),
-            capabilities: caller.filter(|_| !self.fleet.serves_one()).map(|caller| &caller.capabilities),
+            capabilities: caller.map(|caller| &caller.capabilities),
             profile: ClientProfile::default(),
         };
         let told = |capabilities: &Raw| with_roots(capabilities, &self.fleet.config().settings);

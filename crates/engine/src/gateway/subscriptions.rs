@@ -136,7 +136,7 @@ impl Gateway {
     /// Lets a subscription stand no longer unless some client wants it. Returns whether it fell.
     pub(super) fn drop_unwanted(&self, member: &Member, original: &str) -> bool {
         // Namespaces that share a server share its subscriptions.
-        let unwanted = !self.fleet.gateways().iter().any(|gateway| gateway.wants(&member.key, original));
+        let unwanted = !member.users.gateways().iter().any(|gateway| gateway.wants(&member.key, original));
         if unwanted {
             standing(member).subscriptions.remove(original);
         }

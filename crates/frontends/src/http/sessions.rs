@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
-use manifold_engine::{Budget, Front, Gateway};
+use manifold_engine::{Audience, Budget, Gateway};
 use manifold_protocol::Fault;
 use tokio::time::{Instant, interval};
 use tracing::info;
@@ -87,7 +87,7 @@ impl HttpSession {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
-            front: Front::Http,
+            audience: Audience::Shared,
         };
         let budget = site.share_of_one(OWED_BYTES);
         let general = Stream::new(0, &budget);

@@ -27,7 +27,7 @@ fn desk_of(profile: Profile, codes: CodeSet) -> Desk {
     let world = fake::world(profile);
     let outbox = Arc::new(Outbox::new(1 << 20));
     let destination =
-        Destination { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, front: Front::Stdio };
+        Destination { gateway: Ok(Arc::clone(&world.gateway)), codes, profile, audience: Audience::One };
     Desk { session: Session::new(destination, Arc::clone(&outbox) as _), outbox, world }
 }
 
@@ -199,7 +199,7 @@ async fn without_a_namespace_the_handshake_says_why() {
             gateway: Err(fault),
             codes: CodeSet::Own,
             profile: Profile::Manifold,
-            front: Front::Stdio,
+            audience: Audience::One,
         };
         let session = Session::new(destination, Arc::clone(&outbox) as _);
         for message in [

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use expect_test::expect;
 use manifold_protocol::{Caller, Failure, Raw};
 
+use crate::audience::Audience;
 use crate::fake::{Asked, Listener, World, call, raw, servers, tools};
-use crate::gateway::Front;
 use crate::upstream::Phase;
 
 fn world(settings: &str) -> World {
@@ -125,10 +125,10 @@ async fn calls_carry_their_target_and_time_limit() {
     };
     // Decision 25
     let stdio = r#","cli":{"stdio":{"timeout":9000}}"#;
-    assert_eq!(check(Front::Http, "", ""), 7);
-    assert_eq!(check(Front::Http, stdio, ""), 7);
-    assert_eq!(check(Front::Stdio, stdio, ""), 9);
-    assert_eq!(check(Front::Stdio, stdio, r#","timeout":2000"#), 2);
+    assert_eq!(check(Audience::Shared, "", ""), 7);
+    assert_eq!(check(Audience::Shared, stdio, ""), 7);
+    assert_eq!(check(Audience::One, stdio, ""), 9);
+    assert_eq!(check(Audience::One, stdio, r#","timeout":2000"#), 2);
 }
 
 // Decision 13
@@ -200,7 +200,7 @@ const GUARDED: &str = r#"{"servers":{"a":{"builtin":"time","deniedTools":["drop"
 // S1-16: hidden and unknown answer alike, listed or not.
 #[tokio::test(start_paused = true)]
 async fn what_policy_hides_is_unknown() {
-    let world = World::open(GUARDED, Some("n"), Front::Http);
+    let world = World::open(GUARDED, Some("n"), Audience::Shared);
     let hidden = ["a__drop", "a__write", "b__touch", "a.drop", "touch", "other__x"];
     let mut early = Vec::new();
     for name in hidden {
@@ -235,7 +235,7 @@ async fn what_policy_hides_is_unknown() {
 #[tokio::test]
 async fn manager_tools_are_never_hidden() {
     let config = GUARDED.replace(r#""denyByDefault":false"#, r#""denyByDefault":true"#);
-    let world = World::open(&config, Some("n"), Front::Stdio);
+    let world = World::open(&config, Some("n"), Audience::One);
     assert!(
         world.call("tools/call", r#"{"name":"manifold__servers_list"}"#).await.contains(r#""by":"manager""#)
     );

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use manifold_protocol::dialect::modern;
 use manifold_protocol::{Call, Caller, Kind, Method};
 
+use crate::audience::Audience;
 use crate::fake::{Asked, Listener, World, raw, show};
-use crate::gateway::Front;
 
 const OFFER: &str = r#"{"tools":[{"name":"look","_meta":{"ui":{"resourceUri":"ui://page"}}},{"name":"drop","_meta":{"ui":{"resourceUri":"ui://other"}}}],
     "prompts":[{"name":"greet"},{"name":"insult"}],
@@ -26,7 +26,7 @@ fn world(rules: &[&str]) -> World {
             "toolPermissions":[{}]}}"#,
         rules.join(",")
     );
-    World::open(&config, Some("n"), Front::Http)
+    World::open(&config, Some("n"), Audience::Shared)
 }
 
 /// Every way to ask for something of the server's, with the name put into it.

@@ -23,19 +23,25 @@ pub(crate) struct PolicyClass(u8);
 pub(crate) struct Decisions(u8);
 
 /// Returns what was decided about an item for whoever asks.
+#[inline]
 pub(crate) fn decide(principal: &Principal, decisions: Decisions) -> Decision {
     decisions.of(PolicyClass::of(principal))
 }
 
 /// Returns why an item that is there may not be used without somebody's consent, if so.
+#[inline]
 pub(crate) fn refusal(
     principal: &Principal,
     decisions: Decisions,
     kind: Kind,
     exposed: &str,
 ) -> Option<Fault> {
-    (decide(principal, decisions) == Decision::Ask)
-        .then(|| Fault::NeedsConsent { kind, name: exposed.to_owned() })
+    (decide(principal, decisions) == Decision::Ask).then(|| needs_consent(kind, exposed))
+}
+
+#[cold]
+fn needs_consent(kind: Kind, exposed: &str) -> Fault {
+    Fault::NeedsConsent { kind, name: exposed.to_owned() }
 }
 
 impl PolicyClass {
@@ -58,6 +64,7 @@ impl Decisions {
         Self(decision as u8 * 0b0101_0101)
     }
 
+    #[inline]
     pub(crate) fn of(self, class: PolicyClass) -> Decision {
         match self.0 >> (2 * class.0) & 0b11 {
             0 => Decision::Allow,

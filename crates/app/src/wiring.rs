@@ -8,7 +8,7 @@ use manifold_config::{
     select_namespace, stand_in,
 };
 use manifold_engine::{
-    BoxFuture, Control, Fleet, Front, Gateway, Opening, Program, ReloadReport, Reloader, Tasks, busy_poll,
+    Audience, BoxFuture, Control, Fleet, Gateway, Opening, Program, ReloadReport, Reloader, Tasks, busy_poll,
     reload_report,
 };
 use manifold_protocol::{CodeSet, Fault};
@@ -114,7 +114,7 @@ pub(crate) fn cache(options: &LoadOptions) -> Cache {
 }
 
 /// Turns a selection into what is opened, or into the fault a client hears (decision 5).
-pub(crate) fn opening(selection: Selection, front: Front, eager: bool) -> Result<Opening, Fault> {
+pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> Result<Opening, Fault> {
     match selection {
         Selection::Namespace { id, how } => {
             let selection = match how {
@@ -122,9 +122,9 @@ pub(crate) fn opening(selection: Selection, front: Front, eager: bool) -> Result
                 How::Default => "default",
                 How::Only => "only",
             };
-            Ok(Opening { namespace: Some(id), selection, front, eager })
+            Ok(Opening { namespace: Some(id), selection, audience, eager })
         }
-        Selection::All => Ok(Opening { namespace: None, selection: "all", front, eager }),
+        Selection::All => Ok(Opening { namespace: None, selection: "all", audience, eager }),
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),
     }
@@ -176,7 +176,7 @@ impl FileReloader {
     fn take_up(&self, config: Config) -> Result<Config, Refused> {
         let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) else { return Ok(config) };
         let selected = select_namespace(&config, self.namespace.as_deref());
-        let opening = opening(selected, Front::Stdio, self.eager)
+        let opening = opening(selected, Audience::One, self.eager)
             .map_err(|fault| Refused::Unserved(fault.message()))?;
         gateway.reopen(opening);
         Ok(config)

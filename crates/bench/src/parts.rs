@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{Exchange, Front, Gateway, Requester, Sink};
+use manifold_engine::{Audience, Exchange, Gateway, Requester, Sink};
 use manifold_frontends::{Destination, Outlet, Session};
 use manifold_protocol::{Call, CodeSet, Id, Method, Outgoing, Raw, Reply, envelope};
 
@@ -120,7 +120,7 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
         gateway: Ok(world::gateway(servers, tools)?),
         codes: CodeSet::Own,
         profile: Profile::Manifold,
-        front: Front::Stdio,
+        audience: Audience::One,
         requester: Requester::local(),
     };
     let desk = Arc::new(Desk::default());

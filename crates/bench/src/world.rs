@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Server, load_text};
 use manifold_engine::{
-    BoxFuture, Connector, Exchange, Fleet, Front, Gateway, Host, Item, Listing, Opening, Order, Phase,
+    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Opening, Order, Phase,
     ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
@@ -24,7 +24,7 @@ pub(crate) fn gateway(servers: usize, tools: usize) -> Result<Arc<Gateway>, Box<
     let server = Arc::new(Instantly::offering(tools)?);
     let connector = Box::new(Links(Arc::clone(&server)));
     let fleet = Fleet::new(Arc::new(config), connector, Tasks::new());
-    let opening = Opening { namespace: None, selection: "all", front: Front::Stdio, eager: false };
+    let opening = Opening { namespace: None, selection: "all", audience: Audience::One, eager: false };
     Ok(Gateway::open(fleet, opening, Arc::new(NoFile), |_| server))
 }
 

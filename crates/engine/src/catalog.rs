@@ -15,13 +15,17 @@ use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArgu
 use manifold_protocol::{Kind, List, Raw, RawObject};
 
 use crate::arguments::Arguments;
+use crate::audience::Users;
 use crate::exchange::Target;
-use crate::policy;
+use crate::policy::{self, Decision, Decisions, HiddenFrom};
+use crate::principal::Principal;
 use crate::upstream::{Listing, Standing, Upstream};
 
 pub use naming::{Naming, may_be_hashed, readings};
+use rendered_list::ItemList;
 pub(crate) use template::Template;
 use view::Views;
+pub(crate) use view::{ClientProfile, ViewKey};
 
 /// The servers of a namespace and the rules they are shown by.
 pub(crate) struct View {
@@ -43,6 +47,8 @@ pub(crate) struct Member {
     pub(crate) description_prefix: Option<String>,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) standing: Arc<Mutex<Standing>>,
+    /// The gateways that use the same instance.
+    pub(crate) users: Arc<Users>,
     pub(crate) target: Arc<Target>,
     /// The definition; the manager has none.
     pub(crate) server: Option<Arc<Server>>,
@@ -51,7 +57,9 @@ pub(crate) struct Member {
 /// The merged offer of a namespace.
 pub(crate) struct Catalog {
     pub(crate) view: Arc<View>,
-    rendered: [Arc<List>; 4],
+    lists: [ItemList; 4],
+    /// Who is not shown all of them.
+    hidden_from: HiddenFrom,
     tools: HashMap<String, ToolRoute>,
     /// Original name → exposed name, where only one server has it.
     bare_tools: HashMap<String, Option<String>>,
@@ -76,6 +84,7 @@ pub(crate) struct ToolRoute {
     pub(crate) member: usize,
     pub(crate) original: Raw,
     pub(crate) target: Arc<Target>,
+    pub(crate) decisions: Decisions,
     pub(crate) arguments: Arguments,
     pub(crate) input_schema: Option<Raw>,
     /// Its structured content may be something else than an object.
@@ -87,6 +96,7 @@ pub(crate) struct ToolRoute {
 pub(crate) struct ItemRoute {
     pub(crate) member: usize,
     pub(crate) original: String,
+    pub(crate) decisions: Decisions,
 }
 
 struct TemplateRoute {
@@ -108,6 +118,30 @@ pub(crate) enum ResourceOwner {
     One(ItemRoute),
     /// Not listed: whoever has others of its scheme may know it, in this order.
     Perhaps(Vec<usize>),
+}
+
+impl ToolRoute {
+    /// Returns whether it is there for whoever asks.
+    pub(crate) fn is_shown_to(&self, principal: &Principal) -> bool {
+        policy::decide(principal, self.decisions) != Decision::Hide
+    }
+}
+
+impl ItemRoute {
+    /// Returns whether it is there for whoever asks.
+    pub(crate) fn is_shown_to(&self, principal: &Principal) -> bool {
+        policy::decide(principal, self.decisions) != Decision::Hide
+    }
+}
+
+impl ResourceOwner {
+    /// Returns the owner as far as whoever asks may know of it.
+    pub(crate) fn shown_to(self, principal: &Principal) -> Self {
+        match self {
+            Self::One(route) if !route.is_shown_to(principal) => Self::Perhaps(Vec::new()),
+            owner => owner,
+        }
+    }
 }
 
 impl Catalog {
@@ -132,7 +166,7 @@ impl Catalog {
     }
 
     pub(crate) fn list(&self, kind: Kind) -> &Arc<List> {
-        &self.rendered[kind as usize]
+        &self.lists[kind as usize].whole
     }
 
     /// Returns a list as a client of the older revisions sees it.
@@ -196,7 +230,7 @@ impl Catalog {
             .filter(|found| self.permits_uri(found.route.member, &original(found)))
             .max_by_key(|candidate| candidate.template.weight());
         if let Some(found) = by_shape {
-            return ResourceOwner::One(ItemRoute { member: found.route.member, original: original(found) });
+            return ResourceOwner::One(ItemRoute { original: original(found), ..found.route.clone() });
         }
         let Some(scheme) = scheme(uri) else { return ResourceOwner::Perhaps(Vec::new()) };
         let able = |member: &Member| {
@@ -253,6 +287,11 @@ impl Catalog {
         })
     }
 
+    /// Returns what the rules come to for a member's item.
+    fn decisions(&self, member: usize, kind: Kind, label: &str) -> Decisions {
+        if self.permits(member, kind, label) { Decisions::ALLOW } else { Decisions::HIDE }
+    }
+
     /// Returns whether a tool of a member may be called whose list is not known.
     pub(crate) fn permits_unlisted_tool(&self, member: usize, tool: &str) -> bool {
         self.judge(member, |permissions, server| policy::permits_unlisted_tool(permissions, server, tool))
@@ -283,6 +322,27 @@ fn scheme(uri: &str) -> Option<String> {
     let is_one = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     is_one.then(|| scheme.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+impl Catalog {
+    /// Decides about one item as no config can yet.
+    pub(crate) fn rule(&mut self, kind: Kind, exposed: &str, decisions: Decisions) {
+        let items = self.list(kind).items.elements().unwrap();
+        let label = |item: &Raw| item.get(kind.label()).unwrap().to_text().unwrap().into_owned();
+        let index = items.iter().position(|item| label(item) == exposed).unwrap();
+        self.lists[kind as usize].rule(index, decisions);
+        self.hidden_from = self.hidden_from.and(decisions.hidden_from());
+        match kind {
+            Kind::Tools => self.tools.get_mut(exposed).unwrap().decisions = decisions,
+            Kind::Prompts => self.prompts.get_mut(exposed).unwrap().decisions = decisions,
+            Kind::Resources => self.resources.get_mut(exposed).unwrap().decisions = decisions,
+            Kind::Templates => {
+                let mut templates = self.templates.iter_mut();
+                templates.find(|one| one.exposed == exposed).unwrap().route.decisions = decisions;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::catalog::Catalog;
 use crate::discovery::Discovery;
 use crate::feed::Events;
-use crate::fleet::{Fleet, Slot};
+use crate::fleet::{Fleet, InstanceKey, Slot};
 use crate::upstream::BoxFuture;
 pub use admin::ReloadReport;
 pub use manager::NamespaceControl;
@@ -170,7 +170,7 @@ pub(crate) fn servers(config: &Config, catalog: &Catalog, discovery: &Discovery)
 impl Fleet {
     /// Returns a server as an operator sees it.
     pub(crate) fn describe(&self, key: &ServerKey) -> Option<admin::Server> {
-        Some(self.describe_slot(&self.config(), &self.find(key)?))
+        Some(self.describe_slot(&self.config(), &self.find(key, InstanceKey::DEFINED)?))
     }
 
     fn describe_slot(&self, config: &Config, slot: &Slot) -> admin::Server {

@@ -11,11 +11,12 @@ use manifold_protocol::envelope::MethodName;
 use manifold_protocol::{Answer, Call, Caller, CodeSet, Failure, Kind, List, Method, Raw, Reply};
 use tokio::sync::oneshot;
 
+use crate::audience::Audience;
 use crate::changes::{Client, ClientId};
 use crate::control::{NamespaceControl, ReloadReport, Reloader};
 use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
-use crate::gateway::{Front, Gateway, Opening};
+use crate::gateway::{Gateway, Opening};
 use crate::principal::Requester;
 use crate::tasks::Tasks;
 use crate::upstream::BoxFuture;
@@ -34,37 +35,41 @@ pub(crate) struct World {
 impl World {
     /// Opens all servers of a config, as stdio shows them.
     pub(crate) fn new(config_text: &str) -> Self {
-        Self::open(config_text, None, Front::Stdio)
+        Self::open(config_text, None, Audience::One)
     }
 
     pub(crate) fn of_profile(profile: Profile, config_text: &str) -> Self {
-        Self::of_config(config_of(profile, config_text), None, Front::Stdio)
+        Self::of_config(config_of(profile, config_text), None, Audience::One)
     }
 
-    pub(crate) fn open(config_text: &str, namespace: Option<&str>, front: Front) -> Self {
-        Self::of_config(config(config_text), namespace, front)
+    pub(crate) fn open(config_text: &str, namespace: Option<&str>, audience: Audience) -> Self {
+        Self::of_config(config(config_text), namespace, audience)
     }
 
-    fn of_config(config: Config, namespace: Option<&str>, front: Front) -> Self {
+    fn of_config(config: Config, namespace: Option<&str>, audience: Audience) -> Self {
         let tasks = Tasks::new();
         let fakes =
             Arc::new(Fakes { made: Mutex::default(), tasks: tasks.clone(), discoveries: Arc::default() });
         let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&fakes)), tasks);
-        Self::show(fleet, fakes, namespace, front)
+        Self::show(fleet, fakes, namespace, audience)
     }
 
     /// Opens another namespace of the same servers, as HTTP does.
     pub(crate) fn also(&self, namespace: &str) -> Self {
-        Self::show(Arc::clone(&self.fleet), Arc::clone(&self.fakes), Some(namespace), Front::Http)
+        self.also_for(namespace, Audience::Shared)
     }
 
-    fn show(fleet: Arc<Fleet>, fakes: Arc<Fakes>, namespace: Option<&str>, front: Front) -> Self {
+    pub(crate) fn also_for(&self, namespace: &str, audience: Audience) -> Self {
+        Self::show(Arc::clone(&self.fleet), Arc::clone(&self.fakes), Some(namespace), audience)
+    }
+
+    fn show(fleet: Arc<Fleet>, fakes: Arc<Fakes>, namespace: Option<&str>, audience: Audience) -> Self {
         let manager = Arc::new(Fake::new("manager", None, fakes.tasks.clone(), Arc::default()));
         manager.publish(r#"{"tools":[{"name":"servers_list","description":"List"}]}"#);
         let opening = Opening {
             namespace: namespace.map(str::to_owned),
             selection: if namespace.is_some() { "flag" } else { "all" },
-            front,
+            audience,
             eager: false,
         };
         let mut hands = None;

@@ -1,31 +1,30 @@
-//! All configured servers, each with its one upstream, whichever namespaces refer to it.
+//! All configured servers, by server and instance, whichever namespaces refer to them.
 
-mod per_client;
+mod host;
+mod instances;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
 use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
-use manifold_protocol::{Call, Raw, Revision};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
 
+use crate::audience::{Audience, Downstream, Users};
 use crate::changes::ClientId;
 use crate::control;
 use crate::discovery;
-use crate::exchange::Exchange;
 use crate::feed::Feed;
 use crate::gateway::Gateway;
 use crate::observe::Observers;
-use crate::outbox::Outbox;
 use crate::tasks::Tasks;
-use crate::upstream::{Addressee, Audience, ClientFacts, Connector, Host, Standing, Upstream};
-use per_client::PerClient;
+use crate::upstream::{Connector, Standing, Upstream};
+use host::FleetHost;
+pub use instances::InstanceKey;
+use instances::PerClient;
 
 /// The servers, and the namespaces that show them.
 pub struct Fleet {
@@ -37,11 +36,7 @@ pub struct Fleet {
     slots: ArcSwap<Vec<Slot>>,
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
-    facts: ArcSwap<ClientFacts>,
-    /// Whether the facts are those of a client.
-    introduced: AtomicBool,
     gateways: Mutex<Vec<Weak<Gateway>>>,
-    only_client: OnceLock<Arc<Outbox>>,
     feed: Arc<Feed>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
@@ -59,22 +54,20 @@ pub struct Outdated {
     pub since: String,
 }
 
-/// One server of the fleet.
+/// One instance of a server of the fleet.
 #[derive(Clone)]
 pub(crate) struct Slot {
     pub(crate) server: Arc<Server>,
+    pub(crate) instance: InstanceKey,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) standing: Arc<Mutex<Standing>>,
+    /// The gateways that show it.
+    pub(crate) users: Arc<Users>,
 }
 
 impl Fleet {
     /// Makes an upstream for every server of the config. Nothing is started.
     pub fn new(config: Arc<Config>, connector: Box<dyn Connector>, tasks: Tasks) -> Arc<Self> {
-        let facts = ClientFacts {
-            capabilities: Raw::from_static("{}"),
-            info: Raw::from_static(r#"{"name":"manifold","version":"0"}"#),
-            revision: Revision::LATEST,
-        };
         let fleet = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
             connector,
@@ -82,17 +75,14 @@ impl Fleet {
             outdated: ArcSwapOption::empty(),
             slots: ArcSwap::default(),
             applying: tokio::sync::Mutex::default(),
-            facts: ArcSwap::from_pointee(facts),
-            introduced: AtomicBool::new(false),
             gateways: Mutex::default(),
-            only_client: OnceLock::new(),
             feed: Feed::new(),
             places: discovery::places(),
             leaving: CancellationToken::new(),
             tasks,
             observers: Observers::default(),
         });
-        let slots = config.servers.iter().map(|server| fleet.slot(server)).collect();
+        let slots = config.servers.iter().map(|server| fleet.slot(server, None)).collect();
         fleet.slots.store(Arc::new(slots));
         fleet
     }
@@ -118,23 +108,36 @@ impl Fleet {
         self.outdated.store(Some(Arc::new(Outdated { problem, since })));
     }
 
-    /// Tells what servers started from now on hear about the client. What they offered others is not shown to it (D5).
-    pub fn introduce(&self, facts: ClientFacts) {
-        self.facts.store(Arc::new(facts));
-        self.introduced.store(true, Ordering::Relaxed);
-        for slot in self.slots.load().iter() {
+    /// Tells the instances a gateway uses who it is that asks. What they offered others is not shown to it (D5).
+    pub(crate) fn introduced(&self, user: &Arc<Downstream>) {
+        for slot in self.slots.load().iter().filter(|slot| slot.users.has(user)) {
+            slot.users.introduced();
             slot.upstream.introduced();
         }
     }
 
-    /// Tells that whatever servers started from now on say is for one client.
-    pub(crate) fn serve_only(&self, outbox: &Arc<Outbox>) {
-        let _ = self.only_client.set(Arc::clone(outbox));
+    /// Tells which instances a gateway uses from now on: these and no others.
+    pub(crate) fn used_by(&self, user: &Arc<Downstream>, chosen: &[Slot]) {
+        for slot in self.slots.load().iter() {
+            if !chosen.iter().any(|one| Arc::ptr_eq(&one.users, &slot.users)) {
+                slot.users.leave(user);
+                continue;
+            }
+            let was_of_one = slot.users.audience() == Audience::One;
+            if slot.users.join(user) {
+                if slot.users.introduced() {
+                    slot.upstream.introduced();
+                }
+                // What there is for whom differs where it is no longer one client's.
+                let others = slot.users.gateways_but(user);
+                others.iter().filter(|_| was_of_one).for_each(|gateway| gateway.refresh());
+            }
+        }
     }
 
-    /// Returns whether there is but one client.
-    pub(crate) fn serves_one(&self) -> bool {
-        self.only_client.get().is_some()
+    /// Tells that a gateway is gone.
+    pub(crate) fn left_by(&self, user: &Arc<Downstream>) {
+        self.slots.load().iter().for_each(|slot| slot.users.leave(user));
     }
 
     /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
@@ -144,19 +147,20 @@ impl Fleet {
         let old = self.config();
         let difference = diff(&old, &config);
         let before = self.slots.load_full();
-        let old_slot = |server: &Server| before.iter().find(|slot| slot.server.key == server.key);
+        let old_slot =
+            |server: &Server| before.iter().find(|slot| slot.is(&server.key, InstanceKey::DEFINED));
         let slots: Vec<Slot> = config
             .servers
             .iter()
             .map(|server| match old_slot(server) {
-                // What its predecessor was told still holds for the new one.
-                Some(slot) if difference.changed.contains(&server.key) => {
-                    Slot { standing: Arc::clone(&slot.standing), ..self.slot(server) }
-                }
+                Some(slot) if difference.changed.contains(&server.key) => self.slot(server, Some(slot)),
                 Some(slot) => Slot { server: Arc::new(server.clone()), ..slot.clone() },
-                None => self.slot(server),
+                None => self.slot(server, None),
             })
             .collect();
+        let removed = |old: &&Slot| !slots.iter().any(|new| Arc::ptr_eq(&new.users, &old.users));
+        let unused: Vec<Arc<Users>> =
+            before.iter().filter(removed).map(|old| Arc::clone(&old.users)).collect();
         let gone: Vec<Arc<dyn Upstream>> = before
             .iter()
             .filter(|old| !slots.iter().any(|new| Arc::ptr_eq(&new.upstream, &old.upstream)))
@@ -168,6 +172,7 @@ impl Fleet {
         for gateway in self.gateways() {
             gateway.rebuild();
         }
+        unused.iter().for_each(|users| users.clear());
         close_all(gone, self.config().settings.drain_timeout).await;
         // Only now: what a server holds, such as a lock or a port, its successor may need.
         for gateway in self.gateways() {
@@ -205,8 +210,8 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn find(&self, key: &ServerKey) -> Option<Slot> {
-        self.slots.load().iter().find(|slot| slot.server.key == *key).cloned()
+    pub(crate) fn find(&self, server: &ServerKey, instance: InstanceKey) -> Option<Slot> {
+        self.slots.load().iter().find(|slot| slot.is(server, instance)).cloned()
     }
 
     pub(crate) fn slots(&self) -> Arc<Vec<Slot>> {
@@ -235,20 +240,38 @@ impl Fleet {
         gateways.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Makes the slot of a server; the log level set so far holds for it too.
-    fn slot(&self, server: &Server) -> Slot {
+    /// Makes the slot of a server. What its predecessor was told still holds for it; the log level set so far does in any
+    /// case.
+    fn slot(&self, server: &Server, before: Option<&Slot>) -> Slot {
         let server = Arc::new(server.clone());
+        let (standing, users) = match before {
+            Some(slot) => (Arc::clone(&slot.standing), Arc::clone(&slot.users)),
+            None => (Arc::new(Mutex::new(self.first_standing())), Arc::default()),
+        };
+        let host =
+            FleetHost { fleet: self.me.clone(), users: Arc::clone(&users), standing: Arc::clone(&standing) };
         let upstream: Arc<dyn Upstream> = match server.transport {
             // They keep nothing between calls.
-            Transport::Process(_) | Transport::Remote(_) if !server.shared => PerClient::new(self, &server),
-            _ => self.connector.connect(&server, Arc::new(FleetHost(self.me.clone()))),
+            Transport::Process(_) | Transport::Remote(_) if !server.shared => {
+                PerClient::new(self, &server, host)
+            }
+            _ => self.connector.connect(&server, Arc::new(host)),
         };
-        if self.introduced.load(Ordering::Relaxed) {
+        if users.introduced() {
             upstream.introduced();
         }
+        Slot { server, instance: InstanceKey::DEFINED, upstream, standing, users }
+    }
+
+    fn first_standing(&self) -> Standing {
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
-        let standing = Standing { log_level, ..Standing::default() };
-        Slot { server, upstream, standing: Arc::new(Mutex::new(standing)) }
+        Standing { log_level, ..Standing::default() }
+    }
+}
+
+impl Slot {
+    fn is(&self, server: &ServerKey, instance: InstanceKey) -> bool {
+        self.server.key == *server && self.instance == instance
     }
 }
 
@@ -264,99 +287,6 @@ async fn close_all(upstreams: Vec<Arc<dyn Upstream>>, drain: Duration) {
         waiting.spawn(close);
     }
     while waiting.join_next().await.is_some() {}
-}
-
-/// What upstreams see of the fleet; weak, so that they do not keep it alive.
-struct FleetHost(Weak<Fleet>);
-
-impl FleetHost {
-    fn config(&self) -> Option<Arc<Config>> {
-        self.0.upgrade().map(|fleet| fleet.config())
-    }
-
-    fn gateways_of(&self, server: &ServerKey) -> Vec<Arc<Gateway>> {
-        let gateways = self.0.upgrade().map(|fleet| fleet.gateways()).unwrap_or_default();
-        gateways.into_iter().filter(|gateway| gateway.has(server)).collect()
-    }
-
-    /// Returns the client of all namespaces that show the server, where there is exactly one.
-    fn only_client_of(&self, server: &ServerKey) -> Option<ClientId> {
-        let gateways = self.gateways_of(server);
-        let mut peopled = gateways.iter().filter(|gateway| gateway.has_clients());
-        match (peopled.next(), peopled.next()) {
-            (Some(gateway), None) => gateway.only_client(),
-            _ => None,
-        }
-    }
-}
-
-impl Host for FleetHost {
-    fn audience(&self) -> Audience {
-        if self.only_client().is_some() { Audience::One } else { Audience::Shared }
-    }
-
-    fn client_facts(&self) -> Arc<ClientFacts> {
-        match self.0.upgrade() {
-            Some(fleet) => fleet.facts.load_full(),
-            None => Arc::new(ClientFacts {
-                capabilities: Raw::from_static("{}"),
-                info: Raw::from_static("{}"),
-                revision: Revision::LATEST,
-            }),
-        }
-    }
-
-    fn standing(&self, server: &ServerKey) -> Standing {
-        let slot = self.0.upgrade().and_then(|fleet| fleet.find(server));
-        slot.map(|slot| slot.standing.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            .unwrap_or_default()
-    }
-
-    fn listing_changed(&self, server: &ServerKey) {
-        for gateway in self.gateways_of(server) {
-            gateway.listing_changed();
-        }
-        self.status_changed(server);
-    }
-
-    fn status_changed(&self, server: &ServerKey) {
-        if let Some(fleet) = self.0.upgrade() {
-            fleet.server_changed(server);
-        }
-    }
-
-    fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        for gateway in self.gateways_of(server) {
-            gateway.notice(server, method, params.clone());
-        }
-    }
-
-    fn tell(&self, server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>) {
-        let client = match to {
-            Addressee::Client(client) => Some(client),
-            Addressee::Only { last_caller } => {
-                self.only_client_of(server).filter(|only| last_caller.is_none_or(|last| last == *only))
-            }
-        };
-        let told = |client| {
-            self.gateways_of(server).iter().any(|one| one.tell(server, client, method, params.clone()))
-        };
-        if !client.is_some_and(told) {
-            debug!(server = %server.id, method, "told to nobody: it may be any client's");
-        }
-    }
-
-    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
-        // A question outside any call has one natural addressee only where one namespace shows the server.
-        match self.gateways_of(server).as_slice() {
-            [only] => only.ask(server, last_caller, call, exchange),
-            _ => Gateway::answer_alone(self.config(), server, call, exchange),
-        }
-    }
-
-    fn only_client(&self) -> Option<Arc<Outbox>> {
-        self.0.upgrade()?.only_client.get().cloned()
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use manifold_config::{Config, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw, RawObject};
 use tracing::{debug, error};
 
+use crate::audience::{Audience, Downstream};
 use crate::catalog::{Catalog, Member, ResourceOwner};
 use crate::changes::{Client, ClientId, Clients};
 use crate::control::{NamespaceControl, Reloader};
@@ -29,6 +30,7 @@ use crate::exchange::{Exchange, Target};
 use crate::fleet::{Fleet, Outdated};
 use crate::observe::Observers;
 use crate::outbox::Outbox;
+use crate::policy;
 use crate::principal::Principal;
 use crate::router::{self, Found};
 use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
@@ -38,13 +40,6 @@ use notifications::answer_from_config;
 use task_owners::TaskOwners;
 use view::view;
 
-/// Which door a namespace is served at: some defaults differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Front {
-    Stdio,
-    Http,
-}
-
 /// Which namespace to serve, and how it came to be chosen.
 #[derive(Debug, Clone)]
 pub struct Opening {
@@ -52,7 +47,8 @@ pub struct Opening {
     pub namespace: Option<String>,
     /// `flag`, `default`, `only` or `all`.
     pub selection: &'static str,
-    pub front: Front,
+    /// Whose calls will pass: some defaults differ.
+    pub audience: Audience,
     /// Start everything with the first request (`--eager`).
     pub eager: bool,
 }
@@ -71,6 +67,8 @@ pub struct Introduction {
 pub struct Gateway {
     fleet: Arc<Fleet>,
     opening: Opening,
+    /// What the servers behind it see of it.
+    downstream: Arc<Downstream>,
     /// Takes the place of `opening` once a config that could not be read can be.
     reopened: OnceLock<Opening>,
     catalog: ArcSwap<Catalog>,
@@ -94,7 +92,8 @@ impl Gateway {
     ) -> Arc<Self> {
         let gateway = Arc::new_cyclic(|me: &Weak<Self>| {
             let manager = manager(NamespaceControl::new(me.clone(), reloader));
-            let view = view(&fleet, &opening, &manager);
+            let downstream = Downstream::new(me.clone(), opening.audience);
+            let view = view(&fleet, &opening, &manager, &downstream);
             Self {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
@@ -103,6 +102,7 @@ impl Gateway {
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
+                downstream,
                 reopened: OnceLock::new(),
                 manager,
                 task_owners: Arc::default(),
@@ -152,13 +152,14 @@ impl Gateway {
     /// Takes over what servers offered when they were told the same.
     fn look_up_for(&self, mut facts: ClientFacts) {
         facts.offer_roots(&self.fleet.config().settings);
-        self.fleet.introduce(facts);
+        self.downstream.set_facts(facts);
+        self.fleet.introduced(&self.downstream);
         self.catch_up(&self.catalog.load());
     }
 
-    /// Tells that this client is the only one there will be: servers wait while it does not read.
+    /// Tells where all that is for its one client goes: servers that work for nobody else wait while it does not read.
     pub fn serve_only(&self, outbox: &Arc<Outbox>) {
-        self.fleet.serve_only(outbox);
+        self.downstream.set_outbox(outbox);
     }
 
     /// Tells that whoever is served, or we, are leaving: a list that waits for servers is answered with what is known, and
@@ -281,8 +282,8 @@ impl Gateway {
     }
 
     /// Returns what a tool's arguments look like, if the tool is known.
-    pub fn input_schema(&self, exposed_name: &str) -> Option<Raw> {
-        match router::find_tool(&self.catalog.load(), exposed_name, true) {
+    pub fn input_schema(&self, exposed_name: &str, who: &Principal) -> Option<Raw> {
+        match router::find_tool(&self.catalog.load(), who, exposed_name, true) {
             Ok(Found::Tool(route)) => route.input_schema.clone(),
             _ => None,
         }
@@ -356,7 +357,8 @@ impl Gateway {
     fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {
         self.with_listings_for(Purpose::List, exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
-            exchange.finish(Ok(Answer::List(gateway.shown_to(call.caller.as_deref(), kind))));
+            let list = gateway.shown_to(exchange.principal(), call.caller.as_deref(), kind);
+            exchange.finish(Ok(Answer::List(list)));
         });
     }
 
@@ -365,13 +367,18 @@ impl Gateway {
             return exchange.fail(Fault::InvalidParams("`name` must be the name of a tool".to_owned()));
         };
         let catalog = self.catalog.load();
-        let found = match router::find_tool(&catalog, &name, asked) {
+        let found = match router::find_tool(&catalog, exchange.principal(), &name, asked) {
             Ok(found) => found,
             Err(_) if !asked && self.catch_up(&catalog) => return self.call_tool(call, exchange, true),
             Err(fault) => return exchange.fail(fault),
         };
         match found {
             Found::Tool(route) => {
+                if let Some(fault) =
+                    policy::refusal(exchange.principal(), route.decisions, Kind::Tools, &name)
+                {
+                    return exchange.fail(fault);
+                }
                 if let Err(fault) = route.arguments.check(&name, call.params.as_ref()) {
                     return exchange.fail(fault);
                 }
@@ -430,8 +437,13 @@ impl Gateway {
             return exchange.fail(Fault::InvalidParams("`name` must be the name of a prompt".to_owned()));
         };
         let catalog = self.catalog.load();
-        match catalog.prompt(&name) {
+        match catalog.prompt(&name).filter(|route| route.is_shown_to(exchange.principal())) {
             Some(route) => {
+                if let Some(fault) =
+                    policy::refusal(exchange.principal(), route.decisions, Kind::Prompts, &name)
+                {
+                    return exchange.fail(fault);
+                }
                 let member = catalog.member(route.member);
                 if route.original != name {
                     call.set_param("name", Raw::string(&route.original));
@@ -454,11 +466,11 @@ impl Gateway {
         let text =
             |object: &RawObject, key: &str| object.get(key).and_then(|raw| Some(raw.to_text()?.into_owned()));
         let catalog = self.catalog.load();
-        let (key, label, route) = match text(&reference, "type").as_deref() {
+        let (key, kind, label, route) = match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = text(&reference, "name").unwrap_or_default();
                 let route = catalog.prompt(&name);
-                ("name", name, route)
+                ("name", Kind::Prompts, name, route)
             }
             Some("ref/resource") => {
                 let uri = text(&reference, "uri").unwrap_or_default();
@@ -466,15 +478,18 @@ impl Gateway {
                     ResourceOwner::One(route) => Some(route),
                     ResourceOwner::Perhaps(_) => None,
                 };
-                ("uri", uri, route)
+                ("uri", Kind::Resources, uri, route)
             }
             _ => {
                 let why = "`ref.type` must be `ref/prompt` or `ref/resource`".to_owned();
                 return exchange.fail(Fault::InvalidParams(why));
             }
         };
-        match route {
+        match route.filter(|route| route.is_shown_to(exchange.principal())) {
             Some(route) => {
+                if let Some(fault) = policy::refusal(exchange.principal(), route.decisions, kind, &label) {
+                    return exchange.fail(fault);
+                }
                 if route.original != label {
                     reference.set(key, Raw::string(&route.original));
                     call.set_param("ref", reference.into_raw());
@@ -489,6 +504,12 @@ impl Gateway {
             None if key == "name" => exchange.fail(Fault::UnknownPrompt(label)),
             None => exchange.fail(Fault::UnknownResource(label)),
         }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.fleet.left_by(&self.downstream);
     }
 }
 

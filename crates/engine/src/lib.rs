@@ -2,6 +2,7 @@
 //! HTTP type and no protocol era is known here, so decisions are tested with fakes and a paused clock.
 
 mod arguments;
+mod audience;
 mod budget;
 pub mod busy_poll;
 mod catalog;
@@ -28,6 +29,7 @@ pub mod names {
     pub use crate::catalog::{Naming, may_be_hashed, readings};
 }
 
+pub use audience::Audience;
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{
@@ -36,13 +38,13 @@ pub use control::{
 };
 pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
 pub use feed::Events;
-pub use fleet::{Fleet, Outdated};
-pub use gateway::{Front, Gateway, Introduction, KnownTool, Opening};
+pub use fleet::{Fleet, InstanceKey, Outdated};
+pub use gateway::{Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, TURN};
 pub use principal::{Principal, Requester};
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, Audience, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
-    Missing, Order, Phase, Standing, Status, Upstream, Withheld,
+    Addressee, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing, Missing,
+    Order, Phase, Standing, Status, Upstream, Withheld,
 };

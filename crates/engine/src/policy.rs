@@ -1,6 +1,7 @@
 //! Whether a namespace permits a server's tool, prompt or resource: the one place that is asked, for lists and calls of
 //! every kind alike (T7). Rules match parsed pairs, never joined names.
 
+mod decision;
 mod spelling;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use manifold_config::{Permissions, Server};
 use manifold_protocol::Kind;
 
 use crate::catalog::Template;
+pub(crate) use decision::{Decision, Decisions, HiddenFrom, PolicyClass, decide, refusal};
 
 /// Stands for every prompt or resource of a server.
 const ALL: &str = "*";

@@ -4,6 +4,7 @@ use manifold_config::ValidateArguments;
 use manifold_protocol::{Fault, Raw};
 
 use crate::catalog::{Catalog, Member, ToolRoute, may_be_hashed, readings};
+use crate::principal::Principal;
 use crate::upstream::Phase;
 
 /// What a tool's name leads to.
@@ -21,9 +22,16 @@ pub(crate) enum Found<'c> {
 }
 
 /// Finds a tool (decision 6): the advertised name, then a known server's id before any separator, then a bare
-/// name that only one server has. `asked` says that unknown lists were asked for already.
-pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Result<Found<'c>, Fault> {
-    if let Some(route) = catalog.tool(name) {
+/// name that only one server has. `asked` says that unknown lists were asked for already. What is hidden from whoever
+/// asks is answered like what nobody has.
+pub(crate) fn find_tool<'c>(
+    catalog: &'c Catalog,
+    principal: &Principal,
+    name: &str,
+    asked: bool,
+) -> Result<Found<'c>, Fault> {
+    let is_shown = |route: &&ToolRoute| route.is_shown_to(principal);
+    if let Some(route) = catalog.tool(name).filter(is_shown) {
         return Ok(Found::Tool(route));
     }
     let ids = catalog.view.members.iter().enumerate();
@@ -31,7 +39,7 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
         ids.filter(|(_, member)| member.server.is_some()).map(|(at, member)| (at, member.exposed_id.clone()));
     let readings = readings(name, &catalog.view.naming.separator, ids);
     for (member, rest) in &readings {
-        if let Some(route) = catalog.tool_of(*member, rest) {
+        if let Some(route) = catalog.tool_of(*member, rest).filter(is_shown) {
             return Ok(Found::Tool(route));
         }
     }
@@ -56,7 +64,7 @@ pub(crate) fn find_tool<'c>(catalog: &'c Catalog, name: &str, asked: bool) -> Re
             false => Err(unknown_tool_of(catalog, *member, rest)),
         };
     }
-    if let Some(route) = catalog.bare_tool(name) {
+    if let Some(route) = catalog.bare_tool(name).filter(is_shown) {
         return Ok(Found::Tool(route));
     }
     match readings.first() {

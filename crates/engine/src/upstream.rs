@@ -12,6 +12,7 @@ use manifold_config::{Server, ServerKey, Settings};
 use manifold_protocol::{Call, Fault, Freshness, Kind, Raw, Revision};
 use tokio::time::Instant;
 
+use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::outbox::Outbox;
@@ -219,15 +220,6 @@ pub struct Standing {
     pub tasks: BTreeSet<String>,
 }
 
-/// Whose calls a server serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Those of one client: whatever the server says is for it.
-    One,
-    /// Those of any client: what the server says is told to one only if it can be no other's.
-    Shared,
-}
-
 /// Whom something is for that a server said without naming the call it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressee {
@@ -239,6 +231,7 @@ pub enum Addressee {
 
 /// What surrounds an upstream: whom it reports to.
 pub trait Host: Send + Sync {
+    /// Returns who uses the server now. It widens when another comes to share it.
     fn audience(&self) -> Audience;
 
     fn client_facts(&self) -> Arc<ClientFacts>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Profile, Server, load_text};
 use manifold_engine::{
-    BoxFuture, Connector, Exchange, Fleet, Front, Gateway, Host, Item, Listing, Opening, Order, Phase,
+    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Opening, Order, Phase,
     ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
@@ -27,7 +27,7 @@ pub(crate) fn world(profile: Profile) -> World {
     let tasks = Tasks::new();
     let fake = Arc::new(Fake::new());
     let fleet = Fleet::new(Arc::new(config), Box::new(Links(Arc::clone(&fake))), tasks.clone());
-    let opening = Opening { namespace: None, selection: "all", front: Front::Stdio, eager: false };
+    let opening = Opening { namespace: None, selection: "all", audience: Audience::One, eager: false };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
     let gateway = Gateway::open(fleet, opening, Arc::new(NoFile), |_| manager);
     World { gateway, fake, tasks }

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{
-    CallHandle, Cancel, Client, ClientAbout, ClientFacts, ClientId, Exchange, Front, Gateway, Requester, Sink,
+    Audience, CallHandle, Cancel, Client, ClientAbout, ClientFacts, ClientId, Exchange, Gateway, Requester,
+    Sink,
 };
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
@@ -36,7 +37,8 @@ pub struct Destination {
     pub gateway: Result<Arc<Gateway>, Fault>,
     pub codes: CodeSet,
     pub profile: Profile,
-    pub front: Front,
+    /// Whether the client is the only one of its gateway.
+    pub audience: Audience,
     /// Who is at the other end.
     pub requester: Arc<Requester>,
 }
@@ -294,7 +296,7 @@ impl Session {
         let phase = self.lock().phase;
         let is_answered_here = match call.method {
             Method::Initialize | Method::Ping => true,
-            Method::Shutdown => self.destination.front == Front::Stdio,
+            Method::Shutdown => self.destination.audience == Audience::One,
             _ => phase != Phase::Open,
         };
         let reply: Reply = match (&call.method, phase) {
@@ -310,7 +312,7 @@ impl Session {
             }
             (_, Phase::ShuttingDown) => Err(Fault::ShuttingDown.into()),
             (Method::Ping, _) => Ok(Raw::from_static("{}").into()),
-            (Method::Shutdown, _) if self.destination.front == Front::Stdio => {
+            (Method::Shutdown, _) if self.destination.audience == Audience::One => {
                 return self.shut_down(id, lane);
             }
             // So that the probe of a client of a later revision gets the answer it looks for.
@@ -356,10 +358,10 @@ impl Session {
             .into_iter()
             .filter(|capability| echoes && capabilities.get(capability).is_some())
             .collect();
-        let introduction = match self.destination.front {
-            Front::Stdio => gateway.introduce(ClientFacts { capabilities, info, revision }),
+        let introduction = match self.destination.audience {
+            Audience::One => gateway.introduce(ClientFacts { capabilities, info, revision }),
             // Servers shared by many are told nothing of any one client (decision 29).
-            Front::Http => gateway.introduction(),
+            Audience::Shared => gateway.introduction(),
         };
         let reply = InitializeReply {
             revision,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::model::Kind;
 use crate::raw::{Raw, RawObject};
 
 /// Something that went wrong on our side of a call. A server's own error is none of these and passes untouched.
@@ -118,6 +119,11 @@ pub enum Fault {
         tool: Option<String>,
         reason: String,
     },
+    /// The rules want somebody's consent first.
+    NeedsConsent {
+        kind: Kind,
+        name: String,
+    },
     ShuttingDown,
     Internal(String),
 }
@@ -164,6 +170,7 @@ impl Fault {
             Self::UnsupportedVersion { .. } => "unsupported-version",
             Self::MissingCapability { .. } => "missing-capability",
             Self::Unanswered { .. } => "unanswered",
+            Self::NeedsConsent { .. } => "needs-consent",
             Self::ShuttingDown => "shutting-down",
             Self::Internal(_) => "internal",
         }
@@ -196,7 +203,7 @@ impl Fault {
                 Self::Malformed { .. } | Self::Died { .. } | Self::Refused { .. } | Self::TooLarge { .. },
                 _,
             ) => -32603,
-            (Self::SignInNeeded { .. }, _) => -32603,
+            (Self::SignInNeeded { .. } | Self::NeedsConsent { .. }, _) => -32603,
             (Self::Busy { .. } | Self::OverLimit { .. }, _) => -32603,
             (Self::Authentication { .. } | Self::Overloaded { .. } | Self::Internal(_), _) => -32603,
             (_, CodeSet::Standard) => -32603,
@@ -291,6 +298,17 @@ impl Fault {
             Self::Unanswered { server, reason, .. } => {
                 format!("Server '{server}' asked a question in the middle of the call: {reason}")
             }
+            Self::NeedsConsent { kind, name } => {
+                let what = match kind {
+                    Kind::Tools => "Tool",
+                    Kind::Prompts => "Prompt",
+                    Kind::Resources | Kind::Templates => "Resource",
+                };
+                format!(
+                    "{what} '{name}' may only be used with somebody's consent, which cannot be given from here yet; \
+                     ask the user to permit it in the config"
+                )
+            }
             Self::ShuttingDown => "Invalid request: the server is shutting down".to_owned(),
             Self::Internal(what) => format!("Internal error: {what}"),
         }
@@ -322,6 +340,9 @@ impl Fault {
                 text("toolName", tool);
             }
             Self::UnknownResource(uri) => text("uri", uri),
+            Self::NeedsConsent { kind: Kind::Tools, name } => text("toolName", name),
+            Self::NeedsConsent { kind: Kind::Prompts, name } => text("promptName", name),
+            Self::NeedsConsent { name, .. } => text("uri", name),
             Self::UnknownNamespace { requested, exists } => {
                 text("namespaceId", requested);
                 data.set("namespaces", Raw::serialize(exists));

@@ -2,6 +2,7 @@
 
 pub mod dialect;
 pub mod envelope;
+pub mod extension;
 mod fault;
 pub mod framing;
 mod id;
@@ -11,6 +12,7 @@ mod model;
 mod outgoing;
 pub mod raw;
 pub mod scan;
+pub mod tools;
 mod version;
 
 pub use fault::{CodeSet, Fault};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use manifold_admin::Listener;
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Selection, Tls, select_namespace};
-use manifold_engine::{Front, Gateway, Opening};
+use manifold_engine::{Audience, Gateway, Opening};
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{
     self, Admission, Namespaces, Served, Site, TlsAcceptor, Token, is_loopback, tls_acceptor,
@@ -220,7 +220,7 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
         // `default` may be another name of one that goes by its own now.
         known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
             let selection = if namespace.is_some() { "flag" } else { "all" };
-            let gateway = services.open(Opening { namespace, selection, front: Front::Http, eager });
+            let gateway = services.open(Opening { namespace, selection, audience: Audience::Shared, eager });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));
             gateway

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Selection};
-use manifold_engine::Front;
+use manifold_engine::Audience;
 use manifold_frontends::litemcp::{self, Options, Service};
 use manifold_frontends::stdio::standard_streams;
 use tracing::{info, warn};
@@ -33,7 +33,7 @@ async fn serve(
     };
     let services = Services::new(config, options, flags, Serving::One);
     let stop = signals::watch_signals(&services.tasks)?;
-    let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
+    let gateway = opening(selection, Audience::One, flags.eager).map(|opening| {
         let namespace = opening.namespace.as_deref().unwrap_or("all servers");
         info!(namespace, tool = tool.as_deref().unwrap_or("all tools"), "serving LiteMCP on stdio");
         services.open(opening)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use manifold_admin::Listener;
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::{Front, Requester};
+use manifold_engine::{Audience, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
@@ -66,7 +66,7 @@ async fn serve(
     };
     let services = Services::new(config, options, flags, Serving::One);
     let stop = signals::watch_signals(&services.tasks)?;
-    let gateway = opening(selection, Front::Stdio, flags.eager).map(|opening| {
+    let gateway = opening(selection, Audience::One, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");
         services.open(opening)
     });
@@ -79,7 +79,7 @@ async fn serve(
         gateway,
         codes: services.codes(),
         profile,
-        front: Front::Stdio,
+        audience: Audience::One,
         requester: Requester::local(),
     };
     stdio::serve(destination, streams, served, signals::asked(stop), &services.tasks).await;

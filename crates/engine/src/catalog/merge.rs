@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use manifold_config::PromptPrefix;
-use manifold_protocol::dialect::{legacy, modern};
-use manifold_protocol::{Freshness, Kind, Raw, RawObject, raw};
+use manifold_protocol::{Freshness, Kind, Raw, RawObject, extension, raw, tools};
 use tracing::warn;
 
-use super::rendered_list::RenderedList;
+use super::rendered_list::{ItemList, Origin, RenderedList};
 use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, Views, scheme};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
+use crate::policy::{Decisions, HiddenFrom};
 use crate::upstream::{Item, Listing};
 
 impl Catalog {
@@ -28,13 +28,14 @@ impl Catalog {
         let resources = merge.resources(&listings, Kind::Resources);
         let templates = merge.resources(&listings, Kind::Templates);
         let mut catalog = merge.catalog;
-        catalog.rendered = [
+        catalog.lists = [
             (Kind::Tools, tools),
             (Kind::Resources, resources),
             (Kind::Templates, templates),
             (Kind::Prompts, prompts),
         ]
         .map(|(kind, shown)| shown.finish(freshness(kind, &view, &listings)));
+        catalog.hidden_from = hidden_from(&catalog.lists);
         catalog.instructions = instructions(&view, &listings);
         catalog.extensions = extensions(&catalog, &listings);
         catalog.schemes = listings.iter().map(|listing| schemes(listing.as_deref())).collect();
@@ -45,7 +46,8 @@ impl Catalog {
     fn empty(view: Arc<View>) -> Self {
         Self {
             view,
-            rendered: Kind::ALL.map(|kind| RenderedList::new(kind).finish(Freshness::default())),
+            lists: Kind::ALL.map(|kind| RenderedList::new(kind).finish(Freshness::default())),
+            hidden_from: HiddenFrom::default(),
             tools: HashMap::new(),
             bare_tools: HashMap::new(),
             prompts: HashMap::new(),
@@ -82,23 +84,28 @@ impl Merge<'_> {
         let order = manager.into_iter().chain((0..listings.len()).filter(|at| Some(*at) != manager));
         for at in order {
             let Some(listing) = &listings[at] else { continue };
-            for item in &listing.tools {
-                if !self.catalog.permits(at, Kind::Tools, &item.label) {
+            for (index, item) in listing.tools.iter().enumerate() {
+                let origin = self.origin(at, index, Kind::Tools, item);
+                if origin.decisions.hides_from_all() {
                     continue;
                 }
-                let Some(raw) = self.tool(at, item) else { continue };
-                if Some(at) == manager { managers.push(raw) } else { shown.push(&raw) }
+                let Some(raw) = self.tool(origin, item) else { continue };
+                if Some(at) == manager { managers.push((raw, origin)) } else { shown.push(&raw, origin) }
             }
         }
-        managers.iter().for_each(|raw| shown.push(raw));
+        managers.iter().for_each(|(raw, origin)| shown.push(raw, *origin));
         shown
     }
 
-    fn tool(&mut self, at: usize, item: &Item) -> Option<Raw> {
+    fn origin(&self, member: usize, index: usize, kind: Kind, item: &Item) -> Origin {
+        Origin { member, index, decisions: self.catalog.decisions(member, kind, &item.label) }
+    }
+
+    fn tool(&mut self, Origin { member: at, decisions, .. }: Origin, item: &Item) -> Option<Raw> {
         let member = &self.view.members[at];
         let exposed = self.free_tool_name(member, item)?;
         let mut object = item.raw.object()?;
-        let (input_schema, is_loose) = (object.get("inputSchema"), legacy::is_loose_tool(&object));
+        let (input_schema, is_loose) = (object.get("inputSchema"), tools::is_loose(&object));
         object.set("name", Raw::string(&exposed));
         if let Some(prefix) = &member.description_prefix {
             let is_said = |text: &Raw| text.kind() == raw::Kind::String && text.as_bytes() != br#""""#;
@@ -113,6 +120,7 @@ impl Merge<'_> {
             member: at,
             original: Raw::string(&item.label),
             target: Arc::new(Target { tool: Some(item.label.clone()), ..(*member.target).clone() }),
+            decisions,
             arguments: Arguments::of(self.view.validate, input_schema.as_ref()),
             input_schema,
             is_loose,
@@ -141,7 +149,8 @@ impl Merge<'_> {
         if !is_permitted {
             return;
         }
-        let route = ItemRoute { member: at, original: address.clone().into_owned() };
+        let route =
+            ItemRoute { member: at, original: address.clone().into_owned(), decisions: Decisions::ALLOW };
         let shown = || self.catalog.pages.get(&*address).map(|page| page.member);
         let owner = self.pages.get(&*address).copied().or_else(shown);
         if owner.is_none_or(|owner| owner == at) {
@@ -185,8 +194,9 @@ impl Merge<'_> {
     fn prompts(&mut self, listings: &[Option<Arc<Listing>>]) -> RenderedList {
         let mut shown = RenderedList::new(Kind::Prompts);
         let mut seen = HashSet::new();
-        for (at, item) in items(listings, Kind::Prompts) {
-            if !self.catalog.permits(at, Kind::Prompts, &item.label) || !seen.insert((at, &item.label)) {
+        for (at, index, item) in items(listings, Kind::Prompts) {
+            let origin = self.origin(at, index, Kind::Prompts, item);
+            if origin.decisions.hides_from_all() || !seen.insert((at, &item.label)) {
                 continue;
             }
             let member = &self.view.members[at];
@@ -211,8 +221,8 @@ impl Merge<'_> {
                 .entry(item.label.clone())
                 .and_modify(|only| *only = None)
                 .or_insert_with(|| Some(exposed.clone()));
-            self.catalog.prompts.insert(exposed, ItemRoute { member: at, original: item.label.clone() });
-            shown.push(&object.into_raw());
+            self.catalog.prompts.insert(exposed, route(origin, item));
+            shown.push(&object.into_raw(), origin);
         }
         shown
     }
@@ -220,8 +230,9 @@ impl Merge<'_> {
     /// Resources and their templates: locators, so they stay as given unless two servers claim one (decision 22).
     fn resources(&mut self, listings: &[Option<Arc<Listing>>], kind: Kind) -> RenderedList {
         let mut shown = RenderedList::new(kind);
-        for (at, item) in items(listings, kind) {
-            if !self.catalog.permits(at, kind, &item.label) {
+        for (at, index, item) in items(listings, kind) {
+            let origin = self.origin(at, index, kind, item);
+            if origin.decisions.hides_from_all() {
                 continue;
             }
             let member = &self.view.members[at];
@@ -229,10 +240,10 @@ impl Merge<'_> {
             if taken == Some(at) {
                 continue;
             }
-            let route = ItemRoute { member: at, original: item.label.clone() };
+            let route = route(origin, item);
             if taken.is_none() {
                 self.keep(kind, item.label.clone(), route);
-                shown.push(&item.raw);
+                shown.push(&item.raw, origin);
                 continue;
             }
             // `alpha+file:///x`: still a URI, and no payload that quotes the original changes its meaning.
@@ -245,7 +256,7 @@ impl Merge<'_> {
             let Some(mut object) = item.raw.object() else { continue };
             object.set(kind.label(), Raw::string(&exposed));
             self.keep(kind, exposed, route);
-            shown.push(&object.into_raw());
+            shown.push(&object.into_raw(), origin);
         }
         shown
     }
@@ -281,16 +292,25 @@ fn own_page(member: &Member, address: &str) -> Option<String> {
 
 fn listed_pages(listings: &[Option<Arc<Listing>>]) -> HashMap<String, usize> {
     let mut pages = HashMap::new();
-    for (at, item) in items(listings, Kind::Resources).filter(|(_, item)| item.label.starts_with(PAGE)) {
+    for (at, _, item) in items(listings, Kind::Resources).filter(|(_, _, item)| item.label.starts_with(PAGE))
+    {
         pages.entry(item.label.clone()).or_insert(at);
     }
     pages
 }
 
-fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, &Item)> {
+fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, usize, &Item)> {
     listings.iter().enumerate().flat_map(move |(at, listing)| {
-        listing.iter().flat_map(move |l| l.items(kind).iter().map(move |i| (at, i)))
+        listing.iter().flat_map(move |l| l.items(kind).iter().enumerate().map(move |(i, item)| (at, i, item)))
     })
+}
+
+fn route(origin: Origin, item: &Item) -> ItemRoute {
+    ItemRoute { member: origin.member, original: item.label.clone(), decisions: origin.decisions }
+}
+
+fn hidden_from(lists: &[ItemList]) -> HiddenFrom {
+    lists.iter().fold(HiddenFrom::default(), |all, list| all.and(list.hidden_from))
 }
 
 /// Returns for how long the merged list holds: as long as its least certain part, and not at all while a part is
@@ -305,7 +325,7 @@ fn freshness(kind: Kind, view: &View, listings: &[Option<Arc<Listing>>]) -> Fres
 fn schemes(listing: Option<&Listing>) -> HashSet<String> {
     let Some(listing) = listing else { return HashSet::new() };
     let extensions = listing.capabilities.as_ref().and_then(|capabilities| capabilities.get("extensions"));
-    let skills = extensions.is_some_and(|extensions| extensions.get(modern::SKILLS).is_some());
+    let skills = extensions.is_some_and(|extensions| extensions.get(extension::SKILLS).is_some());
     let listed = listing.resources.iter().chain(&listing.templates).filter_map(|item| scheme(&item.label));
     listed.chain(skills.then(|| "skill".to_owned())).collect()
 }
@@ -317,7 +337,7 @@ fn extensions(catalog: &Catalog, listings: &[Option<Arc<Listing>>]) -> RawObject
         let Some(declared) = declared.and_then(|extensions| extensions.object()) else { continue };
         // Tasks and pages come with tools, which have rules of their own.
         let is_permitted =
-            |key: &str| [modern::TASKS, modern::UI].contains(&key) || catalog.permits_unnamed(at);
+            |key: &str| [extension::TASKS, extension::UI].contains(&key) || catalog.permits_unnamed(at);
         let is_object = |value: &Raw| value.kind() == raw::Kind::Object;
         for (key, value) in declared.iter().filter(|(key, value)| is_object(value) && is_permitted(key)) {
             if !all.contains(&key) {

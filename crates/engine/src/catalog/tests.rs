@@ -325,9 +325,15 @@ async fn a_bare_prompt_is_found_where_only_one_server_has_it() {
     world.fake("a").publish(r#"{"prompts":[{"name":"greet"},{"name":"only"}]}"#);
     world.fake("b").publish(r#"{"prompts":[{"name":"greet"}]}"#);
     let catalog = world.gateway.catalog();
-    assert_eq!(catalog.prompt("only"), Some(ItemRoute { member: 0, original: "only".to_owned() }));
+    assert_eq!(
+        catalog.prompt("only"),
+        Some(ItemRoute { member: 0, original: "only".to_owned(), decisions: Decisions::ALLOW })
+    );
     assert_eq!(catalog.prompt("greet"), None);
-    assert_eq!(catalog.prompt("b__greet"), Some(ItemRoute { member: 1, original: "greet".to_owned() }));
+    assert_eq!(
+        catalog.prompt("b__greet"),
+        Some(ItemRoute { member: 1, original: "greet".to_owned(), decisions: Decisions::ALLOW })
+    );
 }
 
 // Decision 22
@@ -341,7 +347,7 @@ async fn resources_keep_their_uris_unless_two_servers_claim_one() {
     let catalog = world.gateway.catalog();
     expect![[r#"{"resources":[{"uri":"file:///x","name":"X"},{"name":"X2","uri":"b-2+file:///x"},{"uri":"b://y"}]}"#]].assert_eq(catalog.shown(Kind::Resources).as_str());
     let owner = |member: usize, original: &str| {
-        ResourceOwner::One(ItemRoute { member, original: original.to_owned() })
+        ResourceOwner::One(ItemRoute { member, original: original.to_owned(), decisions: Decisions::ALLOW })
     };
     assert_eq!(catalog.resource("file:///x"), owner(0, "file:///x"));
     assert_eq!(catalog.resource("b-2+file:///x"), owner(1, "file:///x"));
@@ -359,7 +365,7 @@ async fn a_template_owns_what_is_not_listed() {
     world.fake("b").publish(r#"{"resourceTemplates":[{"uriTemplate":"db://b/{id}"}]}"#);
     let catalog = world.gateway.catalog();
     let owner = |member: usize, original: &str| {
-        ResourceOwner::One(ItemRoute { member, original: original.to_owned() })
+        ResourceOwner::One(ItemRoute { member, original: original.to_owned(), decisions: Decisions::ALLOW })
     };
     assert_eq!(catalog.resource("db://b/1"), owner(0, "db://b/1"), "listed goes first");
     assert_eq!(catalog.resource("db://b/2"), owner(1, "db://b/2"), "the more telling template");
@@ -378,7 +384,7 @@ async fn of_two_equal_templates_the_second_gets_a_prefix_both_ways() {
     let catalog = world.gateway.catalog();
     expect![[r#"{"resourceTemplates":[{"uriTemplate":"db://{id}","name":"rows"},{"uriTemplate":"b+db://{id}","name":"rows"}]}"#]].assert_eq(catalog.shown(Kind::Templates).as_str());
     let owner = |member: usize, original: &str| {
-        ResourceOwner::One(ItemRoute { member, original: original.to_owned() })
+        ResourceOwner::One(ItemRoute { member, original: original.to_owned(), decisions: Decisions::ALLOW })
     };
     assert_eq!(catalog.resource("db://7"), owner(0, "db://7"));
     assert_eq!(catalog.resource("b+db://7"), owner(1, "db://7"), "the server never heard of the prefix");

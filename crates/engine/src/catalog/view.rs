@@ -1,12 +1,13 @@
-//! A catalog as clients see it of whom more is known: the same lists, less what is not for them. A view is rendered when
+//! A catalog as some clients see it: the same items, less what is not for them. A view is rendered from the items when
 //! it is first asked for and kept for as long as its catalog is the present one.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use manifold_protocol::{Freshness, Kind, List, Raw, RawArray, Scope};
+use manifold_protocol::{Kind, List, Raw};
 
 use super::Catalog;
+use super::rendered_list::Origin;
+use crate::policy::{Decision, PolicyClass};
 use crate::upstream::{Missing, Withheld};
 
 /// How many kinds of clients views are kept for; one more, and all are rendered anew.
@@ -14,31 +15,60 @@ const MAX_VIEWS: usize = 16;
 /// What a client says it can do is kept with its view up to this length.
 const MAX_KEY_BYTES: usize = 1 << 10;
 
+/// What a view depends on: who asks, and what is known of the client it asks with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ViewKey<'k> {
+    pub(crate) class: PolicyClass,
+    /// What the client says it can do; `None` where nothing is known of it.
+    pub(crate) capabilities: Option<&'k Raw>,
+    pub(crate) profile: ClientProfile,
+}
+
+/// What a client's program needs to see differently. None needs anything so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ClientProfile {
+    #[default]
+    Plain,
+}
+
 /// The views of one catalog.
 #[derive(Default)]
 pub(super) struct Views {
     /// The members that withhold anything from anybody, looked up with the first list.
     withheld: OnceLock<Vec<(usize, Arc<dyn Withheld>)>>,
     /// By what clients say they can do, byte for byte.
-    kept: Mutex<Vec<(Raw, Arc<ClientView>)>>,
+    kept: Mutex<Vec<(KeptKey, Arc<ClientView>)>>,
+}
+
+#[derive(PartialEq, Eq)]
+struct KeptKey {
+    class: PolicyClass,
+    capabilities: Option<Raw>,
+    profile: ClientProfile,
 }
 
 /// What some clients see.
 struct ClientView {
-    /// What is left out, by member.
+    class: PolicyClass,
+    profile: ClientProfile,
+    /// What servers withhold, by member.
     hidden: Vec<(usize, Arc<Missing>)>,
     lists: [OnceLock<Arc<List>>; 4],
 }
 
 impl Catalog {
-    /// Returns a list as a client with these capabilities sees it; `told` are those that servers would be told of.
-    pub(crate) fn list_for(&self, kind: Kind, capabilities: &Raw, told: impl FnOnce() -> Raw) -> Arc<List> {
-        let withheld = self.views.withheld.get_or_init(|| self.withheld());
-        if withheld.is_empty() {
+    /// Returns a list as some clients see it; `told` are the capabilities that servers would be told of.
+    pub(crate) fn list_for(&self, kind: Kind, key: ViewKey<'_>, told: impl FnOnce(&Raw) -> Raw) -> Arc<List> {
+        let withheld: &[_] = match key.capabilities {
+            Some(_) => self.views.withheld.get_or_init(|| self.withheld()),
+            None => &[],
+        };
+        let sees_all = withheld.is_empty() && !self.hidden_from.has(key.class);
+        if sees_all && key.profile == ClientProfile::Plain {
             return Arc::clone(self.list(kind));
         }
-        let view = self.views.get(withheld, capabilities, told);
-        Arc::clone(view.lists[kind as usize].get_or_init(|| self.without(kind, &view.hidden)))
+        let view = self.views.get(withheld, key, told);
+        Arc::clone(view.lists[kind as usize].get_or_init(|| self.render(kind, &view)))
     }
 
     fn withheld(&self) -> Vec<(usize, Arc<dyn Withheld>)> {
@@ -46,81 +76,61 @@ impl Catalog {
         members.filter_map(|(at, member)| Some((at, member.upstream.withheld()?))).collect()
     }
 
-    /// Renders a list without what is hidden: items keep their bytes and their order.
-    fn without(&self, kind: Kind, hidden: &[(usize, Arc<Missing>)]) -> Arc<List> {
-        let whole = self.list(kind);
-        let is_hidden = |item: &Raw| {
-            let label = item.get(kind.label());
-            let owner = label.as_ref().and_then(|label| self.owner(kind, &label.to_text()?));
-            owner.is_some_and(|(member, original)| {
-                hidden
-                    .iter()
-                    .any(|(at, missing)| *at == member && missing[kind as usize].contains(original.as_ref()))
-            })
-        };
-        if hidden.iter().all(|(_, missing)| missing[kind as usize].is_empty()) {
-            return Arc::clone(whole);
-        }
-        let less = |items: &Raw| {
-            let mut left = RawArray::new();
-            left.reserve(items.as_bytes().len());
-            let items = items.elements().unwrap_or_default();
-            items.iter().filter(|item| !is_hidden(item)).for_each(|item| left.push(item));
-            left.into_raw()
-        };
-        let items = less(&whole.items);
-        let is_one = whole.items.as_bytes().as_ptr() == whole.strict_items.as_bytes().as_ptr();
-        Arc::new(List {
-            kind,
-            strict_items: if is_one { items.clone() } else { less(&whole.strict_items) },
-            items,
-            // Nobody may keep it for somebody else, who may see more.
-            freshness: Freshness { scope: Scope::Private, ..whole.freshness },
+    fn render(&self, kind: Kind, view: &ClientView) -> Arc<List> {
+        self.lists[kind as usize].only(|origin| {
+            let is_hidden = origin.decisions.of(view.class) == Decision::Hide;
+            !is_hidden && !view.hidden.iter().any(|(at, missing)| self.is_among(kind, origin, *at, missing))
         })
     }
 
-    /// Returns whose an item is, and what its owner calls it.
-    fn owner(&self, kind: Kind, exposed: &str) -> Option<(usize, Cow<'_, str>)> {
-        let route = match kind {
-            Kind::Tools => {
-                let route = self.tools.get(exposed)?;
-                return Some((route.member, route.original.to_text()?));
-            }
-            Kind::Prompts => self.prompts.get(exposed)?,
-            Kind::Resources => self.resources.get(exposed)?,
-            Kind::Templates => &self.templates.iter().find(|one| one.exposed == exposed)?.route,
-        };
-        Some((route.member, route.original.as_str().into()))
+    /// Returns whether an item is among those that a member withholds, by its own name for it.
+    fn is_among(&self, kind: Kind, origin: &Origin, member: usize, missing: &Missing) -> bool {
+        let missing = &missing[kind as usize];
+        let label = || Some(&self.listings[member].as_ref()?.items(kind).get(origin.index)?.label);
+        origin.member == member && !missing.is_empty() && label().is_some_and(|label| missing.contains(label))
     }
 }
 
 impl Views {
-    /// Returns the view of a client with these capabilities. Those that are shown the same share one.
+    /// Returns the view of such clients. Those that are shown the same share one.
     fn get(
         &self,
         withheld: &[(usize, Arc<dyn Withheld>)],
-        capabilities: &Raw,
-        told: impl FnOnce() -> Raw,
+        key: ViewKey<'_>,
+        told: impl FnOnce(&Raw) -> Raw,
     ) -> Arc<ClientView> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, view)) = kept.iter().find(|(key, _)| key == capabilities) {
+        if let Some((_, view)) = kept.iter().find(|(known, _)| known.is(key)) {
             return Arc::clone(view);
         }
-        let told = told();
-        let hidden = withheld.iter().filter_map(|(at, withheld)| Some((*at, withheld.withheld_from(&told)?)));
+        let told = key.capabilities.map(told);
+        let hidden = withheld.iter().filter_map(|(at, one)| Some((*at, one.withheld_from(told.as_ref()?)?)));
         let hidden: Vec<(usize, Arc<Missing>)> = hidden.collect();
-        let same = kept.iter().find(|(_, view)| view.hidden == hidden);
-        let view = match same {
-            Some((_, view)) => Arc::clone(view),
-            None => Arc::new(ClientView { hidden, lists: Default::default() }),
-        };
-        if capabilities.as_bytes().len() <= MAX_KEY_BYTES {
+        let same = kept.iter().map(|(_, view)| view);
+        let mut same =
+            same.filter(|view| (view.class, view.profile, &view.hidden) == (key.class, key.profile, &hidden));
+        let view = same.next().map(Arc::clone).unwrap_or_else(|| {
+            let ViewKey { class, profile, .. } = key;
+            Arc::new(ClientView { class, profile, hidden, lists: Default::default() })
+        });
+        if key.capabilities.is_none_or(|capabilities| capabilities.as_bytes().len() <= MAX_KEY_BYTES) {
             if kept.len() >= MAX_VIEWS {
                 kept.clear();
             }
-            kept.push((capabilities.detached(), Arc::clone(&view)));
+            kept.push((KeptKey::of(key), Arc::clone(&view)));
         }
         view
+    }
+}
+
+impl KeptKey {
+    fn of(ViewKey { class, capabilities, profile }: ViewKey<'_>) -> Self {
+        Self { class, capabilities: capabilities.map(Raw::detached), profile }
+    }
+
+    fn is(&self, key: ViewKey<'_>) -> bool {
+        (self.class, self.profile) == (key.class, key.profile)
+            && self.capabilities.as_ref() == key.capabilities
     }
 }
 

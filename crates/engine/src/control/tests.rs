@@ -7,8 +7,8 @@ use manifold_admin::{
 use manifold_protocol::Fault;
 
 use super::*;
+use crate::audience::Audience;
 use crate::fake::{self, Listener as FakeClient, World, tools};
-use crate::gateway::Front;
 use crate::upstream::{Order, Phase};
 
 const CONFIG: &str = r#"{"servers":{
@@ -46,7 +46,7 @@ fn failed_to_start(id: &str) -> Phase {
 
 #[tokio::test(start_paused = true)]
 async fn a_snapshot_shows_the_whole_fleet() {
-    let world = World::open(CONFIG, Some("n"), Front::Http);
+    let world = World::open(CONFIG, Some("n"), Audience::Shared);
     let control = operator(&world);
     control.listening(Listener { transport: "http".to_owned(), ..Listener::default() });
     world.fake("a").publish(&tools(&["x", "y"]));
@@ -294,7 +294,7 @@ async fn no_secret_is_in_a_snapshot_or_an_event() {
 
 #[tokio::test]
 async fn commands_reach_every_server_of_the_fleet() {
-    let world = World::open(CONFIG, Some("n"), Front::Stdio);
+    let world = World::open(CONFIG, Some("n"), Audience::One);
     let control = operator(&world);
     let answer = control.execute(Command::Restart { server: named("r") }).await;
     let Ok(Outcome::Server { server }) = answer else { panic!("{answer:?}") };
@@ -342,7 +342,7 @@ async fn servers_of_several_schemas_are_told_apart() {
 
 #[tokio::test]
 async fn a_change_of_a_server_is_told_with_all_there_is_to_know() {
-    let world = World::open(CONFIG, Some("m"), Front::Http);
+    let world = World::open(CONFIG, Some("m"), Audience::Shared);
     let control = operator(&world);
     let mut events = control.events().unwrap();
     let at = control.snapshot().at.seq;
@@ -371,7 +371,7 @@ async fn a_change_of_a_server_is_told_with_all_there_is_to_know() {
 
 #[tokio::test]
 async fn clients_that_come_and_leave_are_told_of() {
-    let world = World::open(CONFIG, Some("n"), Front::Http);
+    let world = World::open(CONFIG, Some("n"), Audience::Shared);
     let mut events = operator(&world).events().unwrap();
     let id = world.gateway.attach(Arc::new(FakeClient::default()));
     let listens = world.gateway.attach_for(id, Arc::new(FakeClient::default()));

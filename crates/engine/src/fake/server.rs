@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Asked, call, lock, raw, show};
+use crate::audience::Audience;
 use crate::exchange::Exchange;
 use crate::tasks::Tasks;
 use crate::upstream::{
@@ -285,7 +286,8 @@ impl Upstream for Fake {
     }
 
     fn withheld(&self) -> Option<Arc<dyn Withheld>> {
-        self.state().withheld.clone().map(|withheld| withheld as Arc<dyn Withheld>)
+        let is_shared = self.told.as_ref().is_some_and(|(_, host)| host.audience() == Audience::Shared);
+        self.state().withheld.clone().filter(|_| is_shared).map(|withheld| withheld as Arc<dyn Withheld>)
     }
 
     fn listed_elsewhere(&self) {

@@ -1,9 +1,9 @@
 use manifold_protocol::{Kind, Revision};
 
 use super::*;
+use crate::audience::Audience;
 use crate::fake::{Listener, World, config, raw, servers, tools};
-use crate::gateway::Front;
-use crate::upstream::Phase;
+use crate::upstream::{ClientFacts, Phase};
 
 fn id(key: &ServerKey) -> &str {
     &key.id
@@ -85,9 +85,9 @@ async fn a_changed_server_keeps_its_standing_orders() {
 #[tokio::test]
 async fn schemas_own_their_servers_and_namespaces_share_them() {
     let schemas = r#"{"schemas":{"p":{"mcpServers":{"a":{"builtin":"time"}}},"q":{"mcpServers":{"a":{"builtin":"time"}}}}}"#;
-    assert_eq!(World::open(schemas, Some("p"), Front::Http).made(), 2);
+    assert_eq!(World::open(schemas, Some("p"), Audience::Shared).made(), 2);
     let shared = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"p","serverIds":["a"]},{"id":"q","serverIds":["a"]}]}"#;
-    assert_eq!(World::open(shared, Some("p"), Front::Http).made(), 1);
+    assert_eq!(World::open(shared, Some("p"), Audience::Shared).made(), 1);
 }
 
 // Decision 29

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use manifold_config::ServerKey;
-use manifold_protocol::dialect::modern;
-use manifold_protocol::{Call, Fault, Mark, Method, Raw};
+use manifold_protocol::{Call, Fault, Mark, Method, Raw, extension};
 
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
@@ -87,7 +86,7 @@ impl Gateway {
         let member = catalog.member(at);
         // Namespaces that share a server share what it is asked for.
         let follows = |gateway: &Arc<Gateway>| gateway.follows(&member.key, own);
-        if self.fleet.gateways().iter().any(follows) || !standing(member).tasks.remove(own) {
+        if member.users.gateways().iter().any(follows) || !standing(member).tasks.remove(own) {
             return;
         }
         if member.upstream.status().phase == Phase::Ready {
@@ -142,10 +141,10 @@ fn declares_extension(member: &Member, call: &Call) -> bool {
     let declared = listing.capabilities.as_ref().and_then(|capabilities| capabilities.get("extensions"));
     let Some(declared) = declared.and_then(|extensions| extensions.object()) else { return false };
     if call.method.as_str().starts_with("skills/") || call.method.as_str() == "resources/directory/read" {
-        return declared.contains(modern::SKILLS);
+        return declared.contains(extension::SKILLS);
     }
     // Those we know have their methods in our table.
-    declared.keys().any(|key| ![modern::TASKS, modern::SKILLS, modern::UI].contains(&&*key))
+    declared.keys().any(|key| ![extension::TASKS, extension::SKILLS, extension::UI].contains(&&*key))
 }
 
 /// Returns whether policy lets a call of an extension through: it must permit what no rule names, and the resource where
@@ -179,9 +178,7 @@ pub(super) fn expose_task(prefix: &str, task: Raw) -> Raw {
 
 /// Says which answers are about a task, for those who only know the bytes.
 pub(super) fn may_be_task(call: &Call) -> bool {
-    // Clients with sessions are many, and their capabilities need not be read.
-    let caller = call.caller.as_ref().filter(|caller| caller.retries);
-    caller.is_some_and(|caller| modern::declares_tasks(&caller.capabilities))
+    call.caller.as_ref().is_some_and(|caller| caller.takes_tasks())
 }
 
 #[cfg(test)]

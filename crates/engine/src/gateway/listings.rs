@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use manifold_config::{ServerKey, ServerStart};
-use manifold_protocol::{Caller, Kind, List};
+use manifold_protocol::{Caller, Kind, List, Raw};
 use tokio::time::timeout;
 use tracing::info;
 
 use super::Gateway;
-use crate::catalog::{Catalog, Member};
+use crate::catalog::{Catalog, ClientProfile, Member, ViewKey};
 use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
+use crate::policy::PolicyClass;
+use crate::principal::Principal;
 use crate::upstream::{Phase, Upstream, with_roots};
 
 /// What the lists of servers are wanted for.
@@ -94,15 +96,16 @@ impl Gateway {
         }
     }
 
-    /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and offer
-    /// no more than that.
-    pub(super) fn shown_to(&self, caller: Option<&Caller>, kind: Kind) -> Arc<List> {
-        let catalog = self.catalog.load();
-        match caller.filter(|_| !self.fleet.serves_one()) {
-            Some(Caller { capabilities, .. }) => catalog
-                .list_for(kind, capabilities, || with_roots(capabilities, &self.fleet.config().settings)),
-            None => Arc::clone(catalog.list(kind)),
-        }
+    /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and
+    /// withhold nothing.
+    pub(super) fn shown_to(&self, who: &Principal, caller: Option<&Caller>, kind: Kind) -> Arc<List> {
+        let key = ViewKey {
+            class: PolicyClass::of(who),
+            capabilities: caller.map(|caller| &caller.capabilities),
+            profile: ClientProfile::default(),
+        };
+        let told = |capabilities: &Raw| with_roots(capabilities, &self.fleet.config().settings);
+        self.catalog.load().list_for(kind, key, told)
     }
 
     /// Returns the servers that are being started and of which nothing is known yet.

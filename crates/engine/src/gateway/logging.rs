@@ -23,9 +23,7 @@ impl Gateway {
     /// Makes servers say as much as a caller wants to hear of its own call. None is told to say less again: what a
     /// client hears is chosen where it is known.
     pub(super) fn want_logs(&self, call: &Call) {
-        // Whoever has a session says it once, by `logging/setLevel`.
-        let Some(caller) = call.caller.as_ref().filter(|caller| caller.retries) else { return };
-        let Some(wanted) = &caller.log_level else { return };
+        let Some(wanted) = call.caller.as_ref().and_then(|caller| caller.log_level_of_call()) else { return };
         let Some(level) = wanted.to_text().and_then(|name| Level::parse(&name)) else { return };
         if self.clients.lower_level(level) {
             self.tell_level(&Call::new(Method::SetLevel, Some(level.params())));

@@ -6,6 +6,7 @@ use manifold_protocol::{Fault, Kind, List, Raw};
 
 use super::Gateway;
 use crate::catalog::{Catalog, ToolRoute};
+use crate::principal::Principal;
 use crate::router::{self, Found};
 use crate::upstream::BoxFuture;
 
@@ -34,14 +35,14 @@ impl KnownTool {
 impl Gateway {
     /// Finds a tool by any name that a call may use. Servers are asked only where their lists are not known and the
     /// name may be theirs.
-    pub fn look_up(self: &Arc<Self>, name: &str) -> BoxFuture<Result<KnownTool, Fault>> {
-        let (gateway, name) = (Arc::clone(self), name.to_owned());
+    pub fn look_up(self: &Arc<Self>, name: &str, who: &Principal) -> BoxFuture<Result<KnownTool, Fault>> {
+        let (gateway, name, who) = (Arc::clone(self), name.to_owned(), who.clone());
         Box::pin(async move {
-            if let Some(found) = gateway.find_known(&name, false)? {
+            if let Some(found) = gateway.find_known(&name, &who, false)? {
                 return Ok(found);
             }
-            gateway.ask_for(&name).await;
-            match gateway.find_known(&name, true)? {
+            gateway.ask_for(&name, &who).await;
+            match gateway.find_known(&name, &who, true)? {
                 Some(found) => Ok(found),
                 None => Err(Fault::UnknownTool(name)),
             }
@@ -49,9 +50,9 @@ impl Gateway {
     }
 
     /// Returns a tool as far as lists are known; `None` if servers are to be asked first.
-    fn find_known(&self, name: &str, asked: bool) -> Result<Option<KnownTool>, Fault> {
+    fn find_known(&self, name: &str, who: &Principal, asked: bool) -> Result<Option<KnownTool>, Fault> {
         let catalog = self.catalog.load();
-        match router::find_tool(&catalog, name, asked) {
+        match router::find_tool(&catalog, who, name, asked) {
             Ok(Found::Tool(route)) => Ok(Some(KnownTool::of(&catalog, route))),
             Ok(Found::Unlisted { member, .. }) if asked => Err(router::why_unlisted(catalog.member(member))),
             Ok(Found::Unlisted { .. } | Found::AskFirst(_) | Found::AskAll) => Ok(None),
@@ -60,10 +61,10 @@ impl Gateway {
         }
     }
 
-    async fn ask_for(&self, name: &str) {
+    async fn ask_for(&self, name: &str, who: &Principal) {
         let members = {
             let catalog = self.catalog.load();
-            match router::find_tool(&catalog, name, false) {
+            match router::find_tool(&catalog, who, name, false) {
                 Ok(Found::Unlisted { member, .. }) => vec![member],
                 Ok(Found::AskFirst(members)) => members,
                 Ok(Found::AskAll) => Vec::new(),

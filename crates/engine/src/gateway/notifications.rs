@@ -13,10 +13,6 @@ use crate::changes::{ClientId, Entry, Level, Topic};
 use crate::exchange::Exchange;
 
 impl Gateway {
-    pub(crate) fn has(&self, server: &ServerKey) -> bool {
-        self.catalog.load().view.members.iter().any(|member| member.key == *server)
-    }
-
     /// Takes over changed listings.
     pub(crate) fn refresh(&self) {
         self.replace(|old| Arc::clone(&old.view));
@@ -25,7 +21,9 @@ impl Gateway {
     /// Takes over a changed config.
     pub(crate) fn rebuild(&self) {
         let before = self.catalog.load_full();
-        self.replace(|_| Arc::new(view(&self.fleet, self.opening(), &self.manager)));
+        // Before the catalog is built: what is known of servers that are new here is looked up, and shown with them.
+        let view = Arc::new(view(&self.fleet, self.opening(), &self.manager, &self.downstream));
+        self.replace(|_| view);
         let is_new = |member: &&Member| {
             !before.view.members.iter().any(|old| Arc::ptr_eq(&old.upstream, &member.upstream))
         };

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use manifold_protocol::{Call, Failure, Fault, Method, Raw};
+use manifold_protocol::{Call, Failure, Fault, Kind, Method, Raw};
 
 use super::{Gateway, subscriptions};
 use crate::catalog::{Catalog, ResourceOwner};
 use crate::changes::Topic;
 use crate::exchange::Exchange;
+use crate::policy;
 use crate::router;
 
 /// The search for a resource nobody lists.
@@ -32,8 +33,13 @@ impl Gateway {
             Method::ResourcesUnsubscribe => subscriptions::owner(&catalog, &uri),
             _ => catalog.resource(&uri),
         };
-        match owner {
+        match owner.shown_to(exchange.principal()) {
             ResourceOwner::One(route) => {
+                let refusal = policy::refusal(exchange.principal(), route.decisions, Kind::Resources, &uri);
+                // What was begun may be ended, whatever the rules have come to since.
+                if let Some(fault) = refusal.filter(|_| call.method != Method::ResourcesUnsubscribe) {
+                    return exchange.fail(fault);
+                }
                 self.send_resource(&catalog, route.member, &route.original, &uri, call, exchange);
             }
             ResourceOwner::Perhaps(members) if asked => {

@@ -12,6 +12,7 @@ use super::{Gateway, standing};
 use crate::catalog::{Catalog, ItemRoute, Member, ResourceOwner};
 use crate::changes::{Refusal, Topic};
 use crate::exchange::Exchange;
+use crate::policy::Decisions;
 use crate::upstream::Phase;
 
 /// Subscriptions whose end a server is told of together.
@@ -23,7 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn owner(catalog: &Catalog, uri: &str) -> ResourceOwner {
     match catalog.resource(uri) {
         ResourceOwner::Perhaps(members) => match takers(catalog, uri).next() {
-            Some(member) => ResourceOwner::One(ItemRoute { member, original: uri.to_owned() }),
+            Some(member) => {
+                let decisions = Decisions::ALLOW;
+                ResourceOwner::One(ItemRoute { member, original: uri.to_owned(), decisions })
+            }
             None => ResourceOwner::Perhaps(members),
         },
         one => one,
@@ -132,7 +136,7 @@ impl Gateway {
     /// Lets a subscription stand no longer unless some client wants it. Returns whether it fell.
     pub(super) fn drop_unwanted(&self, member: &Member, original: &str) -> bool {
         // Namespaces that share a server share its subscriptions.
-        let unwanted = !self.fleet.gateways().iter().any(|gateway| gateway.wants(&member.key, original));
+        let unwanted = !member.users.gateways().iter().any(|gateway| gateway.wants(&member.key, original));
         if unwanted {
             standing(member).subscriptions.remove(original);
         }

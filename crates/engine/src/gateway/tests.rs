@@ -1,4 +1,5 @@
 mod calls;
+mod consent;
 mod extensions;
 mod lists;
 mod permissions;

@@ -4,26 +4,37 @@ use std::sync::Arc;
 
 use manifold_config::{ErrorCodes, ServerKey, Settings};
 
-use super::{Front, Opening};
+use super::Opening;
+use crate::audience::{Audience, Downstream};
 use crate::catalog::{Member, Naming, View};
 use crate::exchange::Target;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, InstanceKey, Slot};
 use crate::upstream::Upstream;
 
-/// Puts the namespace together as the config now has it.
-pub(super) fn view(fleet: &Fleet, opening: &Opening, manager: &Arc<dyn Upstream>) -> View {
+/// Puts the namespace together as the config now has it. Its servers are used from now on, and no others.
+pub(super) fn view(
+    fleet: &Fleet,
+    opening: &Opening,
+    manager: &Arc<dyn Upstream>,
+    downstream: &Arc<Downstream>,
+) -> View {
     let config = fleet.config();
     let settings = &config.settings;
     let slots = fleet.slots();
     let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
-    let chosen: Vec<_> = match namespace {
+    let chosen: Vec<Slot> = match namespace {
         None => slots.iter().cloned().collect(),
         Some(None) => Vec::new(),
-        Some(Some(namespace)) => namespace.servers.iter().filter_map(|key| fleet.find(key)).collect(),
+        Some(Some(namespace)) => {
+            namespace.servers.iter().filter_map(|key| fleet.find(key, InstanceKey::DEFINED)).collect()
+        }
     };
-    let front_timeout = match opening.front {
-        Front::Stdio => settings.stdio_timeout.unwrap_or(settings.call_timeout),
-        Front::Http => settings.call_timeout,
+    fleet.used_by(downstream, &chosen);
+    let (call_timeout, has_manager) = match opening.audience {
+        Audience::One => {
+            (settings.stdio_timeout.unwrap_or(settings.call_timeout), settings.manager_tools_stdio)
+        }
+        Audience::Shared => (settings.call_timeout, settings.manager_tools_http),
     };
     let mut members: Vec<Member> = chosen
         .into_iter()
@@ -36,18 +47,15 @@ pub(super) fn view(fleet: &Fleet, opening: &Opening, manager: &Arc<dyn Upstream>
             target: Arc::new(Target {
                 server: slot.server.key.id.clone(),
                 tool: None,
-                timeout: slot.server.call_timeout.unwrap_or(front_timeout),
+                timeout: slot.server.call_timeout.unwrap_or(call_timeout),
             }),
             upstream: slot.upstream,
             standing: slot.standing,
+            users: slot.users,
             server: Some(slot.server),
         })
         .collect();
-    let listed = match opening.front {
-        Front::Stdio => settings.manager_tools_stdio,
-        Front::Http => settings.manager_tools_http,
-    };
-    if listed {
+    if has_manager {
         members.push(manager_member(settings, manager));
     }
     View {
@@ -70,6 +78,7 @@ fn manager_member(settings: &Settings, manager: &Arc<dyn Upstream>) -> Member {
         description_prefix: None,
         upstream: Arc::clone(manager),
         standing: Arc::default(),
+        users: Arc::default(),
         target: Arc::new(Target { server: name.clone(), tool: None, timeout: settings.call_timeout }),
         server: None,
     }

@@ -3,6 +3,7 @@ use manifold_protocol::CodeSet;
 
 use super::*;
 use crate::fake::{World, raw, servers, tools};
+use crate::principal::Principal;
 
 /// Three servers, one whose list is not known yet.
 fn world(settings: &str) -> World {
@@ -16,7 +17,7 @@ fn world(settings: &str) -> World {
 fn found(world: &World, name: &str, asked: bool) -> String {
     let catalog = world.gateway.catalog();
     let id = |at: usize| catalog.member(at).key.id.clone();
-    match find_tool(&catalog, name, asked) {
+    match find_tool(&catalog, &Principal::Local, name, asked) {
         Ok(Found::Tool(route)) => format!("{} {}", id(route.member), route.original),
         Ok(Found::Unlisted { member, original }) => format!("unlisted {} {original:?}", id(member)),
         Ok(Found::AskFirst(members)) => format!("ask {:?}", members.into_iter().map(id).collect::<Vec<_>>()),

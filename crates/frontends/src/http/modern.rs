@@ -75,7 +75,7 @@ async fn request(
 ) -> Response<Body> {
     let Sender { headers, gateway, namespace, origin } = sender;
     let Origin { peer, requester } = origin;
-    if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway) {
+    if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway, &requester.principal) {
         return bad_request(Some(&id), &fault);
     }
     let accepts = Accepts::of(headers);

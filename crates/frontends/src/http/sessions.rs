@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
-use manifold_engine::{Budget, Front, Gateway, Principal, Requester};
+use manifold_engine::{Audience, Budget, Gateway, Principal, Requester};
 use manifold_protocol::Fault;
 use manifold_protocol::envelope::{Incoming, Message};
 use tokio::time::{Instant, interval};
@@ -89,7 +89,7 @@ impl HttpSession {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
-            front: Front::Http,
+            audience: Audience::Shared,
             requester: Arc::clone(origin.requester),
         };
         let (address, requester) = (origin.peer.address, origin.requester);

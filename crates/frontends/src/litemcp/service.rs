@@ -80,7 +80,7 @@ impl Service {
         let gateway = self.gateway()?;
         match &self.tool {
             Some(name) => {
-                let known = gateway.look_up(name).await?;
+                let known = gateway.look_up(name, &self.requester.principal).await?;
                 let tool = known.definition().as_ref().and_then(Tool::from_mcp);
                 // Under the name it was asked for by, so that a call can use the same.
                 let tool = tool.map(|tool| Tool { name: name.clone(), ..tool });
@@ -98,7 +98,7 @@ impl Service {
     /// Returns why there is no such tool, if so.
     pub(crate) async fn missing(&self) -> Option<Fault> {
         match (self.gateway(), &self.tool) {
-            (Ok(gateway), Some(name)) => gateway.look_up(name).await.err(),
+            (Ok(gateway), Some(name)) => gateway.look_up(name, &self.requester.principal).await.err(),
             (Ok(_), None) => None,
             (Err(fault), _) => Some(fault),
         }
@@ -136,12 +136,12 @@ impl Service {
         let gateway = self.gateway()?;
         match &self.tool {
             None if call.tool == gateway.introduction().name => Ok(Requested::Dispatcher),
-            None => Ok(Requested::Tool(gateway.look_up(&call.tool).await?)),
+            None => Ok(Requested::Tool(gateway.look_up(&call.tool, &self.requester.principal).await?)),
             Some(name) => {
-                let own = gateway.look_up(name).await?;
+                let own = gateway.look_up(name, &self.requester.principal).await?;
                 let is_own = call.tool == *name
                     || gateway
-                        .look_up(&call.tool)
+                        .look_up(&call.tool, &self.requester.principal)
                         .await
                         .is_ok_and(|one| one.exposed_name == own.exposed_name);
                 if is_own { Ok(Requested::Tool(own)) } else { Err(Fault::UnknownTool(call.tool.clone())) }

@@ -1,7 +1,7 @@
 //! What a session's client has said of itself, for operators.
 
 use manifold_admin::ClientTransport;
-use manifold_engine::{ClientAbout, Front, Principal};
+use manifold_engine::{Audience, ClientAbout, Principal};
 
 use super::Session;
 
@@ -15,9 +15,9 @@ impl Session {
             name: member("name"),
             version: member("version"),
             revision: state.revision.map(|revision| revision.as_str().to_owned()),
-            transport: Some(match self.destination.front {
-                Front::Stdio => ClientTransport::Stdio,
-                Front::Http => ClientTransport::Http,
+            transport: Some(match self.destination.audience {
+                Audience::One => ClientTransport::Stdio,
+                Audience::Shared => ClientTransport::Http,
             }),
             calls_in_flight: Some(state.flights.len()),
         }

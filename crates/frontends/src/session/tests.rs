@@ -32,7 +32,7 @@ fn desk_of(profile: Profile, codes: CodeSet) -> Desk {
         gateway: Ok(Arc::clone(&world.gateway)),
         codes,
         profile,
-        front: Front::Stdio,
+        audience: Audience::One,
         requester: Requester::local(),
     };
     Desk { session: Session::new(destination, Arc::clone(&outbox) as _), outbox, world }
@@ -206,7 +206,7 @@ async fn without_a_namespace_the_handshake_says_why() {
             gateway: Err(fault),
             codes: CodeSet::Own,
             profile: Profile::Manifold,
-            front: Front::Stdio,
+            audience: Audience::One,
             requester: Requester::local(),
         };
         let session = Session::new(destination, Arc::clone(&outbox) as _);

@@ -26,7 +26,7 @@ fn wire_of(framing: Option<Framing>, limit_bytes: usize, room_bytes: usize) -> W
         gateway: Ok(world.gateway),
         codes: CodeSet::Own,
         profile: Profile::Manifold,
-        front: manifold_engine::Front::Stdio,
+        audience: manifold_engine::Audience::One,
         requester: manifold_engine::Requester::local(),
     };
     let (to, input) = duplex(room_bytes);

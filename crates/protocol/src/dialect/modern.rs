@@ -14,6 +14,8 @@ use memchr::memmem::Finder;
 
 use super::{ServerFacts, edit_meta};
 use crate::envelope;
+use crate::extension::TASKS;
+pub use crate::extension::declares_tasks;
 use crate::fault::Fault;
 use crate::id::Id;
 use crate::method::Method;
@@ -22,11 +24,6 @@ use crate::outgoing::Outgoing;
 use crate::raw::{Kind, Raw, RawObject};
 
 pub const REVISION: &str = "2026-07-28";
-/// The extension that lets a call go on after it has been answered.
-pub const TASKS: &str = "io.modelcontextprotocol/tasks";
-pub const SKILLS: &str = "io.modelcontextprotocol/skills";
-/// MCP Apps.
-pub const UI: &str = "io.modelcontextprotocol/ui";
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -140,11 +137,6 @@ fn seal_over(params: Raw, caller: &Caller, number: Option<u64>) -> (Raw, Option<
     put_marks(&mut meta, caller);
     object.set("_meta", meta.into_raw());
     (object.into_raw(), token)
-}
-
-/// Returns whether a ClientCapabilities object declares the extension for tasks.
-pub fn declares_tasks(capabilities: &Raw) -> bool {
-    capabilities.path(&["extensions", TASKS]).is_some()
 }
 
 /// Returns the capabilities with the extension for tasks declared.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::principal::Principal;
 use crate::router::{Found, find_tool};
 
 fn a_server() -> impl Strategy<Value = (String, Vec<String>)> {
@@ -46,7 +47,7 @@ proptest! {
             prop_assert!(!name.is_empty() && name.len() <= 64, "{name}");
             let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c) || (c == '.' && separator == ".");
             prop_assert!(name.chars().all(fits), "{name}");
-            let Ok(Found::Tool(route)) = find_tool(&catalog, &name, true) else { panic!("{name} leads nowhere") };
+            let Ok(Found::Tool(route)) = find_tool(&catalog, &Principal::Local, &name, true) else { panic!("{name} leads nowhere") };
             let owner = catalog.member(route.member);
             found.insert((owner.key.id.clone(), route.original.to_text().unwrap().into_owned()));
             prop_assert!(names.insert(name.clone()), "{name} twice");

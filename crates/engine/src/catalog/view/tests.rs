@@ -1,11 +1,17 @@
+use manifold_protocol::{Freshness, Scope};
+
 use super::*;
+use crate::audience::Audience;
 use crate::fake::{World, servers, tools};
-use crate::outbox::Outbox;
 
 const ASKED: &str = r#"{"sampling":{}}"#;
 
 fn world(offer: &str, settings: &str) -> World {
-    let world = World::new(&servers(&["a", "b"], settings));
+    world_of(Audience::Shared, offer, settings)
+}
+
+fn world_of(audience: Audience, offer: &str, settings: &str) -> World {
+    let world = World::open(&servers(&["a", "b"], settings), None, audience);
     world.fake("a").publish(offer);
     world.fake("b").publish(&tools(&["echo", "sample"]));
     world
@@ -77,11 +83,12 @@ async fn a_view_is_rendered_once_for_a_catalog() {
 // D5: servers that work for one client were told what it can do, and roots of the config are declared for everybody
 #[tokio::test]
 async fn a_view_is_for_those_who_share_and_knows_the_roots() {
-    let world = world(&tools(&["echo", "sample"]), r#""managerTools":false,"roots":["file:///r"]"#);
-    world.fake("a").withholds(&[(r#"{"roots":{}}"#, &["sample"])]);
-    assert_eq!(names(&*world.list_as(Kind::Tools, "{}").await).len(), 3);
-    world.gateway.serve_only(&Arc::new(Outbox::new(1 << 20)));
-    assert_eq!(names(&*world.list_as(Kind::Tools, "{}").await).len(), 4);
+    for (audience, shown) in [(Audience::Shared, 3), (Audience::One, 4)] {
+        let settings = r#""managerTools":false,"roots":["file:///r"]"#;
+        let world = world_of(audience, &tools(&["echo", "sample"]), settings);
+        world.fake("a").withholds(&[(r#"{"roots":{}}"#, &["sample"])]);
+        assert_eq!(names(&*world.list_as(Kind::Tools, "{}").await).len(), shown);
+    }
 }
 
 #[tokio::test]

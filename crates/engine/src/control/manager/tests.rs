@@ -1,8 +1,8 @@
 use expect_test::expect;
 use manifold_protocol::{Fault, Raw};
 
+use crate::audience::Audience;
 use crate::fake::{World, tools};
-use crate::gateway::Front;
 use crate::upstream::{Order, Phase};
 
 const CONFIG: &str = r#"{"servers":{
@@ -15,7 +15,7 @@ const CONFIG: &str = r#"{"servers":{
 // S1-47, S1-16
 #[tokio::test(start_paused = true)]
 async fn servers_of_the_namespace_are_listed_with_their_status() {
-    let world = World::open(CONFIG, Some("n"), Front::Stdio);
+    let world = World::open(CONFIG, Some("n"), Audience::One);
     world.fake("a").publish(&tools(&["x", "y"]));
     world
         .fake("b c")
@@ -32,7 +32,7 @@ async fn servers_of_the_namespace_are_listed_with_their_status() {
 
 #[tokio::test]
 async fn orders_reach_servers_by_either_id_and_no_others() {
-    let world = World::open(CONFIG, Some("n"), Front::Stdio);
+    let world = World::open(CONFIG, Some("n"), Audience::One);
     let exposed = world.control.servers()[1].id.clone();
     assert_eq!(exposed, "b c");
     assert_eq!(world.control.order("b c", Order::Stop).await, Ok(()));
@@ -51,14 +51,14 @@ async fn orders_reach_servers_by_either_id_and_no_others() {
 // S1-53
 #[tokio::test]
 async fn all_namespaces_are_listed_and_the_active_one_marked() {
-    let world = World::open(CONFIG, Some("n"), Front::Stdio);
+    let world = World::open(CONFIG, Some("n"), Audience::One);
     expect![[r#"{"activeNamespaceId":"n","selection":"flag","namespaces":[{"id":"n","name":"Main","description":"The one","active":true,"serverCount":3,"serverIds":["a","b c","r"]},{"id":"m","name":"m","description":"","active":false,"serverCount":1,"serverIds":["hidden"]}]}"#]].assert_eq(Raw::serialize(&world.control.namespaces()).as_str());
     assert_eq!(world.control.reload().await, Err("there is no file".to_owned()));
 }
 
 #[tokio::test]
 async fn a_gateway_that_is_gone_has_nothing_to_control() {
-    let World { control, gateway, fleet, .. } = World::open(CONFIG, Some("n"), Front::Stdio);
+    let World { control, gateway, fleet, .. } = World::open(CONFIG, Some("n"), Audience::One);
     drop((gateway, fleet));
     assert_eq!(control.servers(), []);
     assert_eq!(control.namespaces(), None);

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use expect_test::expect;
 use manifold_protocol::{Caller, Failure, Fault, Raw};
 
+use crate::audience::Audience;
 use crate::fake::{Asked, Listener, World, call, raw, servers, tools};
-use crate::gateway::Front;
+use crate::principal::Principal;
 use crate::upstream::Phase;
 
 fn world(settings: &str) -> World {
@@ -125,10 +126,10 @@ async fn calls_carry_their_target_and_time_limit() {
     };
     // Decision 25
     let stdio = r#","cli":{"stdio":{"timeout":9000}}"#;
-    assert_eq!(check(Front::Http, "", ""), 7);
-    assert_eq!(check(Front::Http, stdio, ""), 7);
-    assert_eq!(check(Front::Stdio, stdio, ""), 9);
-    assert_eq!(check(Front::Stdio, stdio, r#","timeout":2000"#), 2);
+    assert_eq!(check(Audience::Shared, "", ""), 7);
+    assert_eq!(check(Audience::Shared, stdio, ""), 7);
+    assert_eq!(check(Audience::One, stdio, ""), 9);
+    assert_eq!(check(Audience::One, stdio, r#","timeout":2000"#), 2);
 }
 
 // Decision 13
@@ -211,7 +212,7 @@ async fn where_tools_are_denied_only_listed_names_are_called() {
         r"\u017fecret",
         "none",
     ];
-    let world = World::open(GUARDED, Some("n"), Front::Http);
+    let world = World::open(GUARDED, Some("n"), Audience::Shared);
     world.fake("a").offers(&tools(&["read", "drop", "write", "secret"]));
     for name in names {
         let answer = world.call("tools/call", &format!(r#"{{"name":"a__{name}"}}"#)).await;
@@ -225,7 +226,7 @@ async fn where_tools_are_denied_only_listed_names_are_called() {
 // B5: a list that cannot be had lets nothing through, and the caller hears why
 #[tokio::test(start_paused = true)]
 async fn where_tools_are_denied_and_no_list_is_had_nothing_is_called() {
-    let world = World::open(GUARDED, Some("n"), Front::Http);
+    let world = World::open(GUARDED, Some("n"), Audience::Shared);
     world.fake("a").offers_nothing();
     let answer = world.call("tools/call", r#"{"name":"a__read"}"#).await;
     assert!(answer.contains("its tools are not known yet"), "{answer}");
@@ -240,7 +241,7 @@ async fn where_tools_are_denied_and_no_list_is_had_nothing_is_called() {
 // S1-16: hidden and unknown answer alike, listed or not.
 #[tokio::test(start_paused = true)]
 async fn what_policy_hides_is_unknown() {
-    let world = World::open(GUARDED, Some("n"), Front::Http);
+    let world = World::open(GUARDED, Some("n"), Audience::Shared);
     let hidden = ["a__drop", "a__write", "b__touch", "a.drop", "touch", "other__x"];
     let mut early = Vec::new();
     for name in hidden {
@@ -275,7 +276,7 @@ async fn what_policy_hides_is_unknown() {
 #[tokio::test]
 async fn manager_tools_are_never_hidden() {
     let config = GUARDED.replace(r#""denyByDefault":false"#, r#""denyByDefault":true"#);
-    let world = World::open(&config, Some("n"), Front::Stdio);
+    let world = World::open(&config, Some("n"), Audience::One);
     assert!(
         world.call("tools/call", r#"{"name":"manifold__servers_list"}"#).await.contains(r#""by":"manager""#)
     );
@@ -438,15 +439,18 @@ async fn a_tool_is_looked_up_under_any_of_its_names() {
     let world = World::new(&servers(&["a", "slow"], ""));
     world.fake("a").offers(r#"{"tools":[{"name":"search","inputSchema":{"required":["query"]}}]}"#);
     world.fake("slow").takes(std::time::Duration::from_secs(60));
-    let found = world.gateway.look_up("a__search").await.ok().unwrap();
+    let found = world.gateway.look_up("a__search", &Principal::Local).await.ok().unwrap();
     assert_eq!(world.fake("slow").discovered(), 0);
     assert_eq!(
         (found.exposed_name.as_str(), found.input_schema.as_str()),
         ("a__search", r#"{"required":["query"]}"#)
     );
     assert_eq!(found.definition().unwrap().get("name"), Some(raw(r#""a__search""#)));
-    assert_eq!(world.gateway.look_up("search").await.ok().unwrap().exposed_name, "a__search");
-    let missing = world.gateway.look_up("a__other").await.err().unwrap();
+    assert_eq!(
+        world.gateway.look_up("search", &Principal::Local).await.ok().unwrap().exposed_name,
+        "a__search"
+    );
+    let missing = world.gateway.look_up("a__other", &Principal::Local).await.err().unwrap();
     assert_eq!(missing.message(), "Tool 'other' not found on server 'a'");
 }
 
@@ -454,7 +458,7 @@ async fn a_tool_is_looked_up_under_any_of_its_names() {
 async fn a_server_that_lists_nothing_says_why() {
     let world = World::new(&servers(&["a"], ""));
     world.fake("a").offers_nothing();
-    let why = world.gateway.look_up("a__any").await.err().unwrap();
+    let why = world.gateway.look_up("a__any", &Principal::Local).await.err().unwrap();
     assert!(why.message().contains("Server 'a'"), "{}", why.message());
     assert_eq!(world.fake("a").calls(), [""; 0], "it is not called to find out");
 }

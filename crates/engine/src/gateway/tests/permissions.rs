@@ -5,8 +5,9 @@ use std::sync::Arc;
 use manifold_protocol::dialect::modern;
 use manifold_protocol::{Call, Caller, Kind, Method};
 
+use crate::audience::Audience;
 use crate::fake::{Asked, Listener, World, raw, show};
-use crate::gateway::Front;
+use crate::principal::Principal;
 
 const OFFER: &str = r#"{"tools":[{"name":"look","_meta":{"ui":{"resourceUri":"ui://page"}}},{"name":"drop","_meta":{"ui":{"resourceUri":"ui://other"}}}],
     "prompts":[{"name":"greet"},{"name":"insult"}],
@@ -26,7 +27,7 @@ fn world(rules: &[&str]) -> World {
             "toolPermissions":[{}]}}"#,
         rules.join(",")
     );
-    World::open(&config, Some("n"), Front::Http)
+    World::open(&config, Some("n"), Audience::Shared)
 }
 
 /// Every way to ask for something of the server's, with the name put into it.
@@ -87,7 +88,7 @@ async fn with_deny_by_default_nothing_of_any_kind_is_served() {
     }
     assert_eq!(world.fake("a").calls(), [""; 0]);
     assert_eq!(
-        world.gateway.look_up("look").await.err().map(|fault| fault.message()).unwrap(),
+        world.gateway.look_up("look", &Principal::Local).await.err().map(|fault| fault.message()).unwrap(),
         "Tool 'look' not found"
     );
 }
@@ -179,7 +180,7 @@ async fn a_uri_that_can_be_read_in_two_ways_is_unknown_where_there_are_rules() {
 async fn a_folder_that_can_be_read_in_two_ways_is_unknown_where_there_are_rules() {
     let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"n","serverIds":["a"]}],
         "toolPermissions":[{"namespaceId":"n","serverId":"a","resourceUri":"x://shut/{+path}","enabled":false}]}"#;
-    let world = World::open(config, Some("n"), Front::Http);
+    let world = World::open(config, Some("n"), Audience::Shared);
     world.fake("a").publish(OFFER);
     for uri in [r"x://sh\tut/", "x://open/%252e%252e/", "x://shut/a"] {
         let asked = extension(&world, "resources/directory/read", &format!(r#"{{"uri":"{uri}"}}"#));

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
+use crate::audience::Audience;
 use crate::fake::{Asked, Listener, World, call, raw, servers, show};
-use crate::gateway::Front;
 use crate::upstream::Addressee;
 
 const ROOTS: &str = r#""roots":["file:///r",{"uri":"file:///s","name":"S"}]"#;
@@ -74,7 +74,7 @@ async fn a_question_a_client_cannot_answer_is_answered_from_the_config() {
 #[tokio::test]
 async fn a_shared_server_s_question_goes_to_no_client() {
     let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"p","serverIds":["a"]},{"id":"q","serverIds":["a"]}]}"#;
-    let world = World::open(config, Some("p"), Front::Http);
+    let world = World::open(config, Some("p"), Audience::Shared);
     let listener = join(&world);
     assert_eq!(world.fake("a").question("roots/list").await, r#"{"answered":"by the client"}"#);
     let _other = world.also("q");
@@ -116,7 +116,7 @@ async fn no_two_clients_have_one_id() {
 #[tokio::test]
 async fn what_is_one_client_s_is_told_to_no_other() {
     let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"p","serverIds":["a"]},{"id":"q","serverIds":["a"]}]}"#;
-    let world = World::open(config, Some("p"), Front::Http);
+    let world = World::open(config, Some("p"), Audience::Shared);
     let other = world.also("q");
     let (here, there) = (Arc::new(Listener::default()), Arc::new(Listener::default()));
     let fake = world.fake("a");

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use expect_test::expect;
 use manifold_protocol::Raw;
 
+use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::fake::{Listener, World, raw, servers};
-use crate::gateway::Front;
 use crate::upstream::Phase;
 
 /// Two servers that both have `x://1`, and one that has nothing known.
@@ -331,7 +331,7 @@ async fn a_client_that_has_too_many_subscriptions_is_told_so() {
 #[tokio::test]
 async fn a_subscription_of_another_namespace_stands() {
     let config = r#"{"servers":{"a":{"builtin":"time"}},"namespaces":[{"id":"p","serverIds":["a"]},{"id":"q","serverIds":["a"]}]}"#;
-    let world = World::open(config, Some("p"), Front::Http);
+    let world = World::open(config, Some("p"), Audience::Shared);
     let other = world.also("q");
     world.fake("a").publish(r#"{"resources":[{"uri":"x://1"}]}"#);
     let (here, _) = join(&world);

@@ -1,7 +1,7 @@
 //! Whether the headers say what the body says: whoever stands in between may have gone by them.
 
 use hyper::HeaderMap;
-use manifold_engine::Gateway;
+use manifold_engine::{Gateway, Principal};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::dialect::modern::headers::{METHOD, Mirror, NAME, VERSION, decode, mirrors, name_of};
 use manifold_protocol::{Fault, Method, Raw};
@@ -13,6 +13,7 @@ pub(super) fn check(
     method: &Method,
     params: Option<&Raw>,
     gateway: &Gateway,
+    who: &Principal,
 ) -> Result<(), Fault> {
     let version = modern::version_of(params);
     // A request that says no revision is refused for that.
@@ -30,7 +31,7 @@ pub(super) fn check(
         return Ok(());
     }
     // The schema of a tool that is not known yet cannot be held against anyone.
-    let Some(schema) = gateway.input_schema(&name) else { return Ok(()) };
+    let Some(schema) = gateway.input_schema(&name, who) else { return Ok(()) };
     let arguments = params.and_then(|params| params.get("arguments"));
     for mirror in mirrors(&schema).unwrap_or_default() {
         let header = mirror.header_name();

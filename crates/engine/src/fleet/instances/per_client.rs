@@ -1,10 +1,8 @@
 //! A server with `shared: false`: an instance of its own for each client, made by the client's first call and ended when
 //! the client leaves. Whatever an instance says is for its client alone.
 
-mod host;
-
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -12,20 +10,21 @@ use manifold_config::{Server, ServerStart};
 use manifold_protocol::{Call, Fault, Kind, Method, Raw};
 use tracing::{debug, warn};
 
-use super::{Fleet, FleetHost, close_all};
+use super::super::{Fleet, FleetHost, close_all};
+use super::host::{InstanceHost, ListerHost, facts_of};
+use super::{Full, Instance, InstanceKey, Instances, MAX_INSTANCES, lock};
+use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::upstream::{
-    BoxFuture, ClientFacts, Host, InstanceReport, Listing, Order, Phase, Standing, Status, Upstream, Withheld,
+    BoxFuture, ClientFacts, Host, InstanceReport, Listing, Order, Phase, Status, Upstream, Withheld,
 };
-use host::{InstanceHost, ListerHost, facts_of};
-
-/// Clients that may have an instance of one server at a time.
-const MAX_INSTANCES: usize = 256;
 
 pub(crate) struct PerClient {
     me: Weak<PerClient>,
     fleet: Weak<Fleet>,
+    /// What all of them see of the fleet.
+    host: FleetHost,
     server: Arc<Server>,
     /// Belongs to nobody: it reads the lists and rests again. Where there is but one client it is that one's.
     lister: Arc<dyn Upstream>,
@@ -36,31 +35,23 @@ pub(crate) struct PerClient {
 
 #[derive(Default)]
 struct State {
-    instances: BTreeMap<ClientId, Instance>,
+    instances: Instances,
     /// The operator's last order, which holds for instances yet to come.
     order: Option<Order>,
     is_closed: bool,
 }
 
-struct Instance {
-    upstream: Arc<dyn Upstream>,
-    /// What its client wants to hear of.
-    standing: Arc<Mutex<Standing>>,
-    in_flight: usize,
-    /// The client has left: it ends with its last call.
-    is_left: bool,
-}
-
 impl PerClient {
     /// Makes the upstream of all its instances. Nothing is started.
-    pub(crate) fn new(fleet: &Fleet, server: &Arc<Server>) -> Arc<Self> {
+    pub(crate) fn new(fleet: &Fleet, server: &Arc<Server>, host: FleetHost) -> Arc<Self> {
         Arc::new_cyclic(|me: &Weak<Self>| {
-            let host = ListerHost { owner: me.clone(), fleet: FleetHost(fleet.me.clone()) };
+            let lister = ListerHost { owner: me.clone(), fleet: host.clone() };
             Self {
                 me: me.clone(),
                 fleet: fleet.me.clone(),
+                host,
                 server: Arc::clone(server),
-                lister: fleet.connector.connect(server, Arc::new(host)),
+                lister: fleet.connector.connect(server, Arc::new(lister)),
                 listing: ArcSwapOption::empty(),
                 state: Mutex::default(),
             }
@@ -69,27 +60,23 @@ impl PerClient {
 
     /// Returns whether there is but one client: it needs no instance beside the first.
     fn is_for_one(&self) -> bool {
-        self.fleet.upgrade().is_some_and(|fleet| fleet.serves_one())
+        self.host.audience() == Audience::One
     }
 
     /// Takes over what an instance has listed. One that failed says nothing about the others, nor does one that was told
     /// of a client that can do something else and offers a part of what is known: the rest is for others (D5).
-    fn listed_by(&self, client: ClientId, facts: &ClientFacts) {
-        let listing = self.lock().instances.get(&client).and_then(|one| one.upstream.listing());
+    pub(super) fn listed_by(&self, client: ClientId, facts: &ClientFacts) {
+        let listing = self.lock().instances.upstream(key_of(client)).and_then(|one| one.listing());
         let Some(listing) = listing else { return };
         self.lister.listed_elsewhere();
-        let is_like_all = self.lister_facts().is_none_or(|all| all.capabilities == facts.capabilities);
+        let is_like_all = self.host.client_facts().capabilities == facts.capabilities;
         if is_like_all || self.listing().is_none_or(|known| !is_part(&listing, &known)) {
             self.listing.store(Some(listing));
         }
         self.tell_listing_changed();
     }
 
-    fn lister_facts(&self) -> Option<Arc<ClientFacts>> {
-        self.fleet.upgrade().map(|fleet| fleet.facts.load_full())
-    }
-
-    fn listed_by_lister(&self) {
+    pub(super) fn listed_by_lister(&self) {
         if self.lister.listing().is_some_and(|listing| !listing.is_saved()) {
             self.listing.store(None);
         }
@@ -97,11 +84,15 @@ impl PerClient {
     }
 
     fn tell_listing_changed(&self) {
-        FleetHost(self.fleet.clone()).listing_changed(&self.server.key);
+        self.host.listing_changed(&self.server.key);
     }
 
     /// Counts a call in and returns the instance it goes to, made if need be.
-    fn enter(&self, call: &Call, client: Option<ClientId>) -> Result<(ClientId, Arc<dyn Upstream>), Fault> {
+    fn enter(
+        &self,
+        call: &Call,
+        client: Option<ClientId>,
+    ) -> Result<(InstanceKey, Arc<dyn Upstream>), Fault> {
         let mut state = self.lock();
         let fleet = self.fleet.upgrade().filter(|_| !state.is_closed).ok_or(Fault::ShuttingDown)?;
         if state.order == Some(Order::Stop) {
@@ -110,15 +101,17 @@ impl PerClient {
         }
         // Somebody unknown is nobody else, and gone when the call is over.
         let id = client.unwrap_or_else(ClientId::fresh);
-        if !state.instances.contains_key(&id) {
+        let key = key_of(id);
+        if !state.instances.contains(key) {
             self.make_room(&mut state, &fleet)?;
             let instance = self.instance(&state, &fleet, call, id);
-            state.instances.insert(id, Instance { is_left: client.is_none(), ..instance });
+            state.instances.insert(key, instance);
+            if let Some(client) = client {
+                state.instances.join(key, client);
+            }
         }
-        let Some(instance) = state.instances.get_mut(&id) else { return Err(Fault::ShuttingDown) };
-        instance.in_flight += 1;
-        instance.note(call);
-        Ok((id, Arc::clone(&instance.upstream)))
+        let upstream = state.instances.enter(key, call).ok_or(Fault::ShuttingDown)?;
+        Ok((key, upstream))
     }
 
     /// Makes an instance that knows its client by its first call.
@@ -127,9 +120,9 @@ impl PerClient {
         let standing = Arc::default();
         let host = InstanceHost {
             owner: self.me.clone(),
-            fleet: FleetHost(self.fleet.clone()),
+            fleet: self.host.clone(),
             client,
-            facts: facts_of(fleet, call.caller.as_deref()),
+            facts: facts_of(&self.host, &fleet.config().settings, call.caller.as_deref()),
             standing: Arc::clone(&standing),
         };
         let server = match self.server.start {
@@ -141,52 +134,35 @@ impl PerClient {
         };
         let upstream = fleet.connector.connect(&server, Arc::new(host));
         upstream.introduced();
-        Instance { upstream, standing, in_flight: 0, is_left: false }
+        Instance::new(upstream, standing)
     }
 
-    /// Lets the instance of an idle client go where there are too many: its process has ended already.
     fn make_room(&self, state: &mut State, fleet: &Fleet) -> Result<(), Fault> {
-        if state.instances.len() < MAX_INSTANCES {
-            return Ok(());
-        }
-        let is_idle = |one: &Instance| {
-            one.in_flight == 0 && !matches!(one.upstream.status().phase, Phase::Ready | Phase::Starting)
-        };
-        let idle = state.instances.iter().find(|(_, one)| is_idle(one)).map(|(client, _)| *client);
-        match idle.and_then(|client| state.instances.remove(&client)) {
-            Some(idle) => {
-                fleet.tasks().spawn(idle.upstream.close(Duration::ZERO));
-                Ok(())
-            }
-            None => {
+        match state.instances.make_room() {
+            Ok(gone) => gone.into_iter().for_each(|idle| fleet.tasks().spawn(idle.close(Duration::ZERO))),
+            Err(Full) => {
                 let server = self.server.key.id.clone();
                 warn!(server, "{MAX_INSTANCES} clients have an instance of their own, which is the most");
                 let reason = format!(
                     "{MAX_INSTANCES} clients have a process of their own there, which is the most; try again when \
                      one has left, or give the server an `idleTimeout`"
                 );
-                Err(Fault::Busy { server, reason })
+                return Err(Fault::Busy { server, reason });
             }
         }
+        Ok(())
     }
 
     /// Counts a call out; the last one of a client that has left ends its instance.
-    fn left_by_call(&self, client: ClientId) {
-        let mut state = self.lock();
-        let Some(instance) = state.instances.get_mut(&client) else { return };
-        instance.in_flight -= 1;
-        self.end_if_over(state, client);
+    fn left_by_call(&self, key: InstanceKey) {
+        let ended = self.lock().instances.left_by_call(key);
+        ended.into_iter().for_each(|ended| self.end(&*ended));
     }
 
-    fn end_if_over(&self, mut state: MutexGuard<'_, State>, client: ClientId) {
-        if state.instances.get(&client).is_none_or(|one| one.in_flight > 0 || !one.is_left) {
-            return;
-        }
-        let ended = state.instances.remove(&client);
-        drop(state);
-        if let (Some(ended), Some(fleet)) = (ended, self.fleet.upgrade()) {
-            debug!(server = %self.server.key.id, client = client.0, "its client has left");
-            fleet.tasks().spawn(ended.upstream.close(Duration::ZERO));
+    fn end(&self, ended: &dyn Upstream) {
+        if let Some(fleet) = self.fleet.upgrade() {
+            debug!(server = %self.server.key.id, "an instance ends: its client has left");
+            fleet.tasks().spawn(ended.close(Duration::ZERO));
             fleet.server_changed(&self.server.key);
         }
     }
@@ -194,12 +170,14 @@ impl PerClient {
     /// Tells every running instance what is said to servers, not asked of one.
     fn send_to_all(&self, call: &Call, exchange: Exchange) {
         let uri = call.text_param("uri").filter(|_| call.method == Method::ResourcesUnsubscribe);
-        let is_meant = |one: &&Instance| {
+        let is_meant = |(_, one): &(InstanceKey, &Instance)| {
             uri.as_ref().is_none_or(|uri| lock(&one.standing).subscriptions.remove(uri))
                 && one.upstream.status().phase == Phase::Ready
         };
-        let told: Vec<_> =
-            self.lock().instances.values().filter(is_meant).map(|one| Arc::clone(&one.upstream)).collect();
+        let state = self.lock();
+        let meant = state.instances.iter().filter(is_meant);
+        let told: Vec<_> = meant.map(|(_, one)| Arc::clone(&one.upstream)).collect();
+        drop(state);
         for upstream in told {
             upstream.send(call.clone(), Exchange::detached());
         }
@@ -207,7 +185,7 @@ impl PerClient {
     }
 
     fn upstreams(&self) -> Vec<Arc<dyn Upstream>> {
-        self.lock().instances.values().map(|one| Arc::clone(&one.upstream)).collect()
+        self.lock().instances.upstreams()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -215,21 +193,9 @@ impl PerClient {
     }
 }
 
-impl Instance {
-    /// Notes what a call makes the instance tell of.
-    fn note(&self, call: &Call) {
-        let mut standing = lock(&self.standing);
-        match call.method {
-            Method::ResourcesSubscribe => standing.subscriptions.extend(call.text_param("uri")),
-            Method::ResourcesUnsubscribe => {
-                if let Some(uri) = call.text_param("uri") {
-                    standing.subscriptions.remove(&uri);
-                }
-            }
-            Method::Listen => standing.tasks.extend(call.text_param("taskId")),
-            _ => {}
-        }
-    }
+/// Returns the key of a client's own instance.
+fn key_of(client: ClientId) -> InstanceKey {
+    InstanceKey::DEFINED.own(client)
 }
 
 impl Upstream for PerClient {
@@ -245,14 +211,14 @@ impl Upstream for PerClient {
             return self.send_to_all(&call, exchange);
         }
         match self.enter(&call, exchange.client()) {
-            Ok((client, upstream)) => {
+            Ok((key, upstream)) => {
                 let me = self.me.clone();
                 let exchange = exchange.then_or_cancelled(move |reply, outer| {
                     if let Some(reply) = reply {
                         outer.finish(reply);
                     }
                     if let Some(me) = me.upgrade() {
-                        me.left_by_call(client);
+                        me.left_by_call(key);
                     }
                 });
                 upstream.send(call, exchange);
@@ -289,12 +255,11 @@ impl Upstream for PerClient {
     }
 
     fn reports(&self) -> Vec<InstanceReport> {
-        let of_client = |(client, one): (&ClientId, &Instance)| {
-            let own = |report| InstanceReport { client: Some(*client), ..report };
-            one.upstream.reports().into_iter().map(own).collect::<Vec<_>>()
-        };
         let mut reports = self.lister.reports();
-        reports.extend(self.lock().instances.iter().flat_map(of_client));
+        for (key, one) in self.lock().instances.iter() {
+            let own = |report| InstanceReport { client: key.client(), ..report };
+            reports.extend(one.upstream.reports().into_iter().map(own));
+        }
         reports
     }
 
@@ -311,8 +276,9 @@ impl Upstream for PerClient {
         // Each has its share, so that a talkative one does not hide the others.
         let share = (lines / (state.instances.len() + 1)).max(1);
         let mut logs = of_all[of_all.len().saturating_sub(share)..].to_vec();
-        for (client, one) in &state.instances {
-            logs.extend(one.upstream.logs(share).iter().map(|line| format!("[client {}] {line}", client.0)));
+        for (key, one) in state.instances.iter() {
+            let client = key.client().map_or(0, |client| client.0);
+            logs.extend(one.upstream.logs(share).iter().map(|line| format!("[client {client}] {line}")));
         }
         logs
     }
@@ -336,7 +302,7 @@ impl Upstream for PerClient {
         let mut orders: Vec<_> = {
             let mut state = self.lock();
             state.order = Some(order);
-            state.instances.values().map(|one| one.upstream.order(order)).collect()
+            state.instances.iter().map(|(_, one)| one.upstream.order(order)).collect()
         };
         if order == Order::Stop {
             self.listing.store(None);
@@ -364,11 +330,8 @@ impl Upstream for PerClient {
     }
 
     fn client_left(&self, client: ClientId) {
-        let mut state = self.lock();
-        if let Some(instance) = state.instances.get_mut(&client) {
-            instance.is_left = true;
-            self.end_if_over(state, client);
-        }
+        let ended = self.lock().instances.left_by_client(client);
+        ended.iter().for_each(|ended| self.end(&**ended));
     }
 
     fn close(&self, drain: Duration) -> BoxFuture<()> {
@@ -376,7 +339,7 @@ impl Upstream for PerClient {
         {
             let mut state = self.lock();
             state.is_closed = true;
-            upstreams.extend(std::mem::take(&mut state.instances).into_values().map(|one| one.upstream));
+            upstreams.extend(state.instances.take());
         }
         Box::pin(close_all(upstreams, drain))
     }
@@ -405,10 +368,6 @@ fn rank(status: &Status) -> u8 {
         Phase::Idle => 3,
         Phase::Stopped => 4,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

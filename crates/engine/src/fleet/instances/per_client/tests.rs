@@ -3,14 +3,14 @@
 use manifold_protocol::Revision;
 
 use super::*;
+use crate::audience::Audience;
 use crate::fake::{Asked, Fake, Listener, World, call, caller, config, raw, tools};
-use crate::gateway::Front;
 use crate::outbox::Outbox;
 
 const OWN: &str = r#"{"mcpServers":{"a":{"command":"/bin/true","shared":false}}}"#;
 
 fn world(text: &str) -> World {
-    World::open(text, None, Front::Http)
+    World::open(text, None, Audience::Shared)
 }
 
 fn join(world: &World) -> (ClientId, Arc<Listener>) {
@@ -130,7 +130,7 @@ async fn what_an_instance_says_is_for_its_client_alone() {
     begin(&world, first).reply.await.unwrap().unwrap();
     let instance = world.fake("a");
     let (key, host) = instance.host();
-    assert_eq!(host.audience(), crate::upstream::Audience::One);
+    assert_eq!(host.audience(), Audience::One);
     host.notice(key, "notifications/message", Some(raw(r#"{"level":"info"}"#)));
     host.notice(key, "notifications/odd", None);
     assert_eq!(instance.question("elicitation/create").await, r#"{"answered":"by the client"}"#);

@@ -2,21 +2,23 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use manifold_config::ServerKey;
+use manifold_config::{ServerKey, Settings};
 use manifold_protocol::{Call, Caller, Raw};
 use tracing::debug;
 
-use super::super::{Fleet, FleetHost};
+use super::super::FleetHost;
 use super::{PerClient, lock};
+use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
-use crate::upstream::{Addressee, Audience, ClientFacts, Host, Standing};
+use crate::upstream::{Addressee, ClientFacts, Host, Standing};
 
 /// What surrounds the instance of one client.
 pub(super) struct InstanceHost {
     pub(super) owner: Weak<PerClient>,
+    /// What the instances of all clients see.
     pub(super) fleet: FleetHost,
     pub(super) client: ClientId,
     pub(super) facts: Arc<ClientFacts>,
@@ -24,14 +26,14 @@ pub(super) struct InstanceHost {
 }
 
 /// Returns what a server is told of the client that makes this call.
-pub(super) fn facts_of(fleet: &Fleet, caller: Option<&Caller>) -> Arc<ClientFacts> {
-    let of_all = fleet.facts.load();
+pub(super) fn facts_of(fleet: &FleetHost, settings: &Settings, caller: Option<&Caller>) -> Arc<ClientFacts> {
+    let of_all = fleet.client_facts();
     let mut facts = ClientFacts {
         capabilities: caller.map_or_else(|| Raw::from_static("{}"), |caller| caller.capabilities.clone()),
         info: caller.and_then(|caller| caller.info.clone()).unwrap_or_else(|| of_all.info.clone()),
         revision: of_all.revision,
     };
-    facts.offer_roots(&fleet.config().settings);
+    facts.offer_roots(settings);
     Arc::new(facts)
 }
 
@@ -74,7 +76,7 @@ impl Host for InstanceHost {
     }
 
     fn ask(&self, server: &ServerKey, _last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
-        let gateways = self.fleet.gateways_of(server);
+        let gateways = self.fleet.users.gateways();
         match gateways.iter().find(|gateway| gateway.knows(self.client)) {
             Some(gateway) => gateway.ask_client(server, self.client, call, exchange),
             None => Gateway::answer_alone(self.fleet.config(), server, call, exchange),

@@ -95,7 +95,11 @@ pub(super) fn shown_of(catalog: &Catalog, member: usize, listing: &Listing) -> a
 /// Says that a listing is not of this run.
 fn saved(listing: &Listing) -> Option<admin::Saved> {
     let age = listing.saved_age()?;
-    Some(admin::Saved { era: None, tools: Some(listing.tools.len()), age_ms: Some(millis(age)) })
+    Some(admin::Saved {
+        tools: Some(listing.tools.len()),
+        age_ms: Some(millis(age)),
+        ..admin::Saved::default()
+    })
 }
 
 fn instance(report: InstanceReport) -> admin::Instance {

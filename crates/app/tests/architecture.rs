@@ -336,6 +336,25 @@ fn the_engine_names_no_era() {
     assert!(files > 30, "found only {files} files");
 }
 
+// The page is for whoever comes next: hard sub-topics have a README in their folder.
+#[test]
+fn the_page_on_architecture_is_short_and_names_what_is_there() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    assert!(page.lines().count() < 200, "{} lines", page.lines().count());
+    let long = page.lines().find(|line| line.chars().count() > 120);
+    assert_eq!(long, None);
+    let named =
+        page.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") || name.ends_with('/'));
+    for name in named.filter(|name| name.contains('/')) {
+        let (krate, rest) = name.split_once('/').unwrap();
+        let places = [format!("crates/{krate}/src/{rest}"), format!("crates/{name}"), name.to_owned()];
+        let inside = format!("/{name}");
+        let is_there = places.iter().any(|place| root().join(place).exists())
+            || sources().iter().any(|(file, _)| file.ends_with(&inside) || file.contains(&inside));
+        assert!(is_there, "ARCHITECTURE.md names {name}, which is not there");
+    }
+}
+
 #[test]
 fn there_is_no_mod_rs_and_no_drawer_for_odds_and_ends() {
     for (file, _) in sources() {

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use manifold_config::Profile;
-use manifold_engine::{Audience, Exchange, Gateway, Requester, Sink};
+use manifold_engine::{Audience, Exchange, Gateway, Lock as _, Requester, Sink};
 use manifold_frontends::{Destination, Outlet, Session};
 use manifold_protocol::{Call, CodeSet, Id, Method, Outgoing, Raw, Reply, envelope};
 
@@ -129,7 +129,7 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
     session.receive(Bytes::from_static(HELLO.as_bytes()));
     session.receive(message.clone());
     // One answer is looked into; the others are as long.
-    let answer = desk.last.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or("no answer")?;
+    let answer = desk.last.locked().take().ok_or("no answer")?;
     let length = answer.len() as u64;
     if memchr::memmem::find(&answer.into_bytes(), b",\"result\":{").is_none() {
         return Err("no result".into());
@@ -154,7 +154,7 @@ struct Desk {
 impl Outlet for Desk {
     fn answer(&self, message: Outgoing) {
         self.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+        *self.last.locked() = Some(message);
     }
 
     fn ask(&self, _message: Bytes) {}

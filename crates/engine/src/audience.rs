@@ -1,13 +1,14 @@
 //! Who uses a server instance. What it is told, whom it may ask and who waits for whom follows from that, and not from
 //! the front end by which they came.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_protocol::{Raw, Revision};
 
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
+use crate::sync::Lock as _;
 use crate::upstream::ClientFacts;
 
 /// Capabilities are joined so far down; what stands deeper is the first one's.
@@ -143,7 +144,7 @@ impl Users {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Downstream>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.locked()
     }
 }
 

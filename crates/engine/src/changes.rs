@@ -5,7 +5,7 @@ mod registry;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_protocol::{Call, Kind, Raw, notification};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::exchange::Exchange;
+use crate::sync::Lock as _;
 pub use about::ClientAbout;
 use registry::Registry;
 pub(crate) use registry::{Left, Refusal, Topic};
@@ -291,7 +292,7 @@ fn announcement(kind: Kind) -> &'static str {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod rows;
 mod server;
 mod words;
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use manifold_admin as admin;
 use manifold_config::{Config, Difference, ServerKey};
@@ -18,6 +18,7 @@ use crate::catalog::Catalog;
 use crate::discovery::Discovery;
 use crate::feed::Events;
 use crate::fleet::{Fleet, InstanceKey, Slot};
+use crate::sync::Lock as _;
 use crate::upstream::BoxFuture;
 pub use admin::ReloadReport;
 pub use manager::NamespaceControl;
@@ -60,7 +61,7 @@ impl Control {
 
     /// Notes that clients can come there from now on.
     pub fn listening(&self, listener: admin::Listener) {
-        self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+        self.shared.listeners.locked().push(listener);
     }
 
     /// Returns how everything is, from what is known without asking anyone.
@@ -111,7 +112,7 @@ impl Control {
             pid: program.pid,
             uptime_ms: Some(millis(self.shared.started.elapsed())),
             profile: String::new(),
-            listeners: self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            listeners: self.shared.listeners.locked().clone(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::upstream::{Phase, Upstream};
 
@@ -108,13 +109,13 @@ impl Discovery {
 
     /// Returns whether a server is being discovered, or stands in line for it.
     pub(crate) fn is_underway(&self, key: &ServerKey) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.locked();
         running.get(key).is_some_and(Underway::is_open)
     }
 
     /// Joins the discovery of a server, or puts it down as due.
     fn join(&self, key: ServerKey, upstream: Arc<dyn Upstream>, due: &mut Vec<Due>) -> Underway {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.locked();
         if let Some(underway) = running.get(&key).filter(|underway| underway.is_open()) {
             return underway.clone();
         }

@@ -1,7 +1,7 @@
 //! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
 
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_config::redact;
@@ -13,6 +13,7 @@ use tracing::debug;
 use crate::changes::ClientId;
 use crate::observe::OpenRecord;
 use crate::principal::{Principal, Requester};
+use crate::sync::Lock as _;
 
 /// Where the answer of a call goes. Implemented by whoever asked.
 pub trait Sink: Send + Sync {
@@ -314,7 +315,7 @@ impl<S: Sink + ?Sized> CallHandle<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.locked()
     }
 }
 
@@ -337,7 +338,7 @@ struct Waiting {
 
 impl Sink for Waiting {
     fn reply(&self, reply: Reply) {
-        let waiting = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waiting = self.answer.locked().take();
         if let Some(waiting) = waiting {
             // Nobody waits any more.
             let _ = waiting.send(reply);
@@ -369,7 +370,7 @@ struct Then {
 
 impl Then {
     fn go_on(&self, reply: Option<Reply>) {
-        let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let rest = self.rest.locked().take();
         if let Some((outer, next)) = rest {
             next(reply, outer);
         }

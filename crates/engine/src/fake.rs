@@ -4,7 +4,7 @@ mod server;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use manifold_config::{Config, Environment, LoadOptions, Profile, load_text};
 use manifold_protocol::envelope::MethodName;
@@ -18,6 +18,7 @@ use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Gateway, Opening};
 use crate::principal::Requester;
+use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::upstream::BoxFuture;
 
@@ -249,7 +250,7 @@ impl Reloader for NoFile {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }
 
 /// Writes a config of servers by these ids, with more top-level keys.

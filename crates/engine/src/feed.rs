@@ -3,8 +3,9 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use crate::sync::Lock as _;
 use manifold_admin::{Cursor, Event, Happening};
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -75,7 +76,7 @@ impl Feed {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<Event>>>> {
-        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channel.locked()
     }
 }
 

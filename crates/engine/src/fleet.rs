@@ -3,7 +3,7 @@
 mod host;
 mod instances;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -20,6 +20,7 @@ use crate::discovery;
 use crate::feed::Feed;
 use crate::gateway::Gateway;
 use crate::observe::Observers;
+use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::upstream::{Connector, Standing, Upstream};
 use host::FleetHost;
@@ -219,7 +220,7 @@ impl Fleet {
     }
 
     pub(crate) fn register(&self, gateway: &Arc<Gateway>) {
-        self.gateways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(gateway));
+        self.gateways.locked().push(Arc::downgrade(gateway));
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {
@@ -235,7 +236,7 @@ impl Fleet {
     }
 
     pub(crate) fn gateways(&self) -> Vec<Arc<Gateway>> {
-        let mut gateways = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gateways = self.gateways.locked();
         gateways.retain(|gateway| gateway.strong_count() > 0);
         gateways.iter().filter_map(Weak::upgrade).collect()
     }
@@ -276,7 +277,7 @@ impl Slot {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }
 
 async fn close_all(upstreams: Vec<Arc<dyn Upstream>>, drain: Duration) {

@@ -13,7 +13,7 @@ mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
 use manifold_admin::ClientChange;
@@ -33,6 +33,7 @@ use crate::outbox::Outbox;
 use crate::policy;
 use crate::principal::Principal;
 use crate::router::{self, Found};
+use crate::sync::Lock as _;
 use crate::upstream::{BoxFuture, ClientFacts, Phase, Upstream};
 use listings::Purpose;
 pub use lookup::KnownTool;
@@ -524,7 +525,7 @@ async fn rouse(upstream: &dyn Upstream, client: Option<ClientId>) {
 }
 
 fn standing(member: &Member) -> std::sync::MutexGuard<'_, crate::upstream::Standing> {
-    member.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    member.standing.locked()
 }
 
 #[cfg(test)]

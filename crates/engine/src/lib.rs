@@ -20,6 +20,7 @@ mod outbox;
 mod policy;
 mod principal;
 mod router;
+mod sync;
 mod tasks;
 mod upstream;
 
@@ -43,6 +44,7 @@ pub use gateway::{Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, TURN};
 pub use principal::{Principal, Requester};
+pub use sync::Lock;
 pub use tasks::Tasks;
 pub use upstream::{
     Addressee, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing, Missing,

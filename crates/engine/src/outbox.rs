@@ -1,7 +1,7 @@
 //! Messages on their way to one peer: many producers that never wait, one writer that takes all there is.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_protocol::Outgoing;
@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::budget::Budget;
+use crate::sync::Lock as _;
 
 /// Who reads messages takes so many in a row before the writers have their turn: the other side works on the first while
 /// the rest is read, instead of both waiting for each other.
@@ -167,7 +168,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.locked()
     }
 }
 

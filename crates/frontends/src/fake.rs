@@ -1,13 +1,13 @@
 //! A gateway whose servers exist only as far as a test says.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Profile, Server, load_text};
 use manifold_engine::{
-    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Opening, Order, Phase,
-    ReloadReport, Reloader, Status, Tasks, Upstream,
+    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Lock as _, Opening, Order,
+    Phase, ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::time::Instant;
@@ -135,5 +135,5 @@ impl Reloader for NoFile {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }

@@ -8,10 +8,10 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
-use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Requester, Tasks};
+use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Lock as _, Requester, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};
 use manifold_protocol::{
@@ -331,7 +331,7 @@ impl ModernService {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.locked()
     }
 }
 

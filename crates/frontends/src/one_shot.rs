@@ -1,8 +1,8 @@
 //! A call for somebody who only waits for its answer and cannot be asked anything.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Requester, Sink};
+use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Lock as _, Requester, Sink};
 use manifold_protocol::{Call, Caller, Fault, Raw, Reply};
 use tokio::sync::oneshot;
 
@@ -57,7 +57,7 @@ impl Sink for Waiting {
     }
 
     fn reply(&self, reply: Reply) {
-        let waiting = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waiting = self.reply.locked().take();
         if let Some(waiting) = waiting {
             // The client hung up meanwhile.
             let _ = waiting.send(reply);

@@ -5,10 +5,11 @@ mod state;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_engine::ClientId;
+use manifold_engine::Lock as _;
 use manifold_protocol::Fault;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -106,7 +107,7 @@ impl Parked {
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        self.places.locked()
     }
 }
 

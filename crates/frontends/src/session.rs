@@ -9,13 +9,13 @@ mod outlet;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
 use manifold_config::Profile;
 use manifold_engine::{
-    Audience, CallHandle, Cancel, Client, ClientAbout, ClientFacts, ClientId, Exchange, Gateway, Requester,
-    Sink,
+    Audience, CallHandle, Cancel, Client, ClientAbout, ClientFacts, ClientId, Exchange, Gateway, Lock as _,
+    Requester, Sink,
 };
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, MethodName, Refusal, RefusalKind};
@@ -498,7 +498,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

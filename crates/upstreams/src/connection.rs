@@ -19,10 +19,10 @@ mod stale_lists;
 mod table;
 mod url_elicitations;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use manifold_config::Server;
-use manifold_engine::{Host, Outbox};
+use manifold_engine::{Host, Lock as _, Outbox};
 use manifold_protocol::Fault;
 use tokio::task::JoinSet;
 
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+        self.work.locked()
     }
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{
-    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Sink, Standing, Target,
+    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Lock as _, Sink, Standing, Target,
 };
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
@@ -290,5 +290,5 @@ pub(crate) fn id_of(line: &str) -> Id {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }

@@ -2,8 +2,9 @@
 
 mod cause;
 
+use manifold_engine::Lock as _;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use manifold_config::{redact, redact_cut};
 
@@ -69,7 +70,7 @@ impl LogRing {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ring.locked()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Between those who log and what is written: whoever logs never waits (F39), and lines that find no room, or cannot
 //! be written, are lost and counted (F32).
 
+use manifold_engine::Lock as _;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,7 +95,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -1,6 +1,7 @@
 //! F16, F17, F25 to F28, S1-63: gateways that start and end in every way, and nothing that stays behind.
 #![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
+use manifold_engine::Lock as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -122,7 +123,7 @@ fn nothing_outlives_its_gateway() {
                         break;
                     }
                     let left = round(number);
-                    survivors.lock().unwrap_or_else(PoisonError::into_inner).extend(left);
+                    survivors.locked().extend(left);
                 }
             });
         }

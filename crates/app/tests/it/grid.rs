@@ -1,10 +1,11 @@
 //! The grid: every front end with every kind of server, each in its eras, held to one list of expectations.
 #![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
+use manifold_engine::Lock as _;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -380,14 +381,14 @@ fn every_front_end_serves_every_kind_of_server() {
     let cells: VecDeque<(Front, Back)> = cells();
     let count = cells.len();
     let cells = Mutex::new(cells);
-    let next = || cells.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let next = || cells.locked().pop_front();
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 while let Some((front, back)) = next() {
                     let found = check(front, back);
-                    failures.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+                    failures.locked().extend(found);
                 }
             });
         }

@@ -3,10 +3,11 @@
 
 mod http;
 
+use manifold_engine::Lock as _;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use manifold_testkit::client::PATIENCE;
@@ -144,7 +145,7 @@ impl Lite {
             let mut chunk = [0; 8192];
             while let Ok(count @ 1..) = errors.read(&mut chunk) {
                 let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
-                collected.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                collected.locked().push_str(&text);
             }
         });
         let stdin = child.stdin.take();
@@ -174,7 +175,7 @@ impl Lite {
     }
 
     fn stderr(&self) -> String {
-        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.stderr.locked().clone()
     }
 
     fn wait(mut self) -> Option<i32> {

@@ -11,7 +11,8 @@ mod neighbours;
 mod reload;
 mod soak;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use manifold_engine::Lock as _;
+use std::sync::{Mutex, MutexGuard};
 
 use manifold_testkit::http;
 
@@ -35,5 +36,5 @@ impl Random {
 /// Waits for the machine.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+    MACHINE.locked()
 }

@@ -1,13 +1,14 @@
 //! A catalog as some clients see it: the same items, less what is not for them. A view is rendered from the items when
 //! it is first asked for and kept for as long as its catalog is the present one.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use manifold_protocol::{Kind, List, Raw};
 
 use super::Catalog;
 use super::rendered_list::Origin;
 use crate::policy::{Decision, PolicyClass};
+use crate::sync::Lock as _;
 use crate::upstream::{Missing, Withheld};
 
 /// How many kinds of clients views are kept for; one more, and all are rendered anew.
@@ -99,7 +100,7 @@ impl Views {
         key: ViewKey<'_>,
         told: impl FnOnce(&Raw) -> Raw,
     ) -> Arc<ClientView> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.locked();
         if let Some((_, view)) = kept.iter().find(|(known, _)| known.is(key)) {
             return Arc::clone(view);
         }

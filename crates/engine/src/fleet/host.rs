@@ -1,6 +1,6 @@
 //! What a server instance sees of the fleet: those who use it.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use manifold_config::{Config, ServerKey};
 use manifold_protocol::{Call, Raw};
@@ -12,6 +12,7 @@ use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::outbox::Outbox;
+use crate::sync::Lock as _;
 use crate::upstream::{Addressee, ClientFacts, Host, Standing};
 
 /// What surrounds an instance that any gateway may use. The fleet is held weakly, so that it is not kept alive.
@@ -48,7 +49,7 @@ impl Host for FleetHost {
     }
 
     fn standing(&self, _server: &ServerKey) -> Standing {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.standing.locked().clone()
     }
 
     fn listing_changed(&self, server: &ServerKey) {

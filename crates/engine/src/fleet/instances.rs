@@ -5,11 +5,12 @@ mod host;
 mod per_client;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use manifold_protocol::{Call, Method};
 
 use crate::changes::ClientId;
+use crate::sync::Lock as _;
 use crate::upstream::{Phase, Standing, Upstream};
 pub(super) use per_client::PerClient;
 
@@ -175,7 +176,7 @@ impl Instances {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.locked()
 }
 
 #[cfg(test)]

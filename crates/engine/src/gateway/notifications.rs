@@ -1,6 +1,6 @@
 //! What servers say of themselves and to everybody: changes, notifications, questions outside any call.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use manifold_config::{Config, Server, ServerKey};
 use manifold_protocol::{Call, Fault, Kind, Method, Raw, RawObject, notification};
@@ -11,6 +11,7 @@ use super::{Gateway, Opening};
 use crate::catalog::{Catalog, Member, View};
 use crate::changes::{ClientId, Entry, Level, Topic};
 use crate::exchange::Exchange;
+use crate::sync::Lock as _;
 
 impl Gateway {
     /// Takes over changed listings.
@@ -34,7 +35,7 @@ impl Gateway {
     }
 
     pub(super) fn replace(&self, view: impl FnOnce(&Catalog) -> Arc<View>) {
-        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let _building = self.building.locked();
         let old = self.catalog.load_full();
         let new = Arc::new(Catalog::build(view(&old)));
         self.catalog.store(Arc::clone(&new));

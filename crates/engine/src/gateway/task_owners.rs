@@ -1,9 +1,10 @@
 //! Whose tasks are whose: one that was begun for one principal is not there for another.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::principal::Principal;
+use crate::sync::Lock as _;
 
 /// Tasks that are remembered; of an older one whoever knows its id may hear, as after a restart.
 const MAX_TASKS: usize = 10_000;
@@ -21,7 +22,7 @@ struct Owners {
 impl TaskOwners {
     /// Notes for whom a task was begun; the first counts.
     pub(super) fn note(&self, task: &str, principal: &Principal) {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self.0.locked();
         if owners.by_task.contains_key(task) {
             return;
         }
@@ -36,7 +37,7 @@ impl TaskOwners {
 
     /// Returns whether a principal may hear of a task.
     pub(super) fn permits(&self, task: &str, principal: &Principal) -> bool {
-        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owners = self.0.locked();
         owners.by_task.get(task).is_none_or(|owner| owner == principal)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use manifold_engine::Budget;
+use manifold_engine::Lock as _;
 use manifold_protocol::{Outgoing, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
@@ -114,7 +115,7 @@ impl PostLane {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

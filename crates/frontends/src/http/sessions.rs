@@ -7,12 +7,12 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
-use manifold_engine::{Audience, Budget, Gateway, Principal, Requester};
+use manifold_engine::{Audience, Budget, Gateway, Lock as _, Principal, Requester};
 use manifold_protocol::Fault;
 use manifold_protocol::envelope::{Incoming, Message};
 use tokio::time::{Instant, interval};
@@ -179,7 +179,7 @@ impl HttpSession {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.locked()
     }
 }
 
@@ -247,7 +247,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.locked()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Wrong tokens, counted by where they come from, so that guessing takes long (L17).
 
+use manifold_engine::Lock as _;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ impl TokenFailures {
     /// Counts a wrong token. Returns false if its address has brought too many.
     pub(super) fn may_fail(&self, address: IpAddr) -> bool {
         let now = Instant::now();
-        let mut taken_until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken_until = self.0.locked();
         let mut key = network_of(address);
         if taken_until.len() >= MAX_ADDRESSES && !taken_until.contains_key(&key) {
             taken_until.retain(|_, until| *until > now);

@@ -1,12 +1,13 @@
 //! `subscriptions/listen`: one long request by which a client hears of changes, until it closes it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_engine::{
-    Client, ClientId, Exchange, Gateway, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Requester, Sink,
+    Client, ClientId, Exchange, Gateway, Lock as _, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, Requester,
+    Sink,
 };
 use manifold_protocol::dialect::modern::listen::{Filter, tag};
 use manifold_protocol::{Call, Fault, Id, Kind, Method, Raw, Reply, envelope, notification};
@@ -203,7 +204,7 @@ impl Listener {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 
@@ -270,7 +271,7 @@ struct Subscribing {
 
 impl Sink for Subscribing {
     fn reply(&self, reply: Reply) {
-        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let answer = self.answer.locked().take();
         if let Some(answer) = answer {
             // It took too long.
             let _ = answer.send(reply);

@@ -1,10 +1,10 @@
 //! One call at its server, over as many requests as the client needs to make it: a question sends the client away
 //! with something to answer, and whoever comes back with the answers waits for the rest.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Requester, Sink};
+use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Lock as _, Requester, Sink};
 use manifold_protocol::dialect::modern::rounds::InputRequired;
 use manifold_protocol::{
     Answer, Call, Caller, Era, Failure, Fault, Id, Mark, Method, Raw, RawObject, Reply, envelope,
@@ -355,7 +355,7 @@ impl Run {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

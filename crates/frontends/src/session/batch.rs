@@ -1,6 +1,7 @@
 //! The answers of one batch (protocol revision 2025-03-26), sent together when the last is there.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use manifold_engine::Lock as _;
+use std::sync::{Arc, Mutex};
 
 use super::Outlet;
 use bytes::{BufMut, BytesMut};
@@ -35,7 +36,7 @@ impl Batch {
     }
 
     fn settle(&self, message: Option<Outgoing>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.locked();
         state.0 = state.0.saturating_sub(1);
         state.1.extend(message);
         if state.0 > 0 {

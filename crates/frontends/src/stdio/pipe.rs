@@ -1,10 +1,10 @@
 //! Requests of the era without sessions on a pipe that may carry both: told apart one by one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
-use manifold_engine::{ClientId, Gateway, Outbox, Requester, Tasks};
+use manifold_engine::{ClientId, Gateway, Lock as _, Outbox, Requester, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
 use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
@@ -120,7 +120,7 @@ impl Pipe {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, Option<RequestHandle>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.locked()
     }
 }
 

@@ -1,12 +1,13 @@
 //! The folder in which servers are remembered: whose it is, and by which key the files in it are named. Their names are
 //! made of what defines a server, secrets included: without a key, whoever sees a name could try secrets out on it.
 
+use manifold_engine::Lock as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use hmac::{Hmac, KeyInit};
@@ -44,7 +45,7 @@ impl Folder {
     pub(super) fn file_to_write(&self, name: impl FnOnce(Hmac<Sha256>) -> String) -> Option<PathBuf> {
         // Somebody may have cleared the folder away: what is written must be found by the key that is there.
         if !self.path.join(SALT).exists() {
-            *self.salt.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.salt.locked() = None;
         }
         self.named(name, || {
             let salt = make_folder(&self.path).and_then(|()| match self.is_safe() {
@@ -63,7 +64,7 @@ impl Folder {
         if self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
-        let mut known = self.salt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.salt.locked();
         let salt = match *known {
             Some(salt) => salt,
             None if self.path.exists() && !self.is_safe() => return None,

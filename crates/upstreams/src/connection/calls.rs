@@ -1,9 +1,9 @@
 //! The calls under way and how each leaves: answered, failed, cancelled, or given up with the server.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use manifold_engine::{CallHandle, Cancel, Exchange, Sink};
+use manifold_engine::{CallHandle, Cancel, Exchange, Lock as _, Sink};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
-        self.calls.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.table.locked()
     }
 }
 

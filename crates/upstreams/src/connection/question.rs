@@ -1,9 +1,9 @@
 //! Questions a server asks: brought to whoever can answer, answered under the server's own id.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use manifold_engine::{CallHandle, Exchange, Sink};
+use manifold_engine::{CallHandle, Exchange, Lock as _, Sink};
 use manifold_protocol::{Call, CodeSet, Fault, Id, Method, Raw, Reply, envelope};
 use tracing::debug;
 
@@ -50,7 +50,7 @@ impl Questions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Raw, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.locked()
     }
 }
 

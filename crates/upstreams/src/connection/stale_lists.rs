@@ -1,6 +1,7 @@
 //! Which lists are out of date, and which of them the server itself has said are.
 
-use std::sync::{Mutex, PoisonError};
+use manifold_engine::Lock as _;
+use std::sync::Mutex;
 
 use manifold_protocol::{Kind, notification};
 use tokio::sync::Notify;
@@ -69,7 +70,7 @@ impl Connection {
 }
 
 fn add<T: Copy + PartialEq>(list: &Mutex<Vec<T>>, more: &[T]) {
-    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut list = list.locked();
     for one in more {
         if !list.contains(one) {
             list.push(*one);
@@ -78,5 +79,5 @@ fn add<T: Copy + PartialEq>(list: &Mutex<Vec<T>>, more: &[T]) {
 }
 
 fn take<T>(list: &Mutex<Vec<T>>) -> Vec<T> {
-    std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *list.locked())
 }

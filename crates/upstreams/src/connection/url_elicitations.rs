@@ -2,9 +2,10 @@
 //! wanted in, and that is nobody else's affair (M13).
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use manifold_engine::ClientId;
+use manifold_engine::Lock as _;
 use manifold_protocol::{Call, Method, Raw};
 
 /// UrlElicitations that are remembered; of an older one nobody is told.
@@ -58,7 +59,7 @@ impl UrlElicitations {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(String, ClientId)>> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sent.locked()
     }
 }
 

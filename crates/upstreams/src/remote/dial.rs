@@ -1,7 +1,8 @@
 //! Opening a connection to a server: the system's proxy and certificates.
 
+use manifold_engine::Lock as _;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::Uri;
@@ -142,7 +143,7 @@ impl Proxy {
 
 impl Trust {
     fn config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
-        let mut config = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut config = self.0.locked();
         if let Some(config) = &*config {
             return Ok(Arc::clone(config));
         }

@@ -1,7 +1,8 @@
 //! Streamable HTTP, as a client of the revisions with sessions: every message is a POST, an answer is JSON or a stream
 //! of events, and a GET stream brings what belongs to no request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use manifold_engine::Lock as _;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -438,7 +439,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

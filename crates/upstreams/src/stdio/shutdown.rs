@@ -1,8 +1,9 @@
 //! Starts that nobody wants any more, and processes on their way out, which may take them a moment. A server that is
 //! killed in its start may leave a lock behind, as npx does, and the next start waits for it (D2).
 
+use manifold_engine::Lock as _;
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -47,6 +48,6 @@ impl Shutdowns {
     }
 
     fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.processes.locked()
     }
 }

@@ -1,9 +1,9 @@
 //! What a supervisor is told, by whom ever: orders in their order, and calls by the fair queue, so that the calls of one
 //! client keep out neither orders nor the calls of others (M9).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use manifold_engine::{Exchange, Order};
+use manifold_engine::{Exchange, Lock as _, Order};
 use manifold_protocol::{Call, Fault};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -101,6 +101,6 @@ impl Commands {
 
 impl Calls {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }

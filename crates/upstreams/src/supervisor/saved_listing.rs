@@ -1,9 +1,9 @@
 //! What a server offered in an earlier run, to clients like the present one and to others.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use manifold_config::{Server, ServerStart};
-use manifold_engine::{Audience, Host, Listing, Withheld};
+use manifold_engine::{Audience, Host, Listing, Lock as _, Withheld};
 use manifold_protocol::{Era, Raw};
 
 use super::Launcher;
@@ -34,7 +34,7 @@ impl SavedListing {
     /// before. One that only an operator may start offers nothing before it runs.
     pub(super) fn anew(&self) -> Option<Option<Arc<Listing>>> {
         let capabilities = self.host.client_facts().capabilities.clone();
-        let mut looked_up = self.looked_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked_up = self.looked_up.locked();
         if looked_up.as_ref() == Some(&capabilities) {
             return None;
         }
@@ -78,6 +78,6 @@ impl SavedListing {
     }
 
     fn others(&self) -> MutexGuard<'_, Others> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+        self.others.locked()
     }
 }

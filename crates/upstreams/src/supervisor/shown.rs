@@ -1,8 +1,8 @@
 //! What a supervisor lets others look at: how its server is doing, and what it has gone through.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use manifold_engine::{History, InstanceReport, Listing, Phase, Status};
+use manifold_engine::{History, InstanceReport, Listing, Lock as _, Phase, Status};
 use manifold_protocol::Fault;
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ impl Shown {
     }
 
     fn lock(&self) -> MutexGuard<'_, (Status, History)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What belongs to one POST: a plain answer if that comes first, a stream if anything else does.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use manifold_engine::Lock as _;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -100,7 +101,7 @@ impl PostLane {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -1,9 +1,10 @@
 //! A server that speaks both eras: each call goes out in the era of its caller, all of them numbered in one table. What
 //! has no caller, such as the lists, goes out in the newest revision.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use manifold_engine::Exchange;
+use manifold_engine::Lock as _;
 use manifold_protocol::{Call, Method, Raw, notification};
 use tokio::sync::Notify;
 
@@ -90,7 +91,7 @@ impl Dual {
     }
 
     pub(super) fn take_waiting(&self) -> Vec<(Call, Exchange)> {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.locked())
     }
 
     /// Keeps a call until it is known whether there is a session, or gives it back.
@@ -98,7 +99,7 @@ impl Dual {
         if self.opened.get().is_some() {
             return Some((call, exchange));
         }
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.locked();
         // Looked at again: who settles it takes what waits afterwards.
         if self.opened.get().is_some() {
             return Some((call, exchange));

@@ -12,12 +12,13 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+use manifold_engine::Lock as _;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -252,6 +253,6 @@ enum Step {
 
 impl Shared {
     fn list(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.locked()
     }
 }

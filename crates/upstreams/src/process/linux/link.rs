@@ -1,9 +1,10 @@
 //! The gateway's end of the socket to a keeper.
 
+use manifold_engine::Lock as _;
 use std::fmt;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use manifold_guard::wire::{self, Report};
@@ -58,7 +59,7 @@ impl ExitWatch {
 
     /// Returns how the server ended, if it has.
     pub fn try_get(&self) -> Option<ExitStatusInfo> {
-        let mut end = self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.0.end.locked();
         loop {
             let status = match &mut *end {
                 End::Known(status) => return Some(*status),

@@ -1,10 +1,10 @@
 //! Connections at rest.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use manifold_engine::Tasks;
+use manifold_engine::{Lock as _, Tasks};
 use tokio::time::{Instant, sleep};
 
 use super::wire::Wire;
@@ -72,7 +72,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Resting> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.resting.locked()
     }
 }
 

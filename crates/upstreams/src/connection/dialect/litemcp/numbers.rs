@@ -1,7 +1,8 @@
 //! Which call a message's number stands for.
 
+use manifold_engine::Lock as _;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use manifold_protocol::Id;
 
@@ -43,7 +44,7 @@ impl Numbers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

@@ -2,10 +2,10 @@
 //! to hear of changes.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use manifold_engine::{CallHandle, Exchange, Sink, Standing};
+use manifold_engine::{CallHandle, Exchange, Lock as _, Sink, Standing};
 use manifold_protocol::dialect::modern::listen::Filter;
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply, notification};
 use tokio::sync::{Notify, mpsc};
@@ -93,7 +93,7 @@ impl Listening {
 
     /// Answers once the server has been told what stands now.
     pub(super) fn wait(&self, wanted: Option<Wanted>, exchange: Exchange) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { wanted, exchange });
+        self.waiting.locked().push(Waiting { wanted, exchange });
         self.changed.notify_one();
     }
 
@@ -142,7 +142,7 @@ impl Listening {
     }
 
     fn all_waiting(&self) -> Vec<Waiting> {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.locked())
     }
 }
 

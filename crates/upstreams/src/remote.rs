@@ -1,6 +1,7 @@
 //! A server at an address: Streamable HTTP, or the old SSE transport.
 
 mod client;
+mod credentials;
 mod dial;
 mod events;
 mod h1;

@@ -14,6 +14,7 @@ use manifold_protocol::dialect::modern;
 use manifold_protocol::{Fault, Outgoing, Raw, put_decimal};
 use tokio::time::timeout;
 
+use super::credentials::{Credentials, Fixed};
 use super::dial::{Dialer, Trust};
 use super::h1::{self, Asked, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
 
@@ -27,6 +28,7 @@ pub(crate) struct HttpClient {
     home: Place,
     /// The configured headers, which go with every request to this server and to nobody else.
     configured: Configured,
+    credentials: Arc<dyn Credentials>,
     pool: Arc<Pool>,
 }
 
@@ -34,6 +36,16 @@ pub(crate) struct HttpClient {
 pub(crate) struct Place {
     uri: Uri,
     start: Vec<u8>,
+}
+
+/// A request as it is sent once.
+#[derive(Clone, Copy)]
+struct Request<'r> {
+    method: &'r Method,
+    place: &'r Place,
+    fields: &'r Fields,
+    body: &'r Outgoing,
+    credential: Option<&'r Fields>,
 }
 
 /// Headers of the config file.
@@ -131,8 +143,10 @@ impl From<Lost> for Unreached {
 }
 
 impl Configured {
-    fn new(spec: &RemoteSpec) -> Result<Self, String> {
+    /// Reads the headers of a definition, and the credential among them.
+    fn new(spec: &RemoteSpec) -> Result<(Self, Fixed), String> {
         let mut configured = Self::default();
+        let mut credentials = Fixed::default();
         for (name, value) in &spec.headers {
             let header = name.parse::<HeaderName>().map_err(|_| format!("`{name}` is no header name"))?;
             let value = HeaderValue::from_str(value.expose()).map_err(|_| {
@@ -141,6 +155,7 @@ impl Configured {
             match header.as_str() {
                 // Where a request goes and where it ends is ours to say.
                 "host" | "content-length" | "transfer-encoding" => {}
+                "authorization" => credentials.set(&value),
                 "accept" | "content-type" | "connection" | "upgrade" | "last-event-id" => {
                     configured.put_unless_said(&header, &value);
                 }
@@ -150,7 +165,7 @@ impl Configured {
                 name => configured.always.say_foreign(name, &value),
             }
         }
-        Ok(configured)
+        Ok((configured, credentials))
     }
 
     fn put_unless_said(&mut self, name: &HeaderName, value: &HeaderValue) {
@@ -164,9 +179,16 @@ impl HttpClient {
     pub(crate) fn new(spec: &RemoteSpec, trust: &Trust, tasks: Tasks) -> Result<Self, String> {
         let uri: Uri = spec.url.parse().map_err(|error| format!("the address cannot be read: {error}"))?;
         let dialer = Dialer::new(&uri, trust)?;
-        let configured = Configured::new(spec)?;
+        let (configured, credentials) = Configured::new(spec)?;
         let home = Place::new(uri, &dialer, &configured);
-        Ok(Self { dialer, home, configured, pool: Pool::new(tasks) })
+        Ok(Self { dialer, home, configured, credentials: Arc::new(credentials), pool: Pool::new(tasks) })
+    }
+
+    /// Takes its credentials from elsewhere than the config.
+    #[cfg(test)]
+    fn with_credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
+        self.credentials = credentials;
+        self
     }
 
     pub(crate) fn uri(&self) -> &Uri {
@@ -191,29 +213,48 @@ impl HttpClient {
         fields: &Fields,
         body: &Outgoing,
     ) -> Result<Answer, Unreached> {
-        let answer = self.send_once(&method, place, fields, body, asked_by(&method)).await?;
+        let sent = self.credentials.current();
+        let request = Request { method: &method, place, fields, body, credential: sent.as_deref() };
+        let answer = self.send_once(request, asked_by(&method)).await?;
         match answer.head.status {
             200..=299 => Ok(answer),
+            401 => Box::pin(self.send_anew(request, sent.clone(), answer)).await,
             // Seldom, so it may cost a little more.
-            307 | 308 => Box::pin(self.follow(&method, place, fields, body, answer)).await,
+            307 | 308 => Box::pin(self.follow(request, answer)).await,
             _ => Err(Box::pin(self.refusal(answer)).await),
         }
     }
 
-    /// Goes where a redirect leads.
-    async fn follow(
+    /// Sends a request once more that was refused for its credential, if there is another by now. The server has not
+    /// begun with it, so nothing is done twice.
+    async fn send_anew(
         &self,
-        method: &Method,
-        place: &Place,
-        fields: &Fields,
-        body: &Outgoing,
-        mut answer: Answer,
+        request: Request<'_>,
+        sent: Option<Arc<Fields>>,
+        answer: Answer,
     ) -> Result<Answer, Unreached> {
-        let mut uri = place.uri.clone();
+        let challenge = answer.head.noted_text(Noted::Challenge).map(ToOwned::to_owned);
+        if !self.credentials.refused(sent, challenge).await {
+            return Err(self.refusal(answer).await);
+        }
+        answer.discard().await;
+        let credential = self.credentials.current();
+        let request = Request { credential: credential.as_deref(), ..request };
+        let answer = self.send_once(request, asked_by(request.method)).await?;
+        match answer.head.status {
+            200..=299 => Ok(answer),
+            _ => Err(self.refusal(answer).await),
+        }
+    }
+
+    /// Goes where a redirect leads.
+    async fn follow(&self, request: Request<'_>, mut answer: Answer) -> Result<Answer, Unreached> {
+        let mut uri = request.place.uri.clone();
         for _ in 0..MAX_REDIRECTS {
             uri = redirected(&uri, &answer.head)?;
             answer.discard().await;
-            answer = self.send_once(method, &self.place(uri.clone()), fields, body, asked_by(method)).await?;
+            let place = self.place(uri.clone());
+            answer = self.send_once(Request { place: &place, ..request }, asked_by(request.method)).await?;
             match answer.head.status {
                 200..=299 => return Ok(answer),
                 307 | 308 => {}
@@ -226,7 +267,15 @@ impl HttpClient {
     /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
     pub(crate) async fn upgrade(&self, fields: &Fields) -> Result<(Head, Box<dyn Stream>, Bytes), Unreached> {
         let nothing = Outgoing::default();
-        let answer = self.send_once(&Method::GET, &self.home, fields, &nothing, Asked::Upgrade).await?;
+        let credential = self.credentials.current();
+        let request = Request {
+            method: &Method::GET,
+            place: &self.home,
+            fields,
+            body: &nothing,
+            credential: credential.as_deref(),
+        };
+        let answer = self.send_once(request, Asked::Upgrade).await?;
         if answer.head.status != 101 {
             return Err(self.refusal(answer).await);
         }
@@ -235,20 +284,13 @@ impl HttpClient {
         Ok((answer.head, stream, came))
     }
 
-    async fn send_once(
-        &self,
-        method: &Method,
-        place: &Place,
-        fields: &Fields,
-        body: &Outgoing,
-        asked: Asked,
-    ) -> Result<Answer, Unreached> {
+    async fn send_once(&self, request: Request<'_>, asked: Asked) -> Result<Answer, Unreached> {
         loop {
             let (mut wire, reused) = match self.pool.take() {
                 Some(wire) => (wire, true),
                 None => (Box::pin(self.connect()).await?, false),
             };
-            wire.begin(body, |out| self.write_head(out, method, place, fields, body.len()));
+            wire.begin(request.body, |out| self.write_head(out, request));
             match h1::exchange(wire, asked, &self.pool).await {
                 Ok((head, body)) => return Ok(Answer { head, body }),
                 // The server closed a resting connection before it took the request: no harm done.
@@ -262,9 +304,14 @@ impl HttpClient {
         self.dialer.connect().await.map(Wire::new).map_err(Unreached::Connect)
     }
 
-    fn write_head(&self, out: &mut BytesMut, method: &Method, place: &Place, fields: &Fields, bytes: usize) {
+    fn write_head(&self, out: &mut BytesMut, request: Request<'_>) {
+        let Request { method, place, fields, body, credential } = request;
+        let bytes = body.len();
         out.extend_from_slice(method.as_str().as_bytes());
         out.extend_from_slice(&place.start);
+        if let Some(credential) = credential {
+            credential.write(out);
+        }
         for (name, field) in &self.configured.unless_said {
             if !fields.has(name) {
                 field.write(out);

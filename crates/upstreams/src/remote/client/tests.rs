@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use manifold_config::{Environment, LoadOptions, Transport, load_text};
+use manifold_engine::BoxFuture;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -25,6 +26,8 @@ enum Does {
     AnswersAndCloses,
     /// Closes the connection over the request.
     Closes,
+    /// Refuses the credential.
+    Refuses,
 }
 
 /// A server that does one thing after another, whatever the connection.
@@ -50,10 +53,15 @@ impl Server {
                 while let Some(request) = read(&mut stream).await {
                     let does = script[lock(&requests).len()];
                     lock(&requests).push(request);
-                    if !matches!(does, Does::Closes) {
-                        stream.write_all(b"HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
-                    }
-                    if !matches!(does, Does::Answers) {
+                    let answer: &[u8] = match does {
+                        Does::Closes => b"",
+                        Does::Refuses => {
+                            b"HTTP/1.1 401 X\r\nwww-authenticate: Bearer scope=\"a\"\r\ncontent-length: 2\r\n\r\nno"
+                        }
+                        _ => b"HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nok",
+                    };
+                    stream.write_all(answer).await.unwrap();
+                    if !matches!(does, Does::Answers | Does::Refuses) {
                         break;
                     }
                 }
@@ -144,4 +152,50 @@ async fn what_was_written_is_not_sent_again() {
     let lost = post(&client).await;
     assert!(matches!(lost, Err(Unreached::Broken(_))), "{lost:?}");
     assert_eq!(server.counts(), (1, 2));
+}
+
+/// A credential that is replaced when it is refused, so often.
+struct Renewed {
+    left: Mutex<usize>,
+    told: Mutex<Vec<Option<String>>>,
+}
+
+impl Credentials for Renewed {
+    fn current(&self) -> Option<Arc<Fields>> {
+        let value = format!("Bearer {}", lock(&self.left));
+        Some(Arc::new(Fields::default().with("authorization", value)))
+    }
+
+    fn refused(&self, sent: Option<Arc<Fields>>, challenge: Option<String>) -> BoxFuture<bool> {
+        assert!(sent.is_some());
+        lock(&self.told).push(challenge);
+        let mut left = lock(&self.left);
+        let is_left = *left > 0;
+        *left = left.saturating_sub(1);
+        Box::pin(std::future::ready(is_left))
+    }
+}
+
+async fn check_renewal(left: usize, script: &'static [Does], expected: Option<&str>, sent: &[&str]) {
+    let server = Server::start(script).await;
+    let credentials = Arc::new(Renewed { left: Mutex::new(left), told: Mutex::default() });
+    let client = server.client("").with_credentials(Arc::clone(&credentials) as Arc<dyn Credentials>);
+    let answer = post(&client).await;
+    match (answer, expected) {
+        (Ok(answer), Some(expected)) => assert_eq!(answer, expected),
+        (Err(Unreached::Status { status: 401, .. }), None) => {}
+        (other, _) => panic!("{other:?}"),
+    }
+    let heard = lock(&server.heard).clone();
+    let keys = heard.iter().filter_map(|one| one.split("authorization: ").nth(1)?.lines().next());
+    assert_eq!(keys.collect::<Vec<_>>(), sent);
+    assert!(lock(&credentials.told).iter().all(|told| told.as_deref() == Some("Bearer scope=\"a\"")));
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_told_and_another_is_tried_once() {
+    check_renewal(1, &[Does::Answers], Some("ok"), &["Bearer 1"]).await;
+    check_renewal(1, &[Does::Refuses, Does::Answers], Some("ok"), &["Bearer 1", "Bearer 0"]).await;
+    check_renewal(0, &[Does::Refuses], None, &["Bearer 0"]).await;
+    check_renewal(5, &[Does::Refuses, Does::Refuses], None, &["Bearer 5", "Bearer 4"]).await;
 }

@@ -136,7 +136,7 @@ pub(crate) async fn until_stopped(
     }
 }
 
-/// Lets calls in flight finish, for as long as may be; who is still there then takes them back.
+/// Waits for calls in flight, for as long as that is worth it. What is left then is for the caller to cancel.
 pub(crate) async fn drain(settled: impl Future<Output = ()>, outbox: &Outbox, drain_timeout: Duration) {
     tokio::select! {
         drained = timeout(drain_timeout, settled) => if drained.is_err() {

@@ -1,13 +1,13 @@
 //! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
 
+mod one_reply;
+
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use manifold_config::redact;
 use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
-
-use tokio::sync::oneshot;
 use tracing::debug;
 
 use crate::changes::ClientId;
@@ -32,7 +32,7 @@ pub trait Sink: Send + Sync {
     /// Brings a question, asked in the middle of this call, to the asker. Dropping it declines.
     fn ask(&self, call: Call, exchange: Exchange) {
         let _ = call;
-        exchange.fail(Fault::ClientCannot { what: "questions in the middle of this call".to_owned() });
+        refuse_question(exchange);
     }
 
     /// Returns the client behind the call, if one is.
@@ -110,22 +110,6 @@ impl Exchange {
     pub fn open<S: Sink + 'static>(sink: S) -> (Self, Arc<CallHandle<dyn Sink>>) {
         let flight: Arc<CallHandle<dyn Sink>> = Arc::new(CallHandle::new(sink));
         (Self { flight: Arc::clone(&flight), target: None, number: None }, flight)
-    }
-
-    /// Opens an exchange whose answer can be waited for.
-    pub fn answered() -> (Self, oneshot::Receiver<Reply>) {
-        Self::answered_for(None)
-    }
-
-    /// Opens an exchange on behalf of a client, whose answer can be waited for.
-    pub(crate) fn answered_to(client: ClientId) -> (Self, oneshot::Receiver<Reply>) {
-        Self::answered_for(Some(client))
-    }
-
-    fn answered_for(client: Option<ClientId>) -> (Self, oneshot::Receiver<Reply>) {
-        let (sender, answer) = oneshot::channel();
-        let (exchange, _flight) = Self::open(Waiting { answer: Mutex::new(Some(sender)), client });
-        (exchange, answer)
     }
 
     /// Opens an exchange whose answer does not matter.
@@ -220,6 +204,10 @@ impl Exchange {
     pub fn fail(self, fault: Fault) {
         self.flight.answer(Err(hide_secrets(fault.into())));
     }
+}
+
+fn refuse_question(exchange: Exchange) {
+    exchange.fail(Fault::ClientCannot { what: "questions in the middle of this call".to_owned() });
 }
 
 /// Hides secrets in what an error of ours repeats of a server's words; its own error is its own (M11).
@@ -328,25 +316,6 @@ impl<S: Sink> CallHandle<S> {
 impl<S: Sink> Cancel for CallHandle<S> {
     fn cancel(&self, _key: u64, reason: Option<Raw>) {
         Self::cancel(self, reason);
-    }
-}
-
-struct Waiting {
-    answer: Mutex<Option<oneshot::Sender<Reply>>>,
-    client: Option<ClientId>,
-}
-
-impl Sink for Waiting {
-    fn reply(&self, reply: Reply) {
-        let waiting = self.answer.locked().take();
-        if let Some(waiting) = waiting {
-            // Nobody waits any more.
-            let _ = waiting.send(reply);
-        }
-    }
-
-    fn client(&self) -> Option<ClientId> {
-        self.client
     }
 }
 

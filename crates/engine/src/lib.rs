@@ -8,6 +8,7 @@ pub mod busy_poll;
 mod catalog;
 mod changes;
 mod control;
+mod delegate;
 mod discovery;
 mod exchange;
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod modern;
 mod one_shot;
 mod parked;
 mod questions;
+mod serve;
 mod session;
 pub mod stdio;
 

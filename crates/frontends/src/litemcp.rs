@@ -8,17 +8,17 @@ mod service;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Budget, Outbox, Tasks};
+use bytes::BytesMut;
+use manifold_engine::{Budget, Tasks};
 use manifold_protocol::Fault;
 use manifold_protocol::framing::{Frame, TripleNewlineDecoder, triple_newline};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::time::timeout;
-use tracing::info;
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::stdio::{CROWDED_BYTES, LAST_WORDS, write};
+use crate::serve;
 
 pub(crate) use conversation::Conversation;
 pub use service::Service;
@@ -42,60 +42,60 @@ pub async fn serve<I, O>(
     I: AsyncRead + Unpin,
     O: AsyncWrite + Unpin + Send + 'static,
 {
-    let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&options.budget));
-    service.serve_only(&outbox);
     // One writer, so that answers never mix (S4-3).
-    tasks.spawn(write(Arc::clone(&outbox), output, |message, frames| {
+    let outbox = serve::start_writer(output, &options.budget, tasks, |message, frames| {
         frames.push_with(message, triple_newline::TERMINATOR);
-    }));
+    });
+    service.serve_only(&outbox);
     let mut conversation = Conversation::new(service, Arc::clone(&outbox));
-    tokio::select! {
-        () = read(&mut conversation, &outbox, input, &options) => info!("client disconnected: its input ended"),
-        () = stop => {
-            info!("asked to stop");
-            conversation.leave();
-        }
+    let requests = Requests::new(&mut conversation, &options);
+    let reading = serve::read(requests, input, &outbox, &options.budget);
+    if serve::until_stopped(reading, stop).await.is_none() {
+        conversation.leave();
     }
-    tokio::select! {
-        drained = timeout(options.drain_timeout, conversation.settled()) => if drained.is_err() {
-            info!("drain timeout: the calls still in flight are cancelled");
-        },
-        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are cancelled"),
-    }
+    serve::drain(conversation.settled(), &outbox, options.drain_timeout).await;
     conversation.close().await;
-    let _ = timeout(LAST_WORDS, outbox.flushed()).await;
-    outbox.abandon();
+    serve::flush(&outbox).await;
 }
 
-async fn read<I: AsyncRead + Unpin>(
-    conversation: &mut Conversation,
-    outbox: &Outbox,
-    mut input: I,
-    options: &Options,
-) {
-    let mut decoder = TripleNewlineDecoder::new(options.limit_bytes);
-    loop {
-        let ended = !matches!(input.read_buf(decoder.buffer()).await, Ok(count) if count > 0);
-        loop {
-            let frame = match decoder.next() {
-                // A last message that is complete needs no terminator (decision 27).
-                None if ended => decoder.finish(),
-                frame => frame,
-            };
-            let Some(frame) = frame else { break };
-            // A client that does not read is not served more (F20), nor is one where too much is under way (F35).
-            outbox.uncrowded().await;
-            options.budget.room().await;
-            match frame {
-                Frame::Message(message) => conversation.receive(options.budget.hold(message)).await,
-                Frame::Refused { id, .. } => {
-                    let limit_bytes = options.limit_bytes;
-                    conversation.refuse(id, &Fault::TooLarge { server: None, limit_bytes });
-                }
+/// What a client sends, cut into messages.
+struct Requests<'s> {
+    conversation: &'s mut Conversation,
+    decoder: TripleNewlineDecoder,
+    options: &'s Options,
+}
+
+impl<'s> Requests<'s> {
+    fn new(conversation: &'s mut Conversation, options: &'s Options) -> Self {
+        Self { conversation, decoder: TripleNewlineDecoder::new(options.limit_bytes), options }
+    }
+}
+
+impl serve::Reader for Requests<'_> {
+    fn buffer(&mut self) -> &mut BytesMut {
+        self.decoder.buffer()
+    }
+
+    fn next(&mut self, ended: bool) -> Option<Frame> {
+        match self.decoder.next() {
+            // A last message that is complete needs no terminator (decision 27).
+            None if ended => self.decoder.finish(),
+            frame => frame,
+        }
+    }
+
+    fn room(&mut self) -> Option<impl Future<Output = ()>> {
+        Some(self.conversation.room())
+    }
+
+    fn receive(&mut self, frame: Frame) -> ControlFlow<()> {
+        match frame {
+            Frame::Message(message) => self.conversation.receive(self.options.budget.hold(message)),
+            Frame::Refused { id, .. } => {
+                let limit_bytes = self.options.limit_bytes;
+                self.conversation.refuse(id, &Fault::TooLarge { server: None, limit_bytes });
             }
         }
-        if ended {
-            return;
-        }
+        ControlFlow::Continue(())
     }
 }

@@ -1,10 +1,9 @@
 //! A call for somebody who only waits for its answer and cannot be asked anything.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Lock as _, Requester, Sink};
+use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Requester, Sink};
 use manifold_protocol::{Call, Caller, Fault, Raw, Reply};
-use tokio::sync::oneshot;
 
 /// Sends a call on its way at once; the future is its answer. Letting go of it takes the call back.
 pub(crate) fn ask(
@@ -13,14 +12,7 @@ pub(crate) fn ask(
     client: Option<ClientId>,
     requester: &Arc<Requester>,
 ) -> impl Future<Output = Reply> + use<> {
-    let (sender, reply) = oneshot::channel();
-    let waiting = Waiting {
-        reply: Mutex::new(Some(sender)),
-        gateway: Arc::clone(gateway),
-        client,
-        requester: Arc::clone(requester),
-    };
-    let (exchange, flight) = Exchange::open(waiting);
+    let (exchange, flight, reply) = Exchange::answered_for(client, requester, gateway);
     // Whoever hangs up has no other way to say that it no longer wants to know.
     let guard = CancelOnDrop(Some(flight));
     let call = call.by(Arc::new(nobody()));
@@ -41,35 +33,6 @@ fn nobody() -> Caller {
         retries: false,
         is_retry: false,
         words: Default::default(),
-    }
-}
-
-struct Waiting {
-    reply: Mutex<Option<oneshot::Sender<Reply>>>,
-    gateway: Arc<Gateway>,
-    client: Option<ClientId>,
-    requester: Arc<Requester>,
-}
-
-impl Sink for Waiting {
-    fn ask(&self, call: Call, exchange: Exchange) {
-        self.gateway.decline(&call, exchange);
-    }
-
-    fn reply(&self, reply: Reply) {
-        let waiting = self.reply.locked().take();
-        if let Some(waiting) = waiting {
-            // The client hung up meanwhile.
-            let _ = waiting.send(reply);
-        }
-    }
-
-    fn client(&self) -> Option<ClientId> {
-        self.client
-    }
-
-    fn requester(&self) -> Option<&Arc<Requester>> {
-        Some(&self.requester)
     }
 }
 

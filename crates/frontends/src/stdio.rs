@@ -3,30 +3,23 @@
 mod pipe;
 mod streams;
 
-use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use manifold_engine::{Budget, Outbox, TURN, Tasks, busy_poll};
+use manifold_engine::{Budget, Outbox, Tasks};
 use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
-use manifold_protocol::{Fault, Frames, Outgoing, envelope};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::task::yield_now;
-use tokio::time::timeout;
-use tracing::{debug, info};
+use manifold_protocol::{Fault, Id, envelope};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tracing::debug;
 
+use crate::serve::{self, End};
 use crate::session::{Destination, Outlet, Received, Session};
 
 use pipe::Pipe;
 pub use streams::{Input, Output, standard_streams};
-
-/// What a client may be owed before no more of its requests are read.
-pub(crate) const CROWDED_BYTES: usize = 16 << 20;
-/// Small messages that are ready together leave in one write of up to this many bytes.
-const WRITE_BYTES: usize = 64 << 10;
-/// How long a client that is leaving may take to read what it is owed.
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub struct Options {
     /// The longest message a client may send (`limits.requestBytes`).
@@ -49,32 +42,23 @@ pub async fn serve<I, O>(
     I: AsyncRead + Unpin,
     O: AsyncWrite + Unpin + Send + 'static,
 {
-    let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&options.budget));
+    let framing = Arc::new(OnceLock::new());
+    let spoken = Arc::clone(&framing);
+    let outbox = serve::start_writer(output, &options.budget, tasks, move |message, frames| {
+        // We never speak first, so the client's framing is known by now.
+        frames.push(spoken.get().copied().unwrap_or(Framing::Newline), message);
+    });
     if let Ok(gateway) = &destination.gateway {
         gateway.serve_only(&outbox);
     }
     let gateway = destination.gateway.clone().ok();
     let pipe = Pipe::new(destination.gateway.clone(), Arc::clone(&destination.requester), &outbox, tasks);
     let session = Session::new(destination, Arc::clone(&outbox) as Arc<dyn Outlet>);
-    let framing = Arc::new(OnceLock::new());
-    let spoken = Arc::clone(&framing);
-    tasks.spawn(write(Arc::clone(&outbox), output, move |message, frames| {
-        // We never speak first, so the client's framing is known by now.
-        frames.push(spoken.get().copied().unwrap_or(Framing::Newline), message);
-    }));
 
-    let reading = read(&session, &pipe, &outbox, &framing, input, &options);
-    tokio::pin!(reading, stop);
-    let leaving = tokio::select! {
-        end = &mut reading => {
-            info!("client disconnected: {}", end.as_str());
-            Some(end)
-        }
-        () = &mut stop => {
-            info!("asked to stop");
-            None
-        }
-    };
+    let requests = Requests::new(&session, &pipe, &outbox, &framing, &options);
+    let mut reading = pin!(serve::read(requests, input, &outbox, &options.budget));
+    let mut stop = pin!(stop);
+    let leaving = serve::until_stopped(&mut reading, &mut stop).await;
     session.stop_taking_calls();
     pipe.modern.stop();
     // The drain time is for calls at servers, not for lists that wait for starts (D2). Who had said all when it was read
@@ -101,110 +85,75 @@ pub async fn serve<I, O>(
             }
         }
     };
-    tokio::select! {
-        drained = timeout(options.drain_timeout, settled) => if drained.is_err() {
-            info!("drain timeout: the calls still in flight are cancelled");
-        },
-        // Answers that nobody takes would keep their calls in flight to the end of it.
-        () = outbox.stalled(LAST_WORDS) => info!("the client does not read; its calls are cancelled"),
-    }
+    serve::drain(settled, &outbox, options.drain_timeout).await;
     session.close();
     pipe.modern.close();
-    let _ = timeout(LAST_WORDS, outbox.flushed()).await;
-    outbox.abandon();
+    serve::flush(&outbox).await;
 }
 
-/// How a client's input ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// It was there already when the last requests were: a file, or a script that has said all.
-    OfScript,
-    /// It came when there was nothing left to read: the client is leaving.
-    OfClient,
-    Exit,
+/// What a client sends, cut into messages.
+struct Requests<'s> {
+    session: &'s Arc<Session>,
+    pipe: &'s Arc<Pipe>,
+    outlet: Arc<dyn Outlet>,
+    framing: &'s OnceLock<Framing>,
+    decoder: ClientDecoder,
+    options: &'s Options,
 }
 
-impl End {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::OfScript | Self::OfClient => "its input ended",
-            Self::Exit => "it said so",
-        }
+impl<'s> Requests<'s> {
+    fn new(
+        session: &'s Arc<Session>,
+        pipe: &'s Arc<Pipe>,
+        outbox: &Arc<Outbox>,
+        framing: &'s OnceLock<Framing>,
+        options: &'s Options,
+    ) -> Self {
+        let decoder = ClientDecoder::new(options.limit_bytes, options.framing);
+        Self { session, pipe, outlet: Arc::clone(outbox) as Arc<dyn Outlet>, framing, decoder, options }
+    }
+
+    fn refuse(&self, id: Option<Id>, why: FrameError) {
+        debug!(?why, "input refused");
+        let fault = match why {
+            FrameError::Parse => Fault::Parse,
+            FrameError::TooLong => Fault::TooLarge { server: None, limit_bytes: self.options.limit_bytes },
+            FrameError::BadHeader => {
+                Fault::InvalidRequest("the Content-Length header cannot be read".to_owned())
+            }
+        };
+        self.session.reject(id.as_ref(), &fault);
     }
 }
 
-/// Reads until there is something. Returns whether the input has ended, and whether there was nothing at first.
-async fn fill<I: AsyncRead + Unpin>(input: &mut I, buffer: &mut BytesMut) -> (bool, bool) {
-    let reading = input.read_buf(buffer);
-    tokio::pin!(reading);
-    let mut waited = false;
-    let read = poll_fn(|context| {
-        let polled = reading.as_mut().poll(context);
-        waited |= polled.is_pending();
-        polled
-    });
-    let ended = !matches!(read.await, Ok(count) if count > 0);
-    (ended, waited)
-}
+impl serve::Reader for Requests<'_> {
+    fn buffer(&mut self) -> &mut BytesMut {
+        self.decoder.buffer()
+    }
 
-async fn read<I: AsyncRead + Unpin>(
-    session: &Arc<Session>,
-    pipe: &Arc<Pipe>,
-    outbox: &Arc<Outbox>,
-    framing: &OnceLock<Framing>,
-    mut input: I,
-    options: &Options,
-) -> End {
-    let outlet = Arc::clone(outbox) as Arc<dyn Outlet>;
-    let mut decoder = ClientDecoder::new(options.limit_bytes, options.framing);
-    loop {
-        // A client that does not read is not served more: what it is owed stays bounded (F20).
-        outbox.uncrowded().await;
-        // Nor is it where all that is under way takes up too much (F35).
-        options.budget.room().await;
-        let (ended, waited) = fill(&mut input, decoder.buffer()).await;
-        busy_poll::mark();
-        for taken in 1_usize.. {
-            if taken.is_multiple_of(TURN) {
-                yield_now().await;
-            }
-            let frame = match decoder.next() {
-                None if ended => decoder.finish(),
-                frame => frame,
-            };
-            let Some(frame) = frame else { break };
-            // What was read already must not be served faster than it is taken, either.
-            outbox.uncrowded().await;
-            options.budget.room().await;
-            if let Some(detected) = decoder.framing() {
-                let _ = framing.set(detected);
-            }
-            match frame {
-                Frame::Message(message) => {
-                    match receive(options.budget.hold(message), session, pipe, &outlet) {
-                        Received::Done => {}
-                        Received::Exit => return End::Exit,
-                        Received::Unfinished(start) => decoder.gather(start),
-                    }
-                }
-                Frame::Refused { id, why } => {
-                    debug!(?why, "input refused");
-                    let fault = match why {
-                        FrameError::Parse => Fault::Parse,
-                        FrameError::TooLong => {
-                            Fault::TooLarge { server: None, limit_bytes: options.limit_bytes }
-                        }
-                        FrameError::BadHeader => {
-                            Fault::InvalidRequest("the Content-Length header cannot be read".to_owned())
-                        }
-                    };
-                    session.reject(id.as_ref(), &fault);
+    fn next(&mut self, ended: bool) -> Option<Frame> {
+        match self.decoder.next() {
+            None if ended => self.decoder.finish(),
+            frame => frame,
+        }
+    }
+
+    fn receive(&mut self, frame: Frame) -> ControlFlow<()> {
+        if let Some(detected) = self.decoder.framing() {
+            let _ = self.framing.set(detected);
+        }
+        match frame {
+            Frame::Message(message) => {
+                let message = self.options.budget.hold(message);
+                match receive(message, self.session, self.pipe, &self.outlet) {
+                    Received::Done => {}
+                    Received::Exit => return ControlFlow::Break(()),
+                    Received::Unfinished(start) => self.decoder.gather(start),
                 }
             }
+            Frame::Refused { id, why } => self.refuse(id, why),
         }
-        if ended {
-            return if waited { End::OfClient } else { End::OfScript };
-        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -217,33 +166,6 @@ fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Ar
         },
         // Nobody can tell whose it was.
         Err(_) => session.receive(message),
-    }
-}
-
-/// Writes what the outbox holds, each message whole and framed by `push`.
-pub(crate) async fn write<O: AsyncWrite + Unpin>(
-    outbox: Arc<Outbox>,
-    mut output: O,
-    push: impl Fn(Outgoing, &mut Frames),
-) {
-    let mut batch: Vec<Outgoing> = Vec::new();
-    let mut frames = Frames::default();
-    while outbox.take(&mut batch).await {
-        let mut waiting = 0;
-        for message in batch.drain(..) {
-            waiting += message.len();
-            push(message, &mut frames);
-            if waiting >= WRITE_BYTES {
-                if output.write_all_buf(&mut frames).await.is_err() {
-                    return outbox.abandon();
-                }
-                outbox.written(std::mem::take(&mut waiting));
-            }
-        }
-        if output.write_all_buf(&mut frames).await.is_err() || output.flush().await.is_err() {
-            return outbox.abandon();
-        }
-        outbox.written(waiting);
     }
 }
 

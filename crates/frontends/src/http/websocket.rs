@@ -31,7 +31,7 @@ use super::headers::has_word;
 use super::peer::Peer;
 use super::shared::Shared;
 use crate::litemcp::{Conversation, Service};
-use crate::stdio::{CROWDED_BYTES, LAST_WORDS};
+use crate::serve::{CROWDED_BYTES, LAST_WORDS};
 use inflow::Inflow;
 
 /// What is read at once, and all that is kept for a socket at rest (M7).
@@ -167,7 +167,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let budget = &self.budget;
         match message {
             Some(Ok(Message::Text(text))) if budget.admits(text.len()) => {
-                self.conversation.receive(budget.hold(Bytes::from(text))).await;
+                let message = budget.hold(Bytes::from(text));
+                self.conversation.room().await;
+                self.conversation.receive(message);
                 None
             }
             // Waiting for room would keep our own answers from leaving (F35).

@@ -38,8 +38,16 @@ impl Conversation {
         }
     }
 
-    /// Takes a message. Returns when there is room for the next one.
-    pub(crate) async fn receive(&mut self, message: Bytes) {
+    /// Waits until one more message may be worked on.
+    pub(crate) async fn room(&mut self) {
+        while self.in_flight.try_join_next().is_some() {}
+        if self.in_flight.len() >= MAX_IN_FLIGHT {
+            self.in_flight.join_next().await;
+        }
+    }
+
+    /// Takes a message, for which there must be `room`.
+    pub(crate) fn receive(&mut self, message: Bytes) {
         let message = match Message::parse(message) {
             Ok(message) => message,
             Err(why) => return warn!("a LiteMCP message was ignored: {why}"),
@@ -47,10 +55,6 @@ impl Conversation {
         // An id is used once; its second request is ignored (S4-10).
         if !self.seen.note(&message.id) {
             return debug!(id = %message.id, "a message with an id that was used before was ignored");
-        }
-        while self.in_flight.try_join_next().is_some() {}
-        if self.in_flight.len() >= MAX_IN_FLIGHT {
-            self.in_flight.join_next().await;
         }
         let (service, outbox, mut over) =
             (Arc::clone(&self.service), Arc::clone(&self.outbox), self.over.subscribe());

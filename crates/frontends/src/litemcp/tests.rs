@@ -1,7 +1,10 @@
 use manifold_config::Profile;
-use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, SimplexStream, WriteHalf, duplex, simplex};
+use tokio::io::{
+    AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, SimplexStream, WriteHalf, duplex, simplex,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::*;
 use crate::fake::{self, Fake};

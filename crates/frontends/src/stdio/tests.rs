@@ -1,11 +1,14 @@
 use manifold_config::Profile;
 use manifold_protocol::{CodeSet, Raw};
-use tokio::io::{DuplexStream, ReadHalf, SimplexStream, WriteHalf, duplex, simplex};
+use tokio::io::{
+    AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, SimplexStream, WriteHalf, duplex, simplex,
+};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::fake::{self, Fake};
+use crate::serve::{CROWDED_BYTES, LAST_WORDS};
 
 /// A client, and the server that serves it.
 struct Wire {

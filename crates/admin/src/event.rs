@@ -1,13 +1,13 @@
 //! What happens, one thing at a time and numbered.
 
-use std::fmt;
-use std::str::FromStr;
+mod cursor;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use crate::command::ReloadReport;
 use crate::snapshot::client::Client;
 use crate::snapshot::server::{Lists, Server, ServerId};
+pub use cursor::{Cursor, NoCursor};
 
 /// One event. Its `seq` is greater than that of every earlier event of the same run; where numbers are left out, nothing
 /// is missing.
@@ -127,52 +127,4 @@ pub enum CallOutcome {
     #[default]
     #[serde(other)]
     Other,
-}
-
-/// A place in the events of one run of the gateway, written `{epoch}-{seq}`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Cursor {
-    /// Tells runs apart: numbers of another run mean nothing.
-    pub epoch: u64,
-    pub seq: u64,
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}-{}", self.epoch, self.seq)
-    }
-}
-
-/// What is no cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoCursor;
-
-impl fmt::Display for NoCursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a cursor is written as {epoch}-{number}")
-    }
-}
-
-impl std::error::Error for NoCursor {}
-
-impl FromStr for Cursor {
-    type Err = NoCursor;
-
-    fn from_str(text: &str) -> Result<Self, NoCursor> {
-        let (epoch, seq) = text.split_once('-').ok_or(NoCursor)?;
-        let epoch = u64::from_str_radix(epoch, 16).map_err(|_| NoCursor)?;
-        Ok(Self { epoch, seq: seq.parse().map_err(|_| NoCursor)? })
-    }
-}
-
-impl Serialize for Cursor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Cursor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
 }

@@ -1,14 +1,21 @@
 //! The command line: one grammar for every name the program goes by (decision 1).
 
+mod help;
+mod values;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use manifold_config::{Bare, LogFormat, LogLevel, Profile};
-use manifold_protocol::framing::Framing;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use manifold_config::{Bare, Profile};
+
+use help::command;
+pub(crate) use help::help;
+use values::profile;
+pub(crate) use values::{FormatArg, FramingArg, LevelArg};
 
 /// The exit code of a wrong command line or an unusable config.
 pub(crate) const USAGE: u8 = 2;
@@ -152,26 +159,6 @@ enum ConfigCommand {
     Schema,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum LevelArg {
-    Error,
-    Warn,
-    Info,
-    Debug,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FormatArg {
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FramingArg {
-    Newline,
-    ContentLength,
-}
-
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
@@ -233,56 +220,6 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .and_then(|cli| decide(cli, program_profile))
         .map_err(|error| show(&error, speaks_stdio(&args)))
-}
-
-/// Returns what `--help` shows.
-pub(crate) fn help() -> String {
-    command().render_help().to_string()
-}
-
-/// Options that mean something to whoever serves over HTTP, on a pipe, or at all; by their names in `Flags`.
-const OF_HTTP: &[&str] =
-    &["port", "host", "allowed_hosts", "token_file", "token", "cors", "cors_origins", "tls_cert", "tls_key"];
-const OF_STDIO: &[&str] = &["framing"];
-const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent"];
-const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];
-const MODES: &[&str] = &["stdio", "http"];
-
-/// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
-/// act there (D10).
-fn command() -> clap::Command {
-    let mut command = Cli::command();
-    // Only a built command has its options in its subcommands.
-    command.build();
-    let silent: [(&str, &[&[&str]]); 7] = [
-        ("stdio", &[OF_HTTP, MODES]),
-        ("http", &[OF_STDIO, MODES]),
-        ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
-        ("status", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
-        ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("config schema", &[OF_CONFIGS]),
-    ];
-    for (path, groups) in silent {
-        let mut found = Some(&mut command);
-        for name in path.split(' ') {
-            found = found.and_then(|command| command.find_subcommand_mut(name));
-        }
-        if let Some(subcommand) = found {
-            hide(subcommand, &groups.concat());
-        }
-    }
-    command
-}
-
-/// Keeps these options out of the help of a command and of those below it.
-fn hide(command: &mut clap::Command, names: &[&str]) {
-    let hidden = std::mem::take(command)
-        .mut_args(|arg| if names.contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg });
-    *command = hidden;
-    for below in command.get_subcommands_mut() {
-        hide(below, names);
-    }
 }
 
 fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
@@ -372,42 +309,6 @@ fn show(error: &clap::Error, stdio: bool) -> ExitCode {
 fn speaks_stdio(args: &[OsString]) -> bool {
     let has = |wanted: &str| args.iter().skip(1).any(|arg| arg == wanted);
     has("--stdio") || (!has("--http") && (has("stdio") || has("serve") || has("litemcp")))
-}
-
-fn profile(name: &str) -> Result<Profile, String> {
-    Profile::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Profile::ALL.iter().map(|profile| profile.name()).collect();
-        format!("the profiles are {}", known.join(", "))
-    })
-}
-
-impl From<LevelArg> for LogLevel {
-    fn from(level: LevelArg) -> Self {
-        match level {
-            LevelArg::Error => Self::Error,
-            LevelArg::Warn => Self::Warn,
-            LevelArg::Info => Self::Info,
-            LevelArg::Debug => Self::Debug,
-        }
-    }
-}
-
-impl From<FormatArg> for LogFormat {
-    fn from(format: FormatArg) -> Self {
-        match format {
-            FormatArg::Text => Self::Text,
-            FormatArg::Json => Self::Json,
-        }
-    }
-}
-
-impl From<FramingArg> for Framing {
-    fn from(framing: FramingArg) -> Self {
-        match framing {
-            FramingArg::Newline => Self::Newline,
-            FramingArg::ContentLength => Self::ContentLength,
-        }
-    }
 }
 
 #[cfg(test)]

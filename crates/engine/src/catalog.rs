@@ -3,7 +3,9 @@
 
 mod merge;
 mod naming;
+mod permits;
 mod rendered_list;
+mod routes;
 mod template;
 mod view;
 
@@ -14,15 +16,16 @@ use std::sync::{Arc, Mutex};
 use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArguments};
 use manifold_protocol::{Kind, List, Raw, RawObject};
 
-use crate::arguments::Arguments;
 use crate::audience::Users;
 use crate::exchange::Target;
-use crate::policy::{self, Decision, Decisions, HiddenFrom};
-use crate::principal::Principal;
+use crate::policy::HiddenFrom;
 use crate::upstream::{Listing, Standing, Upstream};
 
 pub use naming::{Naming, may_be_hashed, readings};
 use rendered_list::ItemList;
+use routes::TemplateRoute;
+pub(crate) use routes::ToolRoute;
+pub(crate) use routes::{ItemRoute, ResourceOwner};
 pub(crate) use template::Template;
 use view::Views;
 pub(crate) use view::{ClientProfile, ViewKey};
@@ -77,71 +80,6 @@ pub(crate) struct Catalog {
     /// What it was built from, member by member.
     listings: Vec<Option<Arc<Listing>>>,
     views: Views,
-}
-
-/// The way from an exposed tool to its owner.
-pub(crate) struct ToolRoute {
-    pub(crate) member: usize,
-    pub(crate) original: Raw,
-    pub(crate) target: Arc<Target>,
-    pub(crate) decisions: Decisions,
-    pub(crate) arguments: Arguments,
-    pub(crate) input_schema: Option<Raw>,
-    /// Its structured content may be something else than an object.
-    pub(crate) is_loose: bool,
-}
-
-/// The way from an exposed prompt or resource to its owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ItemRoute {
-    pub(crate) member: usize,
-    pub(crate) original: String,
-    pub(crate) decisions: Decisions,
-}
-
-struct TemplateRoute {
-    template: Template,
-    exposed: String,
-    route: ItemRoute,
-}
-
-impl TemplateRoute {
-    /// Returns what was put before the template because another server has the same one.
-    fn prefix(&self) -> &str {
-        self.exposed.strip_suffix(self.route.original.as_str()).unwrap_or_default()
-    }
-}
-
-/// Where a URI leads.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ResourceOwner {
-    One(ItemRoute),
-    /// Not listed: whoever has others of its scheme may know it, in this order.
-    Perhaps(Vec<usize>),
-}
-
-impl ToolRoute {
-    /// Returns whether it is there for whoever asks.
-    pub(crate) fn is_shown_to(&self, principal: &Principal) -> bool {
-        policy::decide(principal, self.decisions) != Decision::Hide
-    }
-}
-
-impl ItemRoute {
-    /// Returns whether it is there for whoever asks.
-    pub(crate) fn is_shown_to(&self, principal: &Principal) -> bool {
-        policy::decide(principal, self.decisions) != Decision::Hide
-    }
-}
-
-impl ResourceOwner {
-    /// Returns the owner as far as whoever asks may know of it.
-    pub(crate) fn shown_to(self, principal: &Principal) -> Self {
-        match self {
-            Self::One(route) if !route.is_shown_to(principal) => Self::Perhaps(Vec::new()),
-            owner => owner,
-        }
-    }
 }
 
 impl Catalog {
@@ -262,58 +200,6 @@ impl Catalog {
             exposed.find(|(one, uri)| one.template.matches(uri)).map(|(_, uri)| uri.into())
         })
     }
-
-    /// Returns whether a member's item may be seen and used, by its own name or URI. The manager's tools always may.
-    pub(crate) fn permits(&self, member: usize, kind: Kind, label: &str) -> bool {
-        self.judge(member, |permissions, server| policy::permits(permissions, server, kind, label))
-    }
-
-    /// Returns whether a client may ask a member for a URI that it spells itself. One that the member lists is meant as it
-    /// stands.
-    pub(crate) fn permits_uri(&self, member: usize, uri: &str) -> bool {
-        let is_listed = || {
-            let listing = self.listings[member].as_ref();
-            listing.is_some_and(|listing| listing.resources.iter().any(|item| item.label == uri))
-        };
-        self.permits(member, Kind::Resources, uri)
-            && (policy::can_be_judged(&self.view.permissions, uri) || is_listed())
-    }
-
-    /// Returns whether a member that could be started has tools that are named to be denied.
-    pub(crate) fn denies_tools(&self, member: usize) -> bool {
-        let server = self.member(member).server.as_deref();
-        server.is_some_and(|server| {
-            server.enabled && server.fault.is_none() && policy::denies_tools(&self.view.permissions, server)
-        })
-    }
-
-    /// Returns what the rules come to for a member's item.
-    fn decisions(&self, member: usize, kind: Kind, label: &str) -> Decisions {
-        if self.permits(member, kind, label) { Decisions::ALLOW } else { Decisions::HIDE }
-    }
-
-    /// Returns whether a tool of a member may be called whose list is not known.
-    pub(crate) fn permits_unlisted_tool(&self, member: usize, tool: &str) -> bool {
-        self.judge(member, |permissions, server| policy::permits_unlisted_tool(permissions, server, tool))
-    }
-
-    /// Returns whether a member's page (MCP Apps) may be read. A tool that may be called brings its page with it.
-    fn permits_page(&self, member: usize, address: &str) -> bool {
-        let is_ruled = |permissions: &Permissions, server: &Server| {
-            policy::ruled(permissions, server, Kind::Resources, address).unwrap_or(true)
-        };
-        self.judge(member, is_ruled)
-    }
-
-    /// Returns whether what has no name that a rule could bear may be used of a member.
-    pub(crate) fn permits_unnamed(&self, member: usize) -> bool {
-        self.judge(member, policy::permits_unnamed)
-    }
-
-    fn judge(&self, member: usize, verdict: impl FnOnce(&Permissions, &Server) -> bool) -> bool {
-        let server = self.member(member).server.as_deref();
-        server.is_none_or(|server| verdict(&self.view.permissions, server))
-    }
 }
 
 /// Returns the scheme of a URI or a template, in lower case.
@@ -327,7 +213,7 @@ fn scheme(uri: &str) -> Option<String> {
 #[cfg(test)]
 impl Catalog {
     /// Decides about one item as no config can yet.
-    pub(crate) fn rule(&mut self, kind: Kind, exposed: &str, decisions: Decisions) {
+    pub(crate) fn rule(&mut self, kind: Kind, exposed: &str, decisions: crate::policy::Decisions) {
         let items = self.list(kind).items.elements().unwrap();
         let label = |item: &Raw| item.get(kind.label()).unwrap().to_text().unwrap().into_owned();
         let index = items.iter().position(|item| label(item) == exposed).unwrap();

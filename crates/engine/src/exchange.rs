@@ -1,6 +1,8 @@
 //! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
 
 mod one_reply;
+mod sink;
+mod then;
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,58 +16,8 @@ use crate::changes::ClientId;
 use crate::observe::OpenRecord;
 use crate::principal::{Principal, Requester};
 use crate::sync::Lock as _;
-
-/// Where the answer of a call goes. Implemented by whoever asked.
-pub trait Sink: Send + Sync {
-    /// Takes the answer; called at most once.
-    fn reply(&self, reply: Reply);
-
-    /// Takes the parameters of a progress notification, the asker's own token in place.
-    fn progress(&self, _params: Raw) {}
-
-    /// Takes a notification that belongs to this call.
-    fn notice(&self, _method: &str, _params: Option<Raw>) {}
-
-    /// The server has let go of its connection and will answer on a later one; the asker's may rest as well.
-    fn rest(&self) {}
-
-    /// Brings a question, asked in the middle of this call, to the asker. Dropping it declines.
-    fn ask(&self, call: Call, exchange: Exchange) {
-        let _ = call;
-        refuse_question(exchange);
-    }
-
-    /// Returns the client behind the call, if one is.
-    fn client(&self) -> Option<ClientId> {
-        None
-    }
-
-    /// Returns who asks; `None`: the gateway itself.
-    fn requester(&self) -> Option<&Arc<Requester>> {
-        None
-    }
-
-    /// Takes note of where the call goes, for whoever keeps a record of it.
-    fn set_target(&self, _target: &Arc<Target>) {}
-
-    /// Returns whether log messages of the server's belong to this call for as long as it is in flight.
-    fn wants_logs(&self) -> bool {
-        false
-    }
-
-    /// Returns whether what a server says to everybody reaches the asker beside its calls.
-    fn has_session(&self) -> bool {
-        false
-    }
-
-    /// The call was taken back: no answer will come.
-    fn cancelled(&self) {}
-}
-
-/// What can take back a call that it holds.
-pub trait Cancel: Send + Sync {
-    fn cancel(&self, key: u64, reason: Option<Raw>);
-}
+pub use sink::{Cancel, Sink};
+use then::Then;
 
 /// Whom a call is for and how long it may take; made once per route, shared by all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,69 +278,6 @@ impl Sink for DetachedSink {
         if let Err(failure) = reply {
             debug!(?failure, "a server refused a request nobody waits for");
         }
-    }
-}
-
-type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
-
-/// The sink of an exchange that stands before another.
-struct Then {
-    outer: Arc<CallHandle<dyn Sink>>,
-    rest: Mutex<Option<(Exchange, Next)>>,
-}
-
-impl Then {
-    fn go_on(&self, reply: Option<Reply>) {
-        let rest = self.rest.locked().take();
-        if let Some((outer, next)) = rest {
-            next(reply, outer);
-        }
-    }
-}
-
-impl Sink for Then {
-    fn reply(&self, reply: Reply) {
-        self.go_on(Some(reply));
-    }
-
-    fn cancelled(&self) {
-        self.go_on(None);
-    }
-
-    fn progress(&self, params: Raw) {
-        self.outer.sink.progress(params);
-    }
-
-    fn notice(&self, method: &str, params: Option<Raw>) {
-        self.outer.sink.notice(method, params);
-    }
-
-    fn rest(&self) {
-        self.outer.sink.rest();
-    }
-
-    fn ask(&self, call: Call, exchange: Exchange) {
-        self.outer.sink.ask(call, exchange);
-    }
-
-    fn client(&self) -> Option<ClientId> {
-        self.outer.sink.client()
-    }
-
-    fn requester(&self) -> Option<&Arc<Requester>> {
-        self.outer.sink.requester()
-    }
-
-    fn set_target(&self, target: &Arc<Target>) {
-        self.outer.set_target(target);
-    }
-
-    fn wants_logs(&self) -> bool {
-        self.outer.sink.wants_logs()
-    }
-
-    fn has_session(&self) -> bool {
-        self.outer.sink.has_session()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Clients without sessions (2026-07-28): each request says who asks, and nothing is remembered from one to the next
 //! but calls whose questions wait for answers.
 
+mod ending;
 mod listen;
 mod run;
 #[cfg(test)]
@@ -279,55 +280,6 @@ impl ModernService {
     fn answered(&self, number: u64) {
         self.lock().remove(&number);
         self.tell_if_idle();
-    }
-
-    /// Takes no more requests and ends those that only listen; calls in flight go on.
-    pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.end_listening(|_| true);
-    }
-
-    /// Ends, with their result, the requests that only listen to a gateway that is `over`.
-    pub(crate) fn end_listening(&self, over: impl Fn(&Arc<Gateway>) -> bool) {
-        let open: Vec<Open> = self.lock().values().cloned().collect();
-        for open in open {
-            if let Open::Listen(listener) = open
-                && over(listener.gateway())
-            {
-                listener.finish();
-            }
-        }
-    }
-
-    /// Waits until no request is without its answer.
-    pub(crate) async fn settled(&self) {
-        loop {
-            let idle = self.idle.notified();
-            if self.lock().is_empty() {
-                return;
-            }
-            idle.await;
-        }
-    }
-
-    /// Takes back all that is left: calls whose clients wait are answered so.
-    pub(crate) fn close(&self) {
-        self.stop();
-        let open: Vec<(u64, Open)> = self.lock().drain().collect();
-        for (number, open) in open {
-            match open {
-                Open::Call(run) => run.shut_down(number),
-                Open::Listen(listener) => listener.finish(),
-            }
-        }
-        self.parked.give_up_all();
-        self.idle.notify_waiters();
-    }
-
-    fn tell_if_idle(&self) {
-        if self.lock().is_empty() {
-            self.idle.notify_waiters();
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {

@@ -1,20 +1,20 @@
 //! A server that is a local process: its pipes, its handshake, its end.
 
+mod command;
 mod handshake;
+mod pipes;
 mod shutdown;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use manifold_config::{ABOVE, InheritEnv, ProcessDialect, ProcessSpec, Server};
-use manifold_engine::{Host, TURN, busy_poll};
-use manifold_protocol::framing::{Line, LineDecoder, triple_newline};
-use manifold_protocol::{Era, Fault, Frames, Outgoing};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::task::{JoinSet, yield_now};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use manifold_config::{ProcessDialect, ProcessSpec, Server};
+use manifold_engine::Host;
+use manifold_protocol::framing::triple_newline;
+use manifold_protocol::{Era, Fault};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
 use crate::cache::Cache;
@@ -23,21 +23,15 @@ use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::process::{
-    Excess, ExitStatusInfo, InputGauge, Limits, ProcessControl, ProcessHost, ServerInput, ServerOutput,
-    ServerProcess, SpawnCommand, StopGrace,
+    Excess, ExitStatusInfo, InputGauge, ProcessControl, ProcessHost, ServerProcess, StopGrace,
 };
 use crate::supervisor::{Ending, GivenUp, Launcher, Life, Running};
 use handshake::{Handshake, Unmet};
+use pipes::{read_log, read_messages, write_messages};
 pub(crate) use shutdown::Shutdowns;
 
-const MAX_LOG_LINE_BYTES: usize = 64 << 10;
-/// What a server may say beside the protocol within this time: 8 MiB a second.
-const LOG_BURST_BYTES: usize = 64 << 10;
-const LOG_BURST_TIME: Duration = Duration::from_millis(8);
 /// How long after the end of its output a server may take to exit by itself.
 const LAST_BREATH: Duration = Duration::from_millis(25);
-/// How long a server may leave what we wrote unread before it is taken for dead.
-const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What it takes to start a server.
 pub(crate) struct Launch {
@@ -54,8 +48,6 @@ pub(crate) struct Launch {
     pub(crate) shutdowns: Shutdowns,
 }
 
-/// What is written at once.
-const WRITE_BYTES: usize = 64 << 10;
 /// Starts within one launch: a server that goes at the wrong greeting is started again for the right one.
 const MAX_STARTS: usize = 3;
 
@@ -221,57 +213,10 @@ impl Launch {
         Ok(Opened { pid, life, gauge, said_hello })
     }
 
-    /// Has the process started, which takes no time on a machine that is well.
-    async fn spawn(&self, deadline: Instant) -> Result<ServerProcess, Fault> {
-        let spawning = self.processes.spawn(self.command());
-        tokio::pin!(spawning);
-        let spawned = tokio::select! {
-            biased;
-            spawned = timeout_at(deadline, &mut spawning) => spawned,
-            () = self.shutdowns.given_up() => timeout(StopGrace::default().after_close, &mut spawning).await,
-        };
-        match spawned {
-            Ok(Ok(process)) => Ok(process),
-            Ok(Err(error)) => Err(self.failed(with_causes(&error))),
-            Err(_) => Err(self.failed("the system did not start it in time".to_owned())),
-        }
-    }
-
-    /// Puts command line and environment together (decision 30).
-    fn command(&self) -> SpawnCommand {
-        let inherits = |name: &OsString| {
-            let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
-            match &self.spec.inherit_env {
-                InheritEnv::All => !name.starts_with("MANIFOLD_"),
-                InheritEnv::None => BASICS.contains(&name),
-                InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
-            }
-        };
-        let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
-            .filter(|(name, _)| inherits(name) && !self.spec.env.keys().any(|own| name == own.as_str()))
-            .collect();
-        env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
-        // Ours to say, whatever else is passed on.
-        env.retain(|(name, _)| name != ABOVE);
-        if !self.above.is_empty() {
-            env.push((ABOVE.into(), self.above.as_ref().into()));
-        }
-        SpawnCommand {
-            program: self.spec.command.clone().into(),
-            args: self.spec.args.iter().map(OsString::from).collect(),
-            env,
-            cwd: self.spec.cwd.clone(),
-            limits: Limits { memory_mib: self.spec.memory_limit_mib, processes: self.spec.process_limit },
-        }
-    }
-
     pub(crate) fn failed(&self, reason: String) -> Fault {
         Fault::FailedToStart { server: self.server.key.id.clone(), reason }
     }
 }
-
-/// What a program needs to run at all; no secrets.
-const BASICS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
 impl Process {
     /// Waits for the end of the process and its last words, and says how it came.
@@ -322,101 +267,5 @@ fn ending(status: ExitStatusInfo, logs: &LogRing) -> String {
     match logs.tail() {
         Some(tail) => format!("{how}; its log: {tail}"),
         None => how,
-    }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
-}
-
-async fn read_messages(connection: Arc<Connection>, mut stdout: ServerOutput, limit_bytes: usize) {
-    let mut lines = LineDecoder::new(limit_bytes);
-    loop {
-        connection.room().await;
-        if fill(&mut lines, &mut stdout).await == 0 {
-            break;
-        }
-        busy_poll::mark();
-        let mut taken = 0_usize;
-        while let Some(line) = lines.next() {
-            connection.receive(line);
-            taken += 1;
-            if taken.is_multiple_of(TURN) && connection.has_only_client() {
-                yield_now().await;
-            }
-        }
-    }
-    if let Some(line) = lines.finish() {
-        connection.receive(line);
-    }
-    connection.fall_silent();
-}
-
-async fn read_log(logs: Arc<LogRing>, mut stderr: ServerOutput) {
-    let take = |line| match line {
-        Line::Whole(bytes) => logs.push(&bytes),
-        Line::TooLong { head, .. } => logs.push(&head),
-    };
-    let mut lines = LineDecoder::new(MAX_LOG_LINE_BYTES);
-    // One that floods its log is always read, but at a pace that leaves the processor to calls (F8).
-    let (mut since, mut read) = (Instant::now(), 0);
-    while let count @ 1.. = fill(&mut lines, &mut stderr).await {
-        while let Some(line) = lines.next() {
-            take(line);
-        }
-        read += count;
-        if read >= LOG_BURST_BYTES {
-            // Long past where so much took its time.
-            sleep_until(since + LOG_BURST_TIME).await;
-            (since, read) = (Instant::now(), 0);
-        }
-    }
-    if let Some(line) = lines.finish() {
-        take(line);
-    }
-}
-
-/// Reads some of a pipe and returns how much; nothing at its end.
-async fn fill(lines: &mut LineDecoder, pipe: &mut ServerOutput) -> usize {
-    pipe.read_buf(lines.buffer()).await.unwrap_or(0)
-}
-
-/// Writes what the outbox holds, each message with its `end`.
-async fn write_messages(
-    connection: Arc<Connection>,
-    mut stdin: ServerInput,
-    end: &'static str,
-    said_hello: Arc<AtomicBool>,
-) {
-    let mut batch: Vec<Outgoing> = Vec::new();
-    let mut frames = Frames::default();
-    while connection.outbox.take(&mut batch).await {
-        let mut messages = batch.drain(..).peekable();
-        while let Some(message) = messages.next() {
-            // All that is ready goes in one write, up to a size.
-            let mut bytes = message.len();
-            frames.push_with(message, end);
-            while let Some(more) = messages.next_if(|next| bytes + next.len() <= WRITE_BYTES) {
-                bytes += more.len();
-                frames.push_with(more, end);
-            }
-            match timeout(WRITE_PATIENCE, stdin.write_all_buf(&mut frames)).await {
-                Ok(Ok(())) => {
-                    said_hello.store(true, Ordering::Relaxed);
-                    connection.outbox.written(bytes);
-                }
-                Ok(Err(_)) | Err(_) => {
-                    connection.outbox.abandon();
-                    return connection.fall_silent();
-                }
-            }
-        }
     }
 }

@@ -1,19 +1,18 @@
 //! Everything beside servers and namespaces, on top of the profile's defaults.
 
+mod http;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::roots;
 use crate::environment::Environment;
 use crate::fields::Fields;
-use crate::file::Value;
-use crate::keys::table::{CLI, CORS, HTTP, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TLS};
-use crate::model::{
-    ClientLimits, Cors, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Settings, Tls,
-};
+use crate::keys::table::{CLI, LIMITS, LOGGING, MANAGER_TOOLS, STDIO};
+use crate::model::{ClientLimits, Limits, LogFormat, LogLevel, LogSettings, Settings};
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
-use crate::secret::Secret;
+use http::http;
 
 pub(super) const TOKEN: &str = "server.token";
 const MIB: usize = 1024 * 1024;
@@ -119,98 +118,6 @@ fn manager_tools(top: Fields<'_>, profile: Profile) -> (bool, bool) {
     let section = top.section("managerTools", &MANAGER_TOOLS);
     let flag = |name: &str, default: bool| section.and_then(|section| section.flag(name)).unwrap_or(default);
     (flag("stdio", defaults.manager_tools_stdio), flag("http", defaults.manager_tools_http))
-}
-
-fn http(top: Fields<'_>, environment: &Environment, problems: &mut Problems) -> Option<HttpSettings> {
-    let mut settings = HttpSettings {
-        host: "127.0.0.1".to_owned(),
-        port: 3095,
-        token: None,
-        allowed_hosts: Vec::new(),
-        cors: None,
-        tls: None,
-        lenient_headers: false,
-    };
-    let Some(server) = top.section("server", &HTTP) else { return Some(settings) };
-    if let Some(host) = server.string("host").filter(|host| !host.is_empty()) {
-        settings.host = host;
-    }
-    if let Some(port) = server.number("port").and_then(|port| u16::try_from(port).ok()) {
-        settings.port = port;
-    }
-    settings.allowed_hosts = server.strings("allowedHosts").unwrap_or_default();
-    settings.lenient_headers = server.flag("lenientHeaders").unwrap_or(false);
-    settings.cors = server.section("cors", &CORS).and_then(|section| cors(section, problems));
-    // Both are judged before giving up, so that every problem is told at once.
-    let (token, tls) = (token(server, problems), tls(server, environment, problems));
-    (settings.token, settings.tls) = (token?, tls?);
-    Some(settings)
-}
-
-/// Returns the token, if any. A token that was asked for and is not there must not mean an open door.
-fn token(server: Fields<'_>, problems: &mut Problems) -> Option<Option<Secret>> {
-    let Some(node) = server.present("token") else { return Some(None) };
-    let what = match &node.value {
-        Value::Text(text) if !text.missing.is_empty() => {
-            format!("variable `{}` is not set", text.missing.join("`, `"))
-        }
-        Value::Text(text) if text.value.trim().is_empty() => "is empty".to_owned(),
-        Value::Text(text) => return Some(Some(Secret::new(text.value.clone()))),
-        // The check has told that it is not text.
-        _ => return None,
-    };
-    let hint = "set it, or remove `token` to go without on loopback";
-    problems.error(node.line, TOKEN, what, Some(hint.to_owned()));
-    None
-}
-
-fn tls(server: Fields<'_>, environment: &Environment, problems: &mut Problems) -> Option<Option<Tls>> {
-    let Some(node) = server.present("tls") else { return Some(None) };
-    let section = server.section("tls", &TLS);
-    let path = |name: &str| section.and_then(|section| section.path(name, environment)).map(PathBuf::from);
-    if let (Some(cert), Some(key)) = (path("cert"), path("key")) {
-        return Some(Some(Tls { cert, key }));
-    }
-    let hint = "give both, or remove `tls`";
-    problems.error(node.line, "server.tls", "needs a `cert` and a `key`", Some(hint.to_owned()));
-    None
-}
-
-fn cors(section: Fields<'_>, problems: &mut Problems) -> Option<Cors> {
-    if !section.flag("enabled").unwrap_or(true) {
-        return None;
-    }
-    let origins = section.strings("origins").unwrap_or_default();
-    if let Some(node) = section.get("origins").filter(|_| origins.iter().any(|origin| origin == "*")) {
-        let what = "`*` only means every loopback origin, or every origin where a token is asked for";
-        problems.warn(
-            node.line,
-            "server.cors.origins",
-            what,
-            Some("name the origins that need access".to_owned()),
-        );
-    }
-    let or = |name: &str, default: &[&str]| {
-        section.strings(name).unwrap_or_else(|| default.iter().map(|&text| text.to_owned()).collect())
-    };
-    Some(Cors {
-        origins,
-        methods: or("methods", &["GET", "POST", "DELETE", "OPTIONS"]),
-        allowed_headers: or(
-            "allowedHeaders",
-            &[
-                "Content-Type",
-                "Accept",
-                "Authorization",
-                "Mcp-Session-Id",
-                "MCP-Protocol-Version",
-                "Mcp-Method",
-                "Mcp-Name",
-                "Last-Event-ID",
-            ],
-        ),
-        credentials: section.flag("credentials").unwrap_or(false),
-    })
 }
 
 fn logging(top: Fields<'_>, profile: Profile, environment: &Environment) -> LogSettings {

@@ -1,5 +1,7 @@
 //! Building a catalog: many listings into one, with every clash settled the same way each time.
 
+mod pages;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,8 +13,9 @@ use super::rendered_list::{ItemList, Origin, RenderedList};
 use super::{Catalog, ItemRoute, Member, Template, TemplateRoute, ToolRoute, View, Views, scheme};
 use crate::arguments::Arguments;
 use crate::exchange::Target;
-use crate::policy::{Decisions, HiddenFrom};
+use crate::policy::HiddenFrom;
 use crate::upstream::{Item, Listing};
+use pages::{listed_pages, own_page};
 
 impl Catalog {
     /// Builds the snapshot from what is known of each member now.
@@ -63,11 +66,6 @@ impl Catalog {
         }
     }
 }
-
-/// The scheme of pages (MCP Apps): hosts know them by it.
-const PAGE: &str = "ui://";
-/// Where a tool named its page before there was a place for it.
-const OLD_PAGE: &str = "ui/resourceUri";
 
 struct Merge<'v> {
     view: &'v View,
@@ -132,41 +130,6 @@ impl Merge<'_> {
             .or_insert_with(|| Some(exposed.clone()));
         self.catalog.tools.insert(exposed, route);
         Some(object.into_raw())
-    }
-
-    /// Notes whose page a tool shows (MCP Apps). A second server's page of the same address gets one of its own; its
-    /// scheme must stay.
-    fn page(&mut self, at: usize, tool: &mut RawObject) {
-        let Some(mut meta) = tool.get("_meta").and_then(|meta| meta.object()) else { return };
-        let nested = meta.get("ui").and_then(|ui| ui.object());
-        let address = nested.as_ref().and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get(OLD_PAGE));
-        let Some(address) = address.as_ref().and_then(|uri| uri.to_text()) else { return };
-        let is_permitted = if address.starts_with(PAGE) {
-            self.catalog.permits_page(at, &address)
-        } else {
-            self.catalog.permits(at, Kind::Resources, &address)
-        };
-        if !is_permitted {
-            return;
-        }
-        let route =
-            ItemRoute { member: at, original: address.clone().into_owned(), decisions: Decisions::ALLOW };
-        let shown = || self.catalog.pages.get(&*address).map(|page| page.member);
-        let owner = self.pages.get(&*address).copied().or_else(shown);
-        if owner.is_none_or(|owner| owner == at) {
-            self.catalog.pages.insert(address.into_owned(), route);
-            return;
-        }
-        let Some(exposed) = own_page(&self.view.members[at], &address) else { return };
-        if let Some(mut ui) = nested.filter(|ui| ui.contains("resourceUri")) {
-            ui.set("resourceUri", Raw::string(&exposed));
-            meta.set("ui", ui.into_raw());
-        }
-        if meta.contains(OLD_PAGE) {
-            meta.set(OLD_PAGE, Raw::string(&exposed));
-        }
-        tool.set("_meta", meta.into_raw());
-        self.catalog.pages.insert(exposed, route);
     }
 
     /// Settles the name of a tool (decision 8): the first in config order keeps the plain one.
@@ -282,21 +245,6 @@ impl Merge<'_> {
             }
         }
     }
-}
-
-/// Returns the address of a page that another server has the same of; `None` where it is no page.
-fn own_page(member: &Member, address: &str) -> Option<String> {
-    let rest = address.strip_prefix(PAGE)?;
-    Some(format!("{PAGE}{}+{rest}", member.exposed_id.replace('_', "-")))
-}
-
-fn listed_pages(listings: &[Option<Arc<Listing>>]) -> HashMap<String, usize> {
-    let mut pages = HashMap::new();
-    for (at, _, item) in items(listings, Kind::Resources).filter(|(_, _, item)| item.label.starts_with(PAGE))
-    {
-        pages.entry(item.label.clone()).or_insert(at);
-    }
-    pages
 }
 
 fn items(listings: &[Option<Arc<Listing>>], kind: Kind) -> impl Iterator<Item = (usize, usize, &Item)> {

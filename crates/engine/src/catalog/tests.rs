@@ -5,6 +5,7 @@ use manifold_config::Profile;
 
 use super::*;
 use crate::fake::{World, servers, tools};
+use crate::policy::Decisions;
 
 /// Shows every exposed tool and where it leads.
 fn shown_tools(catalog: &Catalog) -> String {

@@ -10,7 +10,7 @@ use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
 use manifold_engine::Gateway;
-use manifold_protocol::envelope::{self, Incoming, Message};
+use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Fault, Revision};
 
 use super::accepts::{Accepts, PLAIN_PATIENCE, accepts_events};
@@ -20,7 +20,7 @@ use super::modern;
 use super::peer::Origin;
 use super::sessions::{Entrance, HttpSession, expects_answer};
 use super::shared::Shared;
-use super::stream::{parse_event_id, priming};
+use super::stream::{Stream, parse_event_id, priming};
 use super::timeouts::UNREAD_PATIENCE;
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
@@ -73,11 +73,7 @@ async fn post(
     let accepts = Accepts::of(&head.headers);
     let incoming = match envelope::parse(body) {
         Ok(incoming) => incoming,
-        Err(refusal) if modern::is_named(&head.headers) => return modern::refuse(&refusal),
-        Err(refusal) => {
-            let error = refusal_fault(&refusal).to_error(shared.site.codes);
-            return json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error));
-        }
+        Err(refusal) => return no_message(&refusal, &head.headers, shared),
     };
     let known = known_session(&head.headers, namespace, origin, shared);
     let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin };
@@ -88,31 +84,18 @@ async fn post(
     let session = match head.headers.get(SESSION_ID) {
         Some(_) => match known {
             Some(session) => session,
-            None => {
-                return no_session(
-                    StatusCode::NOT_FOUND,
-                    "the session is unknown or over; initialize anew",
-                    shared,
-                );
-            }
+            None => return unknown_session(shared),
         },
         None if is_initialize(&incoming) => {
             return initialize(incoming, gateway, namespace, origin, shared).await;
         }
-        None => {
-            return no_session(
-                StatusCode::BAD_REQUEST,
-                "the Mcp-Session-Id header is missing; initialize first",
-                shared,
-            );
-        }
+        None => return unnamed_session(shared),
     };
     if matches!(&incoming, Incoming::Batch(_))
         && !session.session.revision().is_some_and(Revision::has_batches)
     {
-        let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
-        let error = Fault::InvalidRequest(why).to_error(shared.site.codes);
-        return json(StatusCode::BAD_REQUEST, envelope::error(None, &error));
+        let why = "batches exist in protocol revision 2025-03-26 only";
+        return invalid(StatusCode::BAD_REQUEST, why, shared);
     }
     if !expects_answer(&incoming) {
         session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
@@ -133,12 +116,7 @@ async fn post(
         First::Nothing => bare(StatusCode::ACCEPTED),
         First::TurnedAway(answer) => answers::busy(answer),
         First::Refused => answers::overloaded(session.budget.limit_bytes(), shared.site.codes),
-        First::Stream(stream) => {
-            // Older clients would try to read the priming event as a message.
-            let primes = session.session.revision() >= Some(Revision::V2025_11_25);
-            let preamble = if primes { priming(stream.number()) } else { Bytes::from_static(b":\n\n") };
-            events(stream.attach(0, preamble, std::future::pending()))
-        }
+        First::Stream(stream) => events_of(&stream, &session),
     };
     // A call may have taken long; what follows within a minute finds the session still there.
     if accepts == Accepts::JsonOnly {
@@ -183,14 +161,10 @@ fn get(
         return answers::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
     }
     if headers.get(SESSION_ID).is_none() {
-        return no_session(
-            StatusCode::BAD_REQUEST,
-            "the Mcp-Session-Id header is missing; initialize first",
-            shared,
-        );
+        return unnamed_session(shared);
     }
     let Some(session) = known_session(headers, namespace, origin, shared) else {
-        return no_session(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared);
+        return unknown_session(shared);
     };
     let beat = Bytes::from_static(b":\n\n");
     let closing = shared.closed();
@@ -221,7 +195,7 @@ fn delete(
             shared.sessions.remove(&session.id);
             bare(StatusCode::NO_CONTENT)
         }
-        None => no_session(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
+        None => invalid(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
     }
 }
 
@@ -239,7 +213,31 @@ fn entrance(namespace: Option<&str>) -> Entrance {
     Entrance::Mcp(namespace.map(str::to_owned))
 }
 
-fn no_session(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> {
+/// Answers the rest of a call as a stream, whatever has come of it so far first.
+fn events_of(stream: &Arc<Stream>, session: &HttpSession) -> Response<Body> {
+    // Older clients would try to read the priming event as a message.
+    let primes = session.session.revision() >= Some(Revision::V2025_11_25);
+    let preamble = if primes { priming(stream.number()) } else { Bytes::from_static(b":\n\n") };
+    events(stream.attach(0, preamble, std::future::pending()))
+}
+
+fn no_message(refusal: &Refusal, headers: &HeaderMap, shared: &Shared) -> Response<Body> {
+    if modern::is_named(headers) {
+        return modern::refuse(refusal);
+    }
+    let error = refusal_fault(refusal).to_error(shared.site.codes);
+    json(StatusCode::BAD_REQUEST, envelope::error(refusal.id.as_ref(), &error))
+}
+
+fn unnamed_session(shared: &Shared) -> Response<Body> {
+    invalid(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing; initialize first", shared)
+}
+
+fn unknown_session(shared: &Shared) -> Response<Body> {
+    invalid(StatusCode::NOT_FOUND, "the session is unknown or over; initialize anew", shared)
+}
+
+fn invalid(status: StatusCode, why: &str, shared: &Shared) -> Response<Body> {
     let error = Fault::InvalidRequest(why.to_owned()).to_error(shared.site.codes);
     json(status, envelope::error(None, &error))
 }

@@ -1,11 +1,13 @@
 //! The answers of one batch (protocol revision 2025-03-26), sent together when the last is there.
 
-use manifold_engine::Lock as _;
 use std::sync::{Arc, Mutex};
 
-use super::Outlet;
 use bytes::{BufMut, BytesMut};
-use manifold_protocol::{Fault, Outgoing};
+use manifold_engine::Lock as _;
+use manifold_protocol::envelope::{self, Message, Refusal};
+use manifold_protocol::{Fault, Outgoing, Revision};
+
+use super::{Lane, Outlet, Received, Session};
 
 /// Says that a batch would not fit at any time.
 pub(crate) fn too_large(calls: usize, most: usize) -> Fault {
@@ -14,6 +16,43 @@ pub(crate) fn too_large(calls: usize, most: usize) -> Fault {
     ))
 }
 
+impl Session {
+    /// Takes the messages of a batch, whose answers leave together.
+    pub(super) fn receive_batch(
+        self: &Arc<Self>,
+        messages: Vec<Result<Message, Refusal>>,
+        lane: &Lane,
+    ) -> Received {
+        let allowed = self.lock().revision.is_some_and(Revision::has_batches);
+        if !allowed {
+            let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
+            let error = Fault::InvalidRequest(why).to_error(self.destination.codes);
+            lane.answer(envelope::error(None, &error));
+            return Received::Done;
+        }
+        let calls = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. }))).count();
+        if let Some((most, _)) = self.limit.as_ref().filter(|(most, _)| calls > *most) {
+            let error = too_large(calls, *most).to_error(self.destination.codes);
+            lane.answer(envelope::error(None, &error));
+            return Received::Done;
+        }
+        let expected = messages
+            .iter()
+            .filter(|one| !matches!(one, Ok(Message::Notification { .. } | Message::Response { .. })));
+        let lane = Lane { batch: Batch::new(expected.count(), &lane.outlet), ..lane.clone() };
+        let mut received = Received::Done;
+        for message in messages {
+            match message.map(|message| self.accept(message, &lane)) {
+                Ok(Received::Exit) => received = Received::Exit,
+                Ok(Received::Done | Received::Unfinished(_)) => {}
+                Err(refusal) => self.refuse(&refusal, &lane),
+            }
+        }
+        received
+    }
+}
+
+/// The answers that are there, and how many are still to come.
 pub(super) struct Batch {
     state: Mutex<(usize, Vec<Outgoing>)>,
     outlet: Arc<dyn Outlet>,

@@ -10,7 +10,8 @@ use manifold_config::ServerKey;
 use manifold_engine::Outbox;
 use tokio::sync::oneshot;
 
-use manifold_protocol::Outgoing;
+use manifold_protocol::envelope::MethodName;
+use manifold_protocol::{Call, Outgoing, Raw};
 
 use super::*;
 use crate::fake::{self, World, lock};

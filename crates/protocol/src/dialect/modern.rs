@@ -1,5 +1,6 @@
 //! The revision without sessions (2026-07-28): every request says who asks, every result says what it is.
 
+mod discover;
 pub mod headers;
 pub mod listen;
 pub mod rounds;
@@ -12,7 +13,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use memchr::memmem::Finder;
 
-use super::{ServerFacts, edit_meta};
+use super::edit_meta;
 use crate::envelope;
 use crate::extension::TASKS;
 pub use crate::extension::declares_tasks;
@@ -22,6 +23,7 @@ use crate::method::Method;
 use crate::model::{Answer, Caller, Freshness, List, Mark, Scope};
 use crate::outgoing::Outgoing;
 use crate::raw::{Kind, Raw, RawObject};
+pub use discover::{DiscoverReply, read_discover_result};
 
 pub const REVISION: &str = "2026-07-28";
 
@@ -288,48 +290,6 @@ pub fn tool(raw: &Raw) -> Option<Raw> {
     let mut object = raw.object().filter(|object| object.contains("execution"))?;
     object.remove("execution");
     Some(object.into_raw())
-}
-
-/// What a server needs to answer `server/discover`.
-#[derive(Debug)]
-pub struct DiscoverReply<'a> {
-    pub instructions: Option<&'a str>,
-    /// Extensions that servers behind us declare, in one object.
-    pub extensions: RawObject,
-}
-
-impl DiscoverReply<'_> {
-    pub fn encode(self) -> Raw {
-        let mut extensions = self.extensions;
-        extensions.set(TASKS, Raw::from_static("{}"));
-        let mut capabilities = RawObject::default();
-        capabilities.set("tools", Raw::from_static(r#"{"listChanged":true}"#));
-        capabilities.set("resources", Raw::from_static(r#"{"subscribe":true,"listChanged":true}"#));
-        capabilities.set("prompts", Raw::from_static(r#"{"listChanged":true}"#));
-        capabilities.set("completions", Raw::from_static("{}"));
-        capabilities.set("logging", Raw::from_static("{}"));
-        capabilities.set("extensions", extensions.into_raw());
-        let mut result = RawObject::default();
-        result.set("supportedVersions", Raw::serialize(&[REVISION]));
-        result.set("capabilities", capabilities.into_raw());
-        if let Some(instructions) = self.instructions {
-            result.set("instructions", Raw::string(instructions));
-        }
-        result.into_raw()
-    }
-}
-
-/// Reads a server's answer to `server/discover`; `None` if it is none, or this revision is not among its own.
-pub fn read_discover_result(result: &Raw) -> Option<ServerFacts> {
-    let versions = result.get("supportedVersions")?.elements()?;
-    if !versions.iter().any(|version| version.to_text().as_deref() == Some(REVISION)) {
-        return None;
-    }
-    Some(ServerFacts {
-        revision: REVISION.to_owned(),
-        capabilities: result.get("capabilities").unwrap_or_else(|| Raw::from_static("{}")),
-        instructions: result.get("instructions").and_then(|text| Some(text.to_lossy_text()?.into_owned())),
-    })
 }
 
 /// Returns whether an error shows that its sender speaks this revision.

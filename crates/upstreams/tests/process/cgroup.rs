@@ -6,10 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use manifold_upstreams::process::{ExitStatusInfo, ProcessHost, StopGrace, own_all_orphans, stop};
 
-use super::{
-    NASTY_SLEEPERS, TRAITOR, alive, children_of, eventually, none_left, shell, sleepers, start_host,
-    start_nasty, token,
-};
+use super::orphans::TRAITOR;
+use super::proc_files::{alive, children_of, sleepers};
+use super::{NASTY_SLEEPERS, eventually, none_left, shell, start_host, start_nasty, token};
 
 /// Kills the gateway as well, and first has everybody stand still, so that nobody clears up in between.
 const ASSASSIN: &str = r#"

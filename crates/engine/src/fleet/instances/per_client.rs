@@ -1,6 +1,8 @@
 //! A server with `shared: false`: an instance of its own for each client, made by the client's first call and ended when
 //! the client leaves. Whatever an instance says is for its client alone.
 
+mod upstream;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
@@ -10,15 +12,13 @@ use manifold_config::{Server, ServerStart};
 use manifold_protocol::{Call, Fault, Kind, Method, Raw};
 use tracing::{debug, warn};
 
-use super::super::{Fleet, FleetHost, close_all};
+use super::super::{Fleet, FleetHost};
 use super::host::{InstanceHost, ListerHost, facts_of};
 use super::{Full, Instance, InstanceKey, Instances, MAX_INSTANCES, lock};
 use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
-use crate::upstream::{
-    BoxFuture, ClientFacts, Host, InstanceReport, Listing, Order, Phase, Status, Upstream, Withheld,
-};
+use crate::upstream::{ClientFacts, Host, Listing, Order, Phase, Upstream};
 
 pub(crate) struct PerClient {
     me: Weak<PerClient>,
@@ -198,153 +198,6 @@ fn key_of(client: ClientId) -> InstanceKey {
     InstanceKey::DEFINED.own(client)
 }
 
-impl Upstream for PerClient {
-    fn send(&self, call: Call, exchange: Exchange) {
-        if self.is_for_one() {
-            return self.lister.send(call, exchange);
-        }
-        // A client that left before its call came here must not get an instance.
-        if exchange.is_cancelled() {
-            return;
-        }
-        if exchange.client().is_none() && exchange.target().is_none() {
-            return self.send_to_all(&call, exchange);
-        }
-        match self.enter(&call, exchange.client()) {
-            Ok((key, upstream)) => {
-                let me = self.me.clone();
-                let exchange = exchange.then_or_cancelled(move |reply, outer| {
-                    if let Some(reply) = reply {
-                        outer.finish(reply);
-                    }
-                    if let Some(me) = me.upgrade() {
-                        me.left_by_call(key);
-                    }
-                });
-                upstream.send(call, exchange);
-            }
-            Err(fault) => exchange.fail(fault),
-        }
-    }
-
-    fn notify(&self, method: &'static str, params: Option<Raw>) {
-        if self.is_for_one() {
-            return self.lister.notify(method, params);
-        }
-        for upstream in self.upstreams() {
-            upstream.notify(method, params.clone());
-        }
-    }
-
-    fn listing(&self) -> Option<Arc<Listing>> {
-        self.listing.load_full().or_else(|| self.lister.listing())
-    }
-
-    fn withheld(&self) -> Option<Arc<dyn Withheld>> {
-        self.lister.withheld()
-    }
-
-    /// Returns how the instance does that does best: whether the server works at all.
-    fn status(&self) -> Status {
-        let status = self.upstreams().iter().map(|one| one.status()).min_by_key(rank);
-        let lister = self.lister.status();
-        match status {
-            Some(status) if rank(&status) <= rank(&lister) => status,
-            _ => lister,
-        }
-    }
-
-    fn reports(&self) -> Vec<InstanceReport> {
-        let mut reports = self.lister.reports();
-        for (key, one) in self.lock().instances.iter() {
-            let own = |report| InstanceReport { client: key.client(), ..report };
-            reports.extend(one.upstream.reports().into_iter().map(own));
-        }
-        reports
-    }
-
-    fn is_unresponsive(&self) -> bool {
-        self.upstreams().iter().chain([&self.lister]).any(|one| one.is_unresponsive())
-    }
-
-    fn logs(&self, lines: usize) -> Vec<String> {
-        let of_all = self.lister.logs(lines);
-        let state = self.lock();
-        if state.instances.is_empty() {
-            return of_all;
-        }
-        // Each has its share, so that a talkative one does not hide the others.
-        let share = (lines / (state.instances.len() + 1)).max(1);
-        let mut logs = of_all[of_all.len().saturating_sub(share)..].to_vec();
-        for (key, one) in state.instances.iter() {
-            let client = key.client().map_or(0, |client| client.0);
-            logs.extend(one.upstream.logs(share).iter().map(|line| format!("[client {client}] {line}")));
-        }
-        logs
-    }
-
-    fn discover(&self) -> BoxFuture<()> {
-        if self.is_for_one() {
-            return self.lister.discover();
-        }
-        let lister = Arc::clone(&self.lister);
-        Box::pin(async move {
-            lister.discover().await;
-            // It has told what there is; whoever calls gets an instance.
-            let _ = lister.order(Order::Sleep).await;
-        })
-    }
-
-    fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
-        if self.is_for_one() {
-            return self.lister.order(order);
-        }
-        let mut orders: Vec<_> = {
-            let mut state = self.lock();
-            state.order = Some(order);
-            state.instances.iter().map(|(_, one)| one.upstream.order(order)).collect()
-        };
-        if order == Order::Stop {
-            self.listing.store(None);
-            orders.push(self.lister.order(order));
-        } else if orders.is_empty() || self.lister.status().phase == Phase::Stopped {
-            // It tries whether the server starts, and learns what there is.
-            let (started, listed) = (self.lister.order(order), self.discover());
-            orders.push(Box::pin(async move {
-                started.await?;
-                listed.await;
-                Ok(())
-            }));
-        }
-        Box::pin(async move {
-            let mut waiting = tokio::task::JoinSet::new();
-            for order in orders {
-                waiting.spawn(order);
-            }
-            waiting.join_all().await.into_iter().collect()
-        })
-    }
-
-    fn introduced(&self) {
-        self.lister.introduced();
-    }
-
-    fn client_left(&self, client: ClientId) {
-        let ended = self.lock().instances.left_by_client(client);
-        ended.iter().for_each(|ended| self.end(&**ended));
-    }
-
-    fn close(&self, drain: Duration) -> BoxFuture<()> {
-        let mut upstreams = vec![Arc::clone(&self.lister)];
-        {
-            let mut state = self.lock();
-            state.is_closed = true;
-            upstreams.extend(state.instances.take());
-        }
-        Box::pin(close_all(upstreams, drain))
-    }
-}
-
 /// Returns whether a listing has nothing that the other has not, and less than that.
 fn is_part(listing: &Listing, whole: &Listing) -> bool {
     let labels = |listing: &Listing, kind| -> HashSet<String> {
@@ -357,17 +210,6 @@ fn is_part(listing: &Listing, whole: &Listing) -> bool {
         part.is_subset(&whole)
     });
     is_within && is_less
-}
-
-/// Returns how far an instance is from working.
-fn rank(status: &Status) -> u8 {
-    match status.phase {
-        Phase::Ready => 0,
-        Phase::Starting => 1,
-        Phase::Failed(_) => 2,
-        Phase::Idle => 3,
-        Phase::Stopped => 4,
-    }
 }
 
 #[cfg(test)]

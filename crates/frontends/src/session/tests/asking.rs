@@ -1,6 +1,6 @@
 //! Questions respect what their client said it can do.
 
-use manifold_protocol::Mark;
+use manifold_protocol::{Answer, Mark, Method};
 
 use super::*;
 

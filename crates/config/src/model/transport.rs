@@ -1,0 +1,121 @@
+//! How a server is reached.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::secret::Secret;
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transport {
+    Builtin(Builtin),
+    Process(ProcessSpec),
+    Remote(RemoteSpec),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    Time,
+}
+
+/// A local program speaking on its standard streams.
+#[derive(Clone, PartialEq)]
+pub struct ProcessSpec {
+    pub dialect: ProcessDialect,
+    /// After expansion of `~` and variables, before any search on `PATH`.
+    pub command: String,
+    pub args: Vec<String>,
+    pub cwd: Option<PathBuf>,
+    /// The server's own variables, values expanded.
+    pub env: BTreeMap<String, Secret>,
+    pub inherit_env: InheritEnv,
+    /// Start again when it exits (`restart`, default true) after at least this long.
+    pub restart: bool,
+    pub restart_delay: Option<Duration>,
+    /// What the server and all it starts may use together; zero is no limit.
+    pub memory_limit_mib: u32,
+    pub process_limit: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessDialect {
+    Mcp,
+    LiteMcp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InheritEnv {
+    All,
+    None,
+    Only(Vec<String>),
+}
+
+/// A server at an address.
+#[derive(Clone, PartialEq)]
+pub struct RemoteSpec {
+    pub kind: RemoteKind,
+    pub url: String,
+    /// In the order of the file, values expanded.
+    pub headers: Vec<(String, Secret)>,
+    /// Names of the variables that headers or url refer to, for the message of a 401 (decision 16).
+    pub credential_variables: Vec<String>,
+    pub retries: u32,
+    pub retry_delay: Duration,
+    pub reconnect_interval: Duration,
+    pub max_retries: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Not said: Streamable HTTP, then the old SSE transport.
+    Auto,
+    StreamableHttp,
+    Sse,
+    LiteMcp,
+}
+
+impl RemoteSpec {
+    /// Returns scheme, host and port: what may be shown of the address.
+    pub fn origin(&self) -> String {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        format!("{scheme}://{host}")
+    }
+}
+
+/// Arguments may hold what variables stood for, so they are only counted.
+impl fmt::Debug for ProcessSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessSpec")
+            .field("dialect", &self.dialect)
+            .field("command", &self.command)
+            .field("args", &format_args!("[{} args]", self.args.len()))
+            .field("cwd", &self.cwd)
+            .field("env", &self.env)
+            .field("inherit_env", &self.inherit_env)
+            .field("restart", &self.restart)
+            .field("restart_delay", &self.restart_delay)
+            .field("memory_limit_mib", &self.memory_limit_mib)
+            .field("process_limit", &self.process_limit)
+            .finish()
+    }
+}
+
+/// Keys stand in paths, queries and user parts too, so of the address only the origin is shown.
+impl fmt::Debug for RemoteSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteSpec")
+            .field("kind", &self.kind)
+            .field("url", &format_args!("{}/***", self.origin()))
+            .field("headers", &self.headers)
+            .field("credential_variables", &self.credential_variables)
+            .field("retries", &self.retries)
+            .field("retry_delay", &self.retry_delay)
+            .field("reconnect_interval", &self.reconnect_interval)
+            .field("max_retries", &self.max_retries)
+            .finish()
+    }
+}

@@ -1,0 +1,74 @@
+//! An exchange that stands before another: its answer goes through a function first.
+
+use std::sync::{Arc, Mutex};
+
+use manifold_protocol::{Call, Raw, Reply};
+
+use super::sink::Sink;
+use super::{CallHandle, Exchange, Target};
+use crate::changes::ClientId;
+use crate::principal::Requester;
+use crate::sync::Lock as _;
+
+type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
+
+/// The sink of an exchange that stands before another.
+pub(super) struct Then {
+    pub(super) outer: Arc<CallHandle<dyn Sink>>,
+    pub(super) rest: Mutex<Option<(Exchange, Next)>>,
+}
+
+impl Then {
+    fn go_on(&self, reply: Option<Reply>) {
+        let rest = self.rest.locked().take();
+        if let Some((outer, next)) = rest {
+            next(reply, outer);
+        }
+    }
+}
+
+impl Sink for Then {
+    fn reply(&self, reply: Reply) {
+        self.go_on(Some(reply));
+    }
+
+    fn cancelled(&self) {
+        self.go_on(None);
+    }
+
+    fn progress(&self, params: Raw) {
+        self.outer.sink.progress(params);
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        self.outer.sink.notice(method, params);
+    }
+
+    fn rest(&self) {
+        self.outer.sink.rest();
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        self.outer.sink.ask(call, exchange);
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        self.outer.sink.client()
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        self.outer.sink.requester()
+    }
+
+    fn set_target(&self, target: &Arc<Target>) {
+        self.outer.set_target(target);
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.outer.sink.wants_logs()
+    }
+
+    fn has_session(&self) -> bool {
+        self.outer.sink.has_session()
+    }
+}

@@ -1,0 +1,69 @@
+//! How a session ends: no more calls are taken, those in flight are waited for or taken back.
+
+use manifold_protocol::envelope;
+use manifold_protocol::{Fault, Id, Raw};
+
+use super::lane::Lane;
+use super::{Phase, Session, State};
+
+impl Session {
+    /// Waits until no call is in flight.
+    pub async fn settled(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.lock().flights.is_empty() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Takes no more requests; what is in flight goes on.
+    pub fn stop_taking_calls(&self) {
+        self.lock().phase = Phase::ShuttingDown;
+    }
+
+    /// Ends the session: what is still in flight is taken back and answered so, open questions are dropped.
+    pub fn close(&self) {
+        let (flights, questions) = {
+            let mut state = self.lock();
+            state.phase = Phase::ShuttingDown;
+            (std::mem::take(&mut state.flights), std::mem::take(&mut state.questions))
+        };
+        for (id, in_flight) in flights {
+            in_flight.flight.cancel(Some(Raw::from_static(r#""the session is over""#)));
+            let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
+            in_flight.lane.answer(answer);
+        }
+        drop(questions);
+        if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
+            gateway.detach(*client);
+        }
+        self.idle.notify_waiters();
+    }
+
+    pub(super) fn shut_down(&self, id: Id, lane: &Lane) {
+        let mut state = self.lock();
+        state.phase = Phase::ShuttingDown;
+        state.shutdown = Some((id, lane.clone()));
+        self.confirm_shutdown(&mut state);
+    }
+
+    /// Answers `shutdown` once nothing is in flight (decision 17).
+    pub(super) fn confirm_shutdown(&self, state: &mut State) {
+        if state.flights.is_empty()
+            && let Some((id, lane)) = state.shutdown.take()
+        {
+            lane.answer(envelope::result(&id, &Raw::from_static("{}")));
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session that was never closed must not stay known as a client; one that was is not known any more.
+        if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
+            gateway.detach(*client);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! F16: a server is asked to end before it is made to.
+
+use std::time::Duration;
+
+use manifold_testkit::figures;
+use manifold_upstreams::process::{ExitStatusInfo, StopGrace, stop};
+use tokio::time::Instant;
+
+use super::proc_files::{alive, children_of, parent_of};
+use super::{eventually, ready, shell, start_host, token};
+
+/// Ignores the end of its input and SIGTERM.
+const STUBBORN: &str = "trap '' TERM HUP INT; echo ready; while :; do sleep $0; done";
+
+pub(super) async fn f16_stop_lets_a_polite_server_finish() {
+    let (host, _owner) = start_host();
+    // It writes more than a pipe holds once its input ends.
+    let server = host.spawn(shell("cat >/dev/null; head -c 2000000 /dev/zero; exit 3", "")).await.unwrap();
+    assert_eq!(stop(server, StopGrace::default()).await, ExitStatusInfo::Code(3));
+}
+
+pub(super) async fn f16_stop_sends_term_to_the_group() {
+    let (host, _owner) = start_host();
+    let mut server =
+        host.spawn(shell("trap 'exit 5' TERM; echo ready; while :; do sleep 60; done", "")).await.unwrap();
+    ready(&mut server).await;
+    let grace = StopGrace { after_close: Duration::from_millis(20), after_term: Duration::from_secs(5) };
+    assert_eq!(stop(server, grace).await, ExitStatusInfo::Code(5));
+}
+
+pub(super) async fn f16_stubborn_server_is_gone_within_grace() {
+    let (host, _owner) = start_host();
+    let token = token();
+    let mut server = host.spawn(shell(STUBBORN, &token)).await.unwrap();
+    ready(&mut server).await;
+    let grace = StopGrace::default();
+    let started = Instant::now();
+    assert_eq!(stop(server, grace).await, ExitStatusInfo::Signal(9));
+    let (took, allowed) = (started.elapsed(), grace.after_close + grace.after_term);
+    assert!(took >= allowed, "{took:?}");
+    figures::took("F16: a stubborn server gone", took, allowed + Duration::from_millis(200));
+    assert_eq!(alive(&token), [0; 0]);
+}
+
+pub(super) async fn f16_no_zombies() {
+    let (host, _owner) = start_host();
+    let script = "for i in 1 2 3 4 5 6 7 8; do (sleep 0 &); done; echo ready; exec sleep $0";
+    let token = token();
+    let mut server = host.spawn(shell(script, &token)).await.unwrap();
+    ready(&mut server).await;
+    let keeper = parent_of(server.pid);
+    let guard = parent_of(keeper);
+    eventually("the orphans are reaped", || children_of(keeper) == [server.pid]).await;
+    server.control.sweep().await;
+    eventually("the keeper is reaped", || children_of(guard).is_empty()).await;
+}

@@ -123,21 +123,21 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
         audience: Audience::One,
         requester: Requester::local(),
     };
-    let desk = Arc::new(Desk::default());
-    let session = Session::new(destination, Arc::clone(&desk) as Arc<dyn Outlet>);
+    let outlet = Arc::new(CountingOutlet::default());
+    let session = Session::new(destination, Arc::clone(&outlet) as Arc<dyn Outlet>);
     let message = Bytes::from_static(message.as_bytes());
     session.receive(Bytes::from_static(HELLO.as_bytes()));
     session.receive(message.clone());
     // One answer is looked into; the others are as long.
-    let answer = desk.last.locked().take().ok_or("no answer")?;
+    let answer = outlet.last.locked().take().ok_or("no answer")?;
     let length = answer.len() as u64;
     if memchr::memmem::find(&answer.into_bytes(), b",\"result\":{").is_none() {
         return Err("no result".into());
     }
-    desk.bytes.store(0, Ordering::Relaxed);
+    outlet.bytes.store(0, Ordering::Relaxed);
     Ok(Box::new(move || {
         session.receive(black_box(message.clone()));
-        match desk.bytes.swap(0, Ordering::Relaxed) == length {
+        match outlet.bytes.swap(0, Ordering::Relaxed) == length {
             true => Ok(()),
             false => Err("an answer of another length".into()),
         }
@@ -146,12 +146,12 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
 
 /// The client's end of a session: keeps the last answer, and counts the bytes of all.
 #[derive(Default)]
-struct Desk {
+struct CountingOutlet {
     last: Mutex<Option<Outgoing>>,
     bytes: AtomicU64,
 }
 
-impl Outlet for Desk {
+impl Outlet for CountingOutlet {
     fn answer(&self, message: Outgoing) {
         self.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
         *self.last.locked() = Some(message);

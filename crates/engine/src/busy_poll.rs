@@ -25,11 +25,11 @@ const MOST_LUCK: u32 = 8;
 const SELDOM: u32 = 64;
 
 /// There is one: the messages it looks for are those of the whole process.
-static VIGIL: BusyPoll = BusyPoll::new();
+static POLLING: BusyPoll = BusyPoll::new();
 
 /// Notes that a message, or several at once, has come in.
 pub fn mark() {
-    VIGIL.mark();
+    POLLING.mark();
 }
 
 /// Polls for ever. Where there is one processor, that would only be in the way of whoever is to answer; where
@@ -37,7 +37,7 @@ pub fn mark() {
 pub async fn keep() {
     let is_alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     if is_alone && available_parallelism().map_or(1, NonZero::get) > 1 {
-        VIGIL.keep().await;
+        POLLING.keep().await;
     }
 }
 

@@ -99,7 +99,7 @@ impl Discovery {
             servers.into_iter().map(|(key, upstream)| self.join(key, upstream, &mut due)).collect();
         if !due.is_empty() {
             let (places, leaving) = (Arc::clone(&self.places), self.leaving.clone());
-            tasks.spawn(begin_in_turn(places, due, leaving, tasks.clone()));
+            tasks.spawn(begin_staggered(places, due, leaving, tasks.clone()));
         }
         for mut one in underway {
             let settled = one.settled.wait_for(|settled| *settled);
@@ -128,7 +128,7 @@ impl Discovery {
 }
 
 /// Begins discoveries one after the other, as places come free.
-async fn begin_in_turn(places: Arc<Semaphore>, due: Vec<Due>, leaving: CancellationToken, tasks: Tasks) {
+async fn begin_staggered(places: Arc<Semaphore>, due: Vec<Due>, leaving: CancellationToken, tasks: Tasks) {
     for Due { upstream, done } in due {
         // One that runs, or is being started for a call, strains the machine no more for being asked.
         let place = match upstream.status().phase {

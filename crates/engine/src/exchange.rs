@@ -188,8 +188,8 @@ impl<S: Sink + ?Sized> CallHandle<S> {
     }
 
     /// Tells the asker that its connection may rest until the answer comes.
-    pub fn rest(&self) {
-        self.sink.rest();
+    pub fn release_connection(&self) {
+        self.sink.release_connection();
     }
 
     /// Brings a question of the server to the asker.

@@ -43,7 +43,7 @@ pub use feed::Events;
 pub use fleet::{Fleet, InstanceKey, Outdated};
 pub use gateway::{Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
-pub use outbox::{Outbox, TURN};
+pub use outbox::{Outbox, YIELD_EVERY};
 pub use principal::{Principal, Requester};
 pub use sync::Lock;
 pub use tasks::Tasks;

@@ -13,7 +13,7 @@ use crate::sync::Lock as _;
 
 /// Who reads messages takes so many in a row before the writers have their turn: the other side works on the first while
 /// the rest is read, instead of both waiting for each other.
-pub const TURN: usize = 8;
+pub const YIELD_EVERY: usize = 8;
 
 /// A queue of whole messages. Answers always fit, since each belongs to a call the owner admitted; what may be
 /// lost (`push_droppable`) is refused past the limit, and the owner stops admitting calls while it is `crowded`.

@@ -102,7 +102,7 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    rest_if_exhausted(&error).await;
+                    pause_if_exhausted(&error).await;
                     continue;
                 }
             },
@@ -135,7 +135,7 @@ async fn all_ended(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-async fn rest_if_exhausted(error: &io::Error) {
+async fn pause_if_exhausted(error: &io::Error) {
     // A connection that broke before it was accepted is the peer's affair; anything else would spin.
     if error.kind() != io::ErrorKind::ConnectionAborted {
         warn!("accepting a connection failed: {error}");

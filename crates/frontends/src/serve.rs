@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use manifold_engine::{Budget, Outbox, TURN, Tasks, busy_poll};
+use manifold_engine::{Budget, Outbox, Tasks, YIELD_EVERY, busy_poll};
 use manifold_protocol::framing::Frame;
 use manifold_protocol::{Frames, Outgoing};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -85,7 +85,7 @@ pub(crate) async fn read<I: AsyncRead + Unpin>(
         let (ended, waited) = fill(&mut input, reader.buffer()).await;
         busy_poll::mark();
         for taken in 1_usize.. {
-            if taken.is_multiple_of(TURN) {
+            if taken.is_multiple_of(YIELD_EVERY) {
                 yield_now().await;
             }
             let Some(frame) = reader.next(ended) else { break };

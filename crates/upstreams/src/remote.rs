@@ -78,7 +78,7 @@ impl Launcher for Remote {
     }
 
     /// A try costs one connection: a server that is back serves calls well within a second (F14).
-    fn call_rest(&self) -> Duration {
+    fn call_backoff(&self) -> Duration {
         Duration::from_millis(500)
     }
 

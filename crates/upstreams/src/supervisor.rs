@@ -32,7 +32,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// Calls start a server that fails this often at most; a few may do so one after the other.
-const CALL_REST: Duration = Duration::from_secs(5);
+const CALL_BACKOFF: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
 struct Supervisor<L> {

@@ -20,7 +20,7 @@ pub trait Sink: Send + Sync {
     fn notice(&self, _method: &str, _params: Option<Raw>) {}
 
     /// The server has let go of its connection and will answer on a later one; the asker's may rest as well.
-    fn rest(&self) {}
+    fn release_connection(&self) {}
 
     /// Brings a question, asked in the middle of this call, to the asker. Dropping it declines.
     fn ask(&self, call: Call, exchange: Exchange) {

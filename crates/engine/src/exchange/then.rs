@@ -44,8 +44,8 @@ impl Sink for Then {
         self.outer.sink.notice(method, params);
     }
 
-    fn rest(&self) {
-        self.outer.sink.rest();
+    fn release_connection(&self) {
+        self.outer.sink.release_connection();
     }
 
     fn ask(&self, call: Call, exchange: Exchange) {

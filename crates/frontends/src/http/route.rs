@@ -43,7 +43,7 @@ pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitt
         false => shared.site.admission.admit(&head.method, &head.uri, &head.headers, peer.address),
     };
     let mut response = match judged {
-        Err(refused) => turn_away(head, refused, peer, shared),
+        Err(refused) => refusal(head, refused, peer, shared),
         Ok(_) if head.method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
         Ok(admitted) => return Ok(admitted),
     };
@@ -51,7 +51,7 @@ pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitt
     Err(Box::new(response))
 }
 
-fn turn_away(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> Response<Body> {
+fn refusal(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> Response<Body> {
     // Only who fails is counted: a right token is never made to wait (L17).
     let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
     if is_wrong && !shared.token_failures.may_fail(peer.address) {

@@ -169,7 +169,7 @@ impl HttpSession {
     }
 
     /// Returns whether it has lain unused for so long, with nobody listening to it or waiting for anything.
-    fn rests_since(&self, patience: Duration) -> bool {
+    fn is_idle_for(&self, patience: Duration) -> bool {
         let is_open =
             |stream: &Arc<Stream>| stream.finished_for().is_none_or(|past| past < patience.min(IN_USE));
         self.unused_for() > patience
@@ -224,7 +224,7 @@ impl Sessions {
             for session in self.all() {
                 session.prune();
             }
-            let idle = self.all().into_iter().filter(|session| session.rests_since(IDLE));
+            let idle = self.all().into_iter().filter(|session| session.is_idle_for(IDLE));
             let idle: Vec<String> = idle.map(|session| session.id.clone()).collect();
             for id in &idle {
                 self.remove(id);

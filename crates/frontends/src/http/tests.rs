@@ -14,22 +14,22 @@ use tokio::time::Instant;
 use super::*;
 use crate::fake::{self, Fake};
 
-pub(super) struct House {
+pub(super) struct TestSite {
     pub(super) shared: Arc<Shared>,
     pub(super) fake: Arc<Fake>,
     tasks: Tasks,
 }
 
-fn house() -> House {
-    house_with(Admission::default(), ClientLimits::default(), 1 << 20)
+fn test_site() -> TestSite {
+    site_with(Admission::default(), ClientLimits::default(), 1 << 20)
 }
 
-/// Opens a house whose clients may have only so much open.
-pub(super) fn house_limited(limits: ClientLimits) -> House {
-    house_with(Admission::default(), limits, 1 << 20)
+/// Opens a site whose clients may have only so much open.
+pub(super) fn site_limited(limits: ClientLimits) -> TestSite {
+    site_with(Admission::default(), limits, 1 << 20)
 }
 
-pub(super) fn house_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> House {
+pub(super) fn site_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> TestSite {
     let world = fake::world(Profile::McpsProxy);
     let site = Site {
         namespaces: Arc::new(Namespaces::new(Served {
@@ -59,10 +59,10 @@ pub(super) fn house_with(admission: Admission, limits: ClientLimits, held_bytes:
         token_failures: TokenFailures::default(),
         closing,
     });
-    House { shared, fake: world.fake, tasks: world.tasks }
+    TestSite { shared, fake: world.fake, tasks: world.tasks }
 }
 
-impl House {
+impl TestSite {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
@@ -111,7 +111,7 @@ fn header(head: &str, name: &str) -> Option<String> {
 }
 
 async fn check(path: &str, body: &str, expected: Expect) {
-    let (status, _, body) = house().post(path, body).await;
+    let (status, _, body) = test_site().post(path, body).await;
     expected.assert_eq(&format!("{status} {body}"));
 }
 
@@ -120,7 +120,7 @@ const API: &str = "/api/default/mcp";
 // S2-2
 #[tokio::test(start_paused = true)]
 async fn health_has_its_three_members() {
-    let admission = house();
+    let admission = test_site();
     tokio::time::advance(Duration::from_millis(1500)).await;
     let (status, kind, body) = admission.get("/health").await;
     assert_eq!((status, kind.as_str()), (200, "application/json; charset=utf-8"));
@@ -218,7 +218,7 @@ async fn a_batch_is_answered_in_one_array() {
 // S2-22: every client starts at 1, and nobody gets another's answer.
 #[tokio::test]
 async fn equal_ids_of_two_clients_do_not_meet() {
-    let admission = house();
+    let admission = test_site();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let answers = async {
         while admission.fake.held_count() < 2 {
@@ -236,7 +236,7 @@ async fn equal_ids_of_two_clients_do_not_meet() {
 // One POST, one answer: nobody can be asked in between, and servers are told so.
 #[tokio::test]
 async fn a_question_is_answered_from_the_config() {
-    let admission = house();
+    let admission = test_site();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let server = async {
         while admission.fake.held_count() < 1 {
@@ -254,7 +254,7 @@ async fn a_question_is_answered_from_the_config() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_takes_its_call_back() {
-    let admission = house();
+    let admission = test_site();
     let hold = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
     let mut stream = admission.connect();
     let head = format!(
@@ -274,7 +274,7 @@ async fn a_client_that_hangs_up_takes_its_call_back() {
 
 #[tokio::test]
 async fn other_paths_and_methods_are_told_what_there_is() {
-    let admission = house();
+    let admission = test_site();
     let (status, _, body) = admission.get("/nowhere").await;
     assert_eq!(status, 404);
     assert!(body.contains("availableEndpoints"), "{body}");
@@ -284,7 +284,7 @@ async fn other_paths_and_methods_are_told_what_there_is() {
 // T1, T2: the guard stands before every route.
 #[tokio::test]
 async fn strangers_are_refused_before_their_body_is_read() {
-    let admission = house();
+    let admission = test_site();
     for path in ["/health", API, "/mcp", "/sse", "/nowhere"] {
         assert_eq!(
             admission.send(&format!("GET {path} HTTP/1.1\r\nhost: evil.example"), "").await.0,
@@ -299,7 +299,7 @@ async fn strangers_are_refused_before_their_body_is_read() {
 // S2-3 to S2-5, decision 34
 #[tokio::test(start_paused = true)]
 async fn status_has_the_seed_s_shape() {
-    let admission = house();
+    let admission = test_site();
     tokio::time::advance(Duration::from_secs(3661)).await;
     let (status, _, body) = admission.get("/api/status").await;
     assert_eq!(status, 200);
@@ -314,7 +314,7 @@ async fn a_connection_that_says_nothing_or_half_is_closed_in_time() {
     );
     for said in ["", "POST /api", head.as_str()] {
         let start = Instant::now();
-        let mut stream = house().connect();
+        let mut stream = test_site().connect();
         stream.write_all(said.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
@@ -326,7 +326,7 @@ async fn a_connection_that_says_nothing_or_half_is_closed_in_time() {
 // T30
 #[tokio::test(start_paused = true)]
 async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
-    let admission = house();
+    let admission = test_site();
     let mut stream = admission.connect();
     let request = |body: &str| {
         format!(
@@ -365,7 +365,7 @@ async fn a_connection_rests_for_75_seconds_and_a_call_may_take_its_time() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
-    let admission = house();
+    let admission = test_site();
     let mut stream = admission.connect();
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let head = format!(
@@ -383,7 +383,7 @@ async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
 // T1: what nobody judges must not get in.
 #[tokio::test]
 async fn a_second_host_or_a_foreign_target_is_refused() {
-    let admission = house();
+    let admission = test_site();
     let two = "GET /health HTTP/1.1\r\nhost: localhost\r\nhost: evil.example";
     assert_eq!(admission.send(two, "").await.0, 400);
     let absolute = "GET http://evil.example/health HTTP/1.1\r\nhost: localhost";
@@ -393,7 +393,7 @@ async fn a_second_host_or_a_foreign_target_is_refused() {
 // Decision 29: what one client can do is not what the shared servers are told.
 #[tokio::test]
 async fn a_client_s_handshake_tells_servers_nothing() {
-    let admission = house();
+    let admission = test_site();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     let before = admission.fake.told_facts();
     assert_eq!(admission.post("/mcp", hello).await.0, 200);
@@ -401,8 +401,8 @@ async fn a_client_s_handshake_tells_servers_nothing() {
 }
 
 /// Sends bytes in pieces on one connection, and returns all that comes back until it ends.
-async fn talk(house: &House, pieces: &[&str]) -> String {
-    let mut stream = house.connect();
+async fn talk(site: &TestSite, pieces: &[&str]) -> String {
+    let mut stream = site.connect();
     for piece in pieces {
         stream.write_all(piece.as_bytes()).await.unwrap();
         tokio::task::yield_now().await;
@@ -427,15 +427,15 @@ async fn a_body_may_come_in_chunks_and_in_pieces() {
     let pieces: Vec<String> = chunked.chars().map(String::from).collect();
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     for pieces in [&[chunked.as_str()][..], &pieces] {
-        let answer = talk(&house(), pieces).await;
+        let answer = talk(&test_site(), pieces).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(PONG), "{answer}");
     }
     for wrong in ["xyz\r\n", "5\r\nabcdefg\r\n", "fffffffffffffffffff\r\n"] {
         let answer =
-            talk(&house(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n{wrong}0\r\n\r\n")]).await;
+            talk(&test_site(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n{wrong}0\r\n\r\n")]).await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{wrong}: {answer}");
     }
-    let answer = talk(&house(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n1f5\r\n")]).await;
+    let answer = talk(&test_site(), &[&format!("{POST}transfer-encoding: chunked\r\n\r\n1f5\r\n")]).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
 }
 
@@ -443,20 +443,20 @@ async fn a_body_may_come_in_chunks_and_in_pieces() {
 async fn requests_may_follow_one_another_without_waiting() {
     let one = format!("{POST}content-length: {}\r\n\r\n{PING}", PING.len());
     let last = one.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
-    let answer = talk(&house(), &[&format!("{one}{one}{last}")]).await;
+    let answer = talk(&test_site(), &[&format!("{one}{one}{last}")]).await;
     assert_eq!(answer.matches(PONG).count(), 3, "{answer}");
     assert_eq!(answer.matches("connection: close").count(), 1, "{answer}");
 }
 
 #[tokio::test]
 async fn a_body_is_asked_for_only_where_it_is_wanted() {
-    let house = house();
+    let site = test_site();
     let ask = |length: usize| {
         format!("{POST}connection: close\r\nexpect: 100-continue\r\ncontent-length: {length}\r\n\r\n")
     };
-    let answer = talk(&house, &[&ask(501)]).await;
+    let answer = talk(&site, &[&ask(501)]).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
-    let mut stream = house.connect();
+    let mut stream = site.connect();
     stream.write_all(ask(PING.len()).as_bytes()).await.unwrap();
     let mut go_on = [0; 25];
     stream.read_exact(&mut go_on).await.unwrap();
@@ -470,20 +470,22 @@ async fn a_body_is_asked_for_only_where_it_is_wanted() {
 // T31
 #[tokio::test]
 async fn both_a_length_and_chunks_are_400() {
-    let answer =
-        talk(&house(), &[&format!("{POST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")])
-            .await;
+    let answer = talk(
+        &test_site(),
+        &[&format!("{POST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")],
+    )
+    .await;
     assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("connection: close"), "{answer}");
 }
 
 #[tokio::test]
 async fn the_old_version_is_closed_unless_it_asks() {
     let get = "GET /health HTTP/1.0\r\nhost: localhost\r\n";
-    let answer = talk(&house(), &[&format!("{get}\r\n")]).await;
+    let answer = talk(&test_site(), &[&format!("{get}\r\n")]).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
-    let answer = talk(&house(), &[&format!("{get}connection: keep-alive\r\n\r\n{get}\r\n")]).await;
+    let answer = talk(&test_site(), &[&format!("{get}connection: keep-alive\r\n\r\n{get}\r\n")]).await;
     assert_eq!(answer.matches("HTTP/1.1 200").count(), 2, "{answer}");
     let head =
-        talk(&house(), &["HEAD /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"]).await;
+        talk(&test_site(), &["HEAD /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"]).await;
     assert!(head.contains("content-length: ") && head.ends_with("\r\n\r\n"), "{head}");
 }

@@ -22,7 +22,7 @@ impl Sink for CallSink {
         // Its id is free before the client can know; whoever waits for the session to settle is told after.
         self.session.forget(&self.id);
         if is_busy {
-            self.lane.turn_away(message);
+            self.lane.answer_busy(message);
         } else {
             self.lane.answer(message);
         }
@@ -37,9 +37,9 @@ impl Sink for CallSink {
         self.lane.outlet.tell(envelope::notification(notification::PROGRESS, Some(&params)));
     }
 
-    fn rest(&self) {
+    fn release_connection(&self) {
         if self.session.revision() >= Some(Revision::V2025_11_25) {
-            self.lane.outlet.rest();
+            self.lane.outlet.release_connection();
         }
     }
 

@@ -97,7 +97,7 @@ impl Session {
                 drop(state);
                 flight.cancel(None);
                 let error = fault.to_error(self.destination.codes);
-                return lane.turn_away(envelope::error(Some(&id), &error).into());
+                return lane.answer_busy(envelope::error(Some(&id), &error).into());
             }
             match state.flights.entry(id) {
                 Entry::Vacant(place) => {

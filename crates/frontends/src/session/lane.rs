@@ -29,10 +29,10 @@ impl Lane {
     }
 
     /// Answers that the same may be asked again in a moment.
-    pub(super) fn turn_away(&self, message: Outgoing) {
+    pub(super) fn answer_busy(&self, message: Outgoing) {
         match &self.batch {
             Some(batch) => batch.add(message),
-            None => self.outlet.turn_away(message),
+            None => self.outlet.answer_busy(message),
         }
     }
 

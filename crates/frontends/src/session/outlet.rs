@@ -10,7 +10,7 @@ pub trait Outlet: Send + Sync {
     fn answer(&self, message: Outgoing);
 
     /// Takes an answer that says to ask again in a moment.
-    fn turn_away(&self, message: Outgoing) {
+    fn answer_busy(&self, message: Outgoing) {
         self.answer(message);
     }
 
@@ -26,7 +26,7 @@ pub trait Outlet: Send + Sync {
     }
 
     /// The answer is a while off; a client that can come back for it may be let go (SEP-1699).
-    fn rest(&self) {}
+    fn release_connection(&self) {}
 
     /// No answer will come: its call was cancelled.
     fn abandon(&self) {}

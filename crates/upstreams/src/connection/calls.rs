@@ -53,9 +53,9 @@ impl Connection {
     }
 
     /// Tells the asker of a call that the server has let go of its connection for now.
-    pub(crate) fn rest(&self, call: u64) {
+    pub(crate) fn release_connection(&self, call: u64) {
         if let Some(asker) = self.asker_of(call) {
-            asker.rest();
+            asker.release_connection();
         }
     }
 

@@ -46,7 +46,7 @@ impl Connection {
 
     /// Waits for the turn to take in something large. Where all is for one client only a few do at a time: answers that
     /// began while there was room would else all come in together (F20).
-    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn large_permit(&self) -> Option<SemaphorePermit<'_>> {
         let client = self.host.only_client()?;
         let turn = self.inflow.large.acquire().await.ok();
         client.uncrowded().await;

@@ -36,7 +36,7 @@ impl Events {
     }
 
     /// Returns the next event as `next` does, taking in large ones in turn.
-    pub(super) async fn next_in_turn(
+    pub(super) async fn next_with_permit(
         &mut self,
         connection: &Connection,
     ) -> Result<Option<SseItem>, Unreached> {
@@ -48,7 +48,7 @@ impl Events {
                 return Ok(Some(item));
             }
             if self.unfinished > LARGE_BYTES && turn.is_none() {
-                turn = connection.turn().await;
+                turn = connection.large_permit().await;
             }
             match self.answer.next().await? {
                 Some(bytes) => {
@@ -66,14 +66,14 @@ impl Events {
 }
 
 /// Reads a body that is one message, a large one in turn.
-pub(super) async fn read_in_turn(
+pub(super) async fn read_with_permit(
     answer: Answer,
     limit_bytes: usize,
     connection: &Connection,
 ) -> Result<Bytes, Unreached> {
     connection.room().await;
     let is_small = answer.length().is_some_and(|bytes| bytes <= LARGE_BYTES);
-    let _turn = if is_small { None } else { connection.turn().await };
+    let _turn = if is_small { None } else { connection.large_permit().await };
     answer.read(limit_bytes).await
 }
 

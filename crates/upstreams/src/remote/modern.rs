@@ -259,7 +259,7 @@ impl Posts {
 
     /// Takes an answer that is one message.
     async fn take(&self, connection: &Connection, answer: Answer, call: u64) -> Result<(), Unreached> {
-        let body = events::read_in_turn(answer, self.limit_bytes, connection).await?;
+        let body = events::read_with_permit(answer, self.limit_bytes, connection).await?;
         if body.is_empty() {
             return Err(Unreached::Broken("it accepted the call but gave no answer".to_owned()));
         }
@@ -284,7 +284,7 @@ impl Posts {
         loop {
             let item = tokio::select! {
                 biased;
-                item = events.next_in_turn(connection) => item?,
+                item = events.next_with_permit(connection) => item?,
                 _ = &mut left => return Ok(()),
             };
             match item {

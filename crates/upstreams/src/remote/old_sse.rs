@@ -152,7 +152,7 @@ impl Poster {
 /// Reads the stream; the session ends with it.
 async fn read(mut stream: Events, poster: Arc<Poster>) {
     let why = loop {
-        match stream.next_in_turn(&poster.connection).await {
+        match stream.next_with_permit(&poster.connection).await {
             Ok(Some(SseItem::Event(event))) => events::receive(&poster.connection, event, None),
             Ok(Some(SseItem::TooLong)) => events::too_long(&poster.connection),
             Ok(None) => break "it closed its stream".to_owned(),

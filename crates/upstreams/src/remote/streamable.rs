@@ -222,7 +222,7 @@ impl Session {
         if answer.head.is_events {
             return self.take_events(answer, call).await;
         }
-        match events::read_in_turn(answer, self.limit_bytes, &self.connection).await {
+        match events::read_with_permit(answer, self.limit_bytes, &self.connection).await {
             Ok(body) if body.is_empty() => {
                 self.refuse(
                     Some(call),
@@ -267,7 +267,7 @@ impl Session {
                 return self.refuse(Some(call), Unreached::Broken(why));
             };
             if broke.is_ok() {
-                self.connection.rest(call);
+                self.connection.release_connection(call);
             }
             events = loop {
                 if tries >= self.spec.max_retries {
@@ -302,7 +302,7 @@ impl Session {
     ) -> Result<(), Unreached> {
         let mut dropped = false;
         loop {
-            let Some(item) = events.next_in_turn(&self.connection).await? else { break };
+            let Some(item) = events.next_with_permit(&self.connection).await? else { break };
             match item {
                 SseItem::TooLong => {
                     dropped = true;

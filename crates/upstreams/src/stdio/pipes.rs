@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use manifold_engine::{TURN, busy_poll};
+use manifold_engine::{YIELD_EVERY, busy_poll};
 use manifold_protocol::framing::{Line, LineDecoder};
 use manifold_protocol::{Frames, Outgoing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,7 +40,7 @@ pub(super) async fn read_messages(connection: Arc<Connection>, mut stdout: Serve
         while let Some(line) = lines.next() {
             connection.receive(line);
             taken += 1;
-            if taken.is_multiple_of(TURN) && connection.has_only_client() {
+            if taken.is_multiple_of(YIELD_EVERY) && connection.has_only_client() {
                 yield_now().await;
             }
         }

@@ -8,7 +8,7 @@ use manifold_engine::Host;
 use manifold_protocol::Fault;
 use manifold_protocol::dialect::ServerFacts;
 
-use super::CALL_REST;
+use super::CALL_BACKOFF;
 use crate::cache::Cache;
 use crate::connection::Connection;
 use crate::logs::LogRing;
@@ -26,8 +26,8 @@ pub(crate) trait Launcher: Send + Sync + 'static {
     fn cache(&self) -> &Cache;
 
     /// Returns how often calls may start a server that fails, where they do not stop.
-    fn call_rest(&self) -> Duration {
-        CALL_REST
+    fn call_backoff(&self) -> Duration {
+        CALL_BACKOFF
     }
 
     /// Starts the server and shakes hands. Dropping the future ends what it started.

@@ -121,7 +121,7 @@ impl<L: Launcher> Supervisor<L> {
             NotRunning::Restarting(fault, earliest, _) if *earliest > now => Admit::Refuse(fault.clone()),
             NotRunning::Failed(fault, _) if self.is_manual() => Admit::Refuse(fault.clone()),
             NotRunning::Failed(fault, _) | NotRunning::Restarting(fault, ..) => {
-                match self.attempts.take(self.launcher.call_rest()) {
+                match self.attempts.take(self.launcher.call_backoff()) {
                     true => Admit::Start,
                     false => Admit::Refuse(fault.clone()),
                 }

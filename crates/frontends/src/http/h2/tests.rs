@@ -7,7 +7,7 @@ use tokio::time::{advance, sleep, timeout};
 
 use super::*;
 use crate::http::Admission;
-use crate::http::tests::{House, house_limited, house_with};
+use crate::http::tests::{TestSite, site_limited, site_with};
 
 const API: &str = "/api/default/mcp";
 const HOLD: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold"}}"#;
@@ -18,18 +18,18 @@ const LATE: Duration = Duration::from_secs(61);
 /// A connection whose streams the client lets hold so much unread each, and all of them together as much as they like.
 struct Client {
     send: SendRequest<Bytes>,
-    house: House,
+    site: TestSite,
 }
 
 type Answer = Response<RecvStream>;
 
 impl Client {
-    async fn connect(house: House, window: u32) -> Self {
+    async fn connect(site: TestSite, window: u32) -> Self {
         let mut builder = Builder::new();
         builder.initial_window_size(window).initial_connection_window_size(64 << 20);
-        let (send, connection) = builder.handshake(house.connect()).await.unwrap();
-        house.spawn(async move { drop(connection.await) });
-        Self { send, house }
+        let (send, connection) = builder.handshake(site.connect()).await.unwrap();
+        site.spawn(async move { drop(connection.await) });
+        Self { send, site }
     }
 
     /// Sends a request; the future is its answer.
@@ -55,10 +55,10 @@ impl Client {
     /// Makes a call that waits at its server, and returns that end of it.
     async fn hold(&mut self) -> (impl Future<Output = Result<Answer, h2::Error>> + use<>, Exchange) {
         let answer = self.ask(Method::POST, API, &[], HOLD).await;
-        while self.house.fake.held_count() == 0 {
+        while self.site.fake.held_count() == 0 {
             tokio::task::yield_now().await;
         }
-        (answer, self.house.fake.held().remove(0).1)
+        (answer, self.site.fake.held().remove(0).1)
     }
 }
 
@@ -78,7 +78,7 @@ async fn read(body: &mut RecvStream) -> Result<Vec<u8>, h2::Error> {
 
 #[tokio::test(start_paused = true)]
 async fn answers_are_whole_and_say_how_long_they_are() {
-    let mut client = Client::connect(house_limited(ClientLimits::default()), 65_535).await;
+    let mut client = Client::connect(site_limited(ClientLimits::default()), 65_535).await;
     let mut ping = client.ask(Method::POST, API, &[], PING).await.await.unwrap();
     let headers = ping.headers().clone();
     let body = read(ping.body_mut()).await.unwrap();
@@ -98,7 +98,7 @@ async fn answers_are_whole_and_say_how_long_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_taken_back_takes_its_call_back() {
-    let mut client = Client::connect(house_limited(ClientLimits::default()), 65_535).await;
+    let mut client = Client::connect(site_limited(ClientLimits::default()), 65_535).await;
     let (answer, exchange) = client.hold().await;
     drop(answer);
     while !exchange.is_cancelled() {
@@ -111,9 +111,9 @@ async fn a_request_taken_back_takes_its_call_back() {
 async fn an_answer_that_nobody_takes_ends_its_stream_and_no_other() {
     const ALL: usize = 8 << 20;
     let mut client =
-        Client::connect(house_with(Admission::default(), ClientLimits::default(), ALL), 65_535).await;
+        Client::connect(site_with(Admission::default(), ClientLimits::default(), ALL), 65_535).await;
     let (unread, exchange) = client.hold().await;
-    let budget = client.house.shared.site.budget.clone();
+    let budget = client.site.shared.site.budget.clone();
     exchange.finish(Ok(large(1 << 20)));
     let mut unread = unread.await.unwrap();
     assert_eq!(unread.status(), StatusCode::OK);
@@ -134,7 +134,7 @@ async fn an_answer_that_nobody_takes_ends_its_stream_and_no_other() {
 // M6: nor a stream of events
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_nobody_takes_ends() {
-    let mut client = Client::connect(house_limited(ClientLimits::default()), 0).await;
+    let mut client = Client::connect(site_limited(ClientLimits::default()), 0).await;
     let headers =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "s-hold")];
     let headers = [&headers[..], &[("accept", "text/event-stream")]].concat();
@@ -142,7 +142,7 @@ async fn a_stream_that_nobody_takes_ends() {
     let call = HOLD.replace(r#""name""#, &format!(r#""_meta":{meta},"name""#));
     let answer = client.ask(Method::POST, "/mcp", &headers, &call).await;
     let mut answer = answer.await.unwrap();
-    let (_, exchange) = client.house.fake.held().remove(0);
+    let (_, exchange) = client.site.fake.held().remove(0);
     assert!(timeout(Duration::from_secs(50), answer.body_mut().data()).await.is_err());
     sleep(Duration::from_secs(11)).await;
     assert!(answer.body_mut().data().await.unwrap().is_err());
@@ -153,9 +153,9 @@ async fn a_stream_that_nobody_takes_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_one_client_does_not_take_leaves_room_for_others() {
     const MIB: usize = 1 << 20;
-    let house = house_with(Admission::default(), ClientLimits::default(), 16 * MIB);
-    let budget = house.shared.site.budget.clone();
-    let mut client = Client::connect(house, 0).await;
+    let site = site_with(Admission::default(), ClientLimits::default(), 16 * MIB);
+    let budget = site.shared.site.budget.clone();
+    let mut client = Client::connect(site, 0).await;
     let mut held = Vec::new();
     for _ in 0..90 {
         held.push(client.hold().await);
@@ -184,7 +184,7 @@ async fn what_one_client_does_not_take_leaves_room_for_others() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_session_has_its_limits() {
     let limits = ClientLimits { streams: 2, calls: 3, ..ClientLimits::default() };
-    let mut client = Client::connect(house_limited(limits), 65_535).await;
+    let mut client = Client::connect(site_limited(limits), 65_535).await;
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let listen = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},"_meta":{meta}}}}}"#
@@ -213,6 +213,6 @@ async fn a_connection_without_a_session_has_its_limits() {
     assert_eq!(answer.await.unwrap().status(), StatusCode::OK);
     let _fourth = client.hold().await;
     // Another connection is another client.
-    let mut other = Client::connect(client.house, 65_535).await;
+    let mut other = Client::connect(client.site, 65_535).await;
     assert_eq!(other.ask(Method::POST, API, &[], PING).await.await.unwrap().status(), StatusCode::OK);
 }

@@ -90,7 +90,7 @@ impl Open {
             let holding = self.owners.get_mut(owner)?;
             while let Some(id) = holding.unused.pop() {
                 // It may have been used since.
-                if self.by_id.get(&id).is_some_and(|session| session.rests_since(IN_USE)) {
+                if self.by_id.get(&id).is_some_and(|session| session.is_idle_for(IN_USE)) {
                     return self.remove(&id);
                 }
             }
@@ -114,7 +114,7 @@ fn unused<'s>(sessions: impl Iterator<Item = &'s Arc<HttpSession>> + Clone) -> V
     for session in sessions.clone() {
         *by_address.entry(session.address).or_default() += 1;
     }
-    let mut unused: Vec<_> = sessions.filter(|session| session.rests_since(IN_USE)).collect();
+    let mut unused: Vec<_> = sessions.filter(|session| session.is_idle_for(IN_USE)).collect();
     unused.sort_by_cached_key(|session| {
         let crowd = by_address.get(&session.address).copied().unwrap_or(0);
         (crowd, !session.was_used(), Reverse(session.used_at()))

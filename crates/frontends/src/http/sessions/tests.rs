@@ -1,14 +1,14 @@
 use super::*;
 use crate::http::Peer;
-use crate::http::tests::{House, house_limited};
+use crate::http::tests::{TestSite, site_limited};
 
 fn address(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
 }
 
 /// Makes a session of an owner; it is the first to know of it.
-fn session(house: &House, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
-    let site = &house.shared.site;
+fn session(site: &TestSite, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
+    let site = &site.shared.site;
     let gateway = site.namespaces.find(None).unwrap();
     let (peer, requester) = (Peer::new(address(from), site), Requester::local());
     let origin = Origin { peer: &peer, requester: &requester };
@@ -22,16 +22,16 @@ fn session(house: &House, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
 // M8: where principals differ, each is counted by where it comes from
 #[tokio::test(start_paused = true)]
 async fn principals_are_counted_by_address_where_they_differ() {
-    let house =
-        house_limited(ClientLimits { sessions: 100, sessions_per_address: 2, ..ClientLimits::default() });
-    let sessions = &house.shared.sessions;
+    let site =
+        site_limited(ClientLimits { sessions: 100, sessions_per_address: 2, ..ClientLimits::default() });
+    let sessions = &site.shared.sessions;
     let (token, nobody) = (&Principal::Token("default".into()), &Principal::Local);
     let owner = |principal, last| Owner::of(principal, address(last), true);
-    let open = |owner| sessions.add(&session(&house, Some(owner), 1)).is_ok();
+    let open = |owner| sessions.add(&session(&site, Some(owner), 1)).is_ok();
     assert_eq!([(); 3].map(|()| open(owner(token, 1))), [true, true, false]);
     assert_eq!([(); 3].map(|()| open(owner(token, 2))), [true, true, false], "another address");
     assert_eq!([(); 3].map(|()| open(owner(nobody, 1))), [true, true, false], "another principal");
-    let fault = sessions.add(&session(&house, Some(owner(token, 1)), 1)).unwrap_err();
+    let fault = sessions.add(&session(&site, Some(owner(token, 1)), 1)).unwrap_err();
     assert!(fault.message().contains("limits.sessionsPerAddress"), "{}", fault.message());
     // Only its own make room for it.
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -43,10 +43,10 @@ async fn principals_are_counted_by_address_where_they_differ() {
 // M8: where all are one, those who open many pay for it
 #[tokio::test(start_paused = true)]
 async fn the_crowd_of_one_address_makes_room_first() {
-    let house = house_limited(ClientLimits { sessions: 6, ..ClientLimits::default() });
-    let sessions = &house.shared.sessions;
+    let site = site_limited(ClientLimits { sessions: 6, ..ClientLimits::default() });
+    let sessions = &site.shared.sessions;
     let open = |from| {
-        let session = session(&house, None, from);
+        let session = session(&site, None, from);
         sessions.add(&session).map(|()| session.id.clone())
     };
     let quiet = open(1).unwrap();
@@ -67,9 +67,9 @@ async fn the_crowd_of_one_address_makes_room_first() {
 // M8: whoever opens many does not have all looked through for each
 #[tokio::test(start_paused = true)]
 async fn unused_sessions_are_looked_for_once_a_second() {
-    let house = house_limited(ClientLimits { sessions: 2, ..ClientLimits::default() });
-    let sessions = &house.shared.sessions;
-    let add = || sessions.add(&session(&house, None, 1));
+    let site = site_limited(ClientLimits { sessions: 2, ..ClientLimits::default() });
+    let sessions = &site.shared.sessions;
+    let add = || sessions.add(&session(&site, None, 1));
     assert!(add().is_ok() && add().is_ok());
     tokio::time::advance(Duration::from_millis(59_900)).await;
     assert!(add().is_err());

@@ -131,7 +131,7 @@ impl Outlet for PostLane {
         self.changed.notify_one();
     }
 
-    fn turn_away(&self, message: Outgoing) {
+    fn answer_busy(&self, message: Outgoing) {
         self.lock().is_turned_away = true;
         self.answer(message);
     }
@@ -158,7 +158,7 @@ impl Outlet for PostLane {
         self.changed.notify_one();
     }
 
-    fn rest(&self) {
+    fn release_connection(&self) {
         if let Some(stream) = &self.lock().stream {
             stream.let_go();
         }

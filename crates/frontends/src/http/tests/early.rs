@@ -9,7 +9,7 @@ const PROBE: &str = "GET /probe HTTP/1.1\r\nhost: localhost\r\nconnection: close
 /// Sends a request with the hidden one as its body and the probe behind it. The answer is the last and says so, or the
 /// next is the probe's.
 async fn check_hidden(head: &str, framing: &str) {
-    let came = talk(&house(), &[&format!("{head}{framing}{PROBE}")]).await;
+    let came = talk(&test_site(), &[&format!("{head}{framing}{PROBE}")]).await;
     let first = came.split("\r\n\r\n").next().unwrap();
     let statuses: Vec<&str> = came.match_indices("HTTP/1.1 ").map(|(at, _)| &came[at + 9..at + 12]).collect();
     if first.contains("\r\nconnection: close") {
@@ -54,7 +54,7 @@ async fn a_body_that_was_not_read_is_no_request() {
 async fn the_old_version_without_a_length_has_one_answer() {
     for method in ["OPTIONS", "POST", "PUT", "DELETE", "FOO"] {
         let head = format!("{method} /any HTTP/1.0\r\nhost: localhost\r\nconnection: keep-alive\r\n\r\n");
-        let came = talk(&house(), &[&format!("{head}{HIDDEN}")]).await;
+        let came = talk(&test_site(), &[&format!("{head}{HIDDEN}")]).await;
         assert_eq!(came.matches("HTTP/1.1 ").count(), 1, "{came}");
         assert!(came.contains("\r\nconnection: close\r\n"), "{came}");
     }
@@ -63,7 +63,7 @@ async fn the_old_version_without_a_length_has_one_answer() {
 #[tokio::test(start_paused = true)]
 async fn what_has_no_body_may_be_followed() {
     let preflight = "OPTIONS /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let came = talk(&house(), &[&format!("{preflight}{PROBE}")]).await;
+    let came = talk(&test_site(), &[&format!("{preflight}{PROBE}")]).await;
     assert!(came.starts_with("HTTP/1.1 204 ") && came.contains("HTTP/1.1 404 "), "{came}");
 }
 
@@ -99,7 +99,7 @@ const END_HEADERS: u8 = 4;
 // H1: over HTTP/2 the stream alone is reset, without an error, and the others go on
 #[tokio::test]
 async fn an_early_answer_over_http_2_resets_its_stream_alone() {
-    let mut stream = house().connect();
+    let mut stream = test_site().connect();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
     stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers("OPTIONS", "/any"))).await.unwrap();

@@ -12,7 +12,7 @@ fn calling(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"s-hold"}}}}"#)
 }
 
-impl House {
+impl TestSite {
     async fn hello(&self) -> (String, String) {
         self.exchange(&format!("POST /mcp HTTP/1.1\r\n{JSON}"), HELLO).await
     }
@@ -55,82 +55,82 @@ fn check_429((head, body): &(String, String), setting: &str) {
 // M8, T29: whoever comes too late is told so, and nobody who is there is ended for it
 #[tokio::test(start_paused = true)]
 async fn past_the_sessions_there_may_be_one_that_rests_makes_room_or_nobody_does() {
-    let house = house_limited(ClientLimits { sessions: 4, ..ClientLimits::default() });
+    let site = site_limited(ClientLimits { sessions: 4, ..ClientLimits::default() });
     let (calls, listens, used, rests) =
-        (house.open().await, house.open().await, house.open().await, house.open().await);
-    assert_eq!(house.ping(&used).await, 200);
-    let call = house.begin(&calls, 1, BOTH).await;
-    let mut stream = house.connect();
+        (site.open().await, site.open().await, site.open().await, site.open().await);
+    assert_eq!(site.ping(&used).await, 200);
+    let call = site.begin(&calls, 1, BOTH).await;
+    let mut stream = site.connect();
     let get = format!(
         "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {listens}\r\n\r\n"
     );
     stream.write_all(get.as_bytes()).await.unwrap();
     assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
 
-    check_429(&house.hello().await, "limits.sessions");
+    check_429(&site.hello().await, "limits.sessions");
     tokio::time::sleep(Duration::from_secs(50)).await;
-    assert_eq!(house.ping(&used).await, 200);
+    assert_eq!(site.ping(&used).await, 200);
     tokio::time::sleep(Duration::from_secs(15)).await;
-    let newcomer = house.open().await;
-    assert_eq!(house.ping(&rests).await, 404, "it lay unused for more than a minute");
+    let newcomer = site.open().await;
+    assert_eq!(site.ping(&rests).await, 404, "it lay unused for more than a minute");
     for kept in [&calls, &listens, &used, &newcomer] {
-        assert_eq!(house.ping(kept).await, 200);
+        assert_eq!(site.ping(kept).await, 200);
     }
-    check_429(&house.hello().await, "limits.sessions");
+    check_429(&site.hello().await, "limits.sessions");
     // Whoever leaves makes room as well.
     let delete = format!("DELETE /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {newcomer}");
-    assert_eq!(house.send(&delete, "").await.0, 204);
-    house.open().await;
-    assert!(!house.fake.held().remove(0).1.is_cancelled(), "the call goes on");
+    assert_eq!(site.send(&delete, "").await.0, 204);
+    site.open().await;
+    assert!(!site.fake.held().remove(0).1.is_cancelled(), "the call goes on");
     drop((call, stream));
 }
 
 // M8
 #[tokio::test(start_paused = true)]
 async fn past_the_calls_a_session_may_have_in_flight_there_is_429() {
-    let house = house_limited(ClientLimits { calls: 2, ..ClientLimits::default() });
-    let (busy, other) = (house.open().await, house.open().await);
-    let first = house.begin(&busy, 1, BOTH).await;
-    let _second = house.begin(&busy, 2, "application/json").await;
+    let site = site_limited(ClientLimits { calls: 2, ..ClientLimits::default() });
+    let (busy, other) = (site.open().await, site.open().await);
+    let first = site.begin(&busy, 1, BOTH).await;
+    let _second = site.begin(&busy, 2, "application/json").await;
     for accept in [BOTH, "application/json", "text/event-stream, application/json"] {
         let head = format!("POST /mcp HTTP/1.1\r\n{JSON}\r\naccept: {accept}\r\nmcp-session-id: {busy}");
-        check_429(&house.exchange(&head, &calling(3)).await, "limits.callsPerClient");
+        check_429(&site.exchange(&head, &calling(3)).await, "limits.callsPerClient");
     }
-    let _theirs = house.begin(&other, 1, BOTH).await;
-    assert_eq!(house.ping(&busy).await, 200, "what needs no server is answered");
-    let (_, exchange) = house.fake.held().remove(0);
+    let _theirs = site.begin(&other, 1, BOTH).await;
+    assert_eq!(site.ping(&busy).await, 200, "what needs no server is answered");
+    let (_, exchange) = site.fake.held().remove(0);
     exchange.finish(Ok(Raw::from_static("{}")));
     let mut answer = String::new();
     { first }.read_to_string(&mut answer).await.unwrap();
     assert!(answer.contains(r#""result":{}"#), "{answer}");
-    let _third = house.begin(&busy, 3, BOTH).await;
+    let _third = site.begin(&busy, 3, BOTH).await;
 }
 
 // M8: a connection without a session is a client, too
 #[tokio::test]
 async fn past_the_calls_a_connection_may_have_in_flight_there_is_429() {
-    let house = house_limited(ClientLimits { calls: 2, ..ClientLimits::default() });
+    let site = site_limited(ClientLimits { calls: 2, ..ClientLimits::default() });
     let batch = |calls: u64| format!("[{}]", (0..calls).map(|_| PING).collect::<Vec<_>>().join(","));
     let head = format!("POST {API} HTTP/1.1\r\n{JSON}");
     // B8: to try again would be in vain.
-    let (_, refused) = house.exchange(&head, &batch(3)).await;
+    let (_, refused) = site.exchange(&head, &batch(3)).await;
     assert!(refused.contains("the batch is too large: it has 3 calls, and 2 at once"), "{refused}");
     assert!(!refused.contains("try again") && !refused.contains("retryable"), "{refused}");
-    assert_eq!(house.exchange(&head, &batch(2)).await.1.matches(PONG).count(), 2);
+    assert_eq!(site.exchange(&head, &batch(2)).await.1.matches(PONG).count(), 2);
 }
 
 // M8: one session listens on few streams at once, however many it could come back to
 #[tokio::test(start_paused = true)]
 async fn past_the_streams_a_session_may_listen_on_there_is_429() {
-    let house = house_limited(ClientLimits { streams: 2, ..ClientLimits::default() });
-    let session = house.open().await;
+    let site = site_limited(ClientLimits { streams: 2, ..ClientLimits::default() });
+    let session = site.open().await;
     let mut calls = Vec::new();
     for id in 1..=3 {
-        calls.push(house.begin(&session, id, "text/event-stream").await);
+        calls.push(site.begin(&session, id, "text/event-stream").await);
     }
     let mut listening = Vec::new();
     for (stream, expected) in [(1, 200), (2, 200), (3, 429)] {
-        let mut connection = house.connect();
+        let mut connection = site.connect();
         let get = format!(
             "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\nlast-event-id: {stream}-0\r\n\r\n"
         );
@@ -152,8 +152,8 @@ async fn a_server_that_is_busy_is_429_on_plain_http() {
     );
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let modern_call = calling(1).replace(r#""name""#, &format!(r#""_meta":{meta},"name""#));
-    let house = house();
-    let session = house.open().await;
+    let site = test_site();
+    let session = site.open().await;
     let litemcp = r#"{"version":[1,0,0],"tool":"s-hold","arguments":[]}"#.to_owned();
     for (head, body) in [
         (format!("POST {API} HTTP/1.1\r\n{JSON}"), calling(1)),
@@ -162,13 +162,13 @@ async fn a_server_that_is_busy_is_429_on_plain_http() {
         (format!("POST /litemcp/default HTTP/1.1\r\n{JSON}"), litemcp),
     ] {
         let server = async {
-            while house.fake.held_count() == 0 {
+            while site.fake.held_count() == 0 {
                 tokio::task::yield_now().await;
             }
             let reason = "1024 calls of this client are waiting".to_owned();
-            house.fake.held().remove(0).1.fail(Fault::Busy { server: "s".to_owned(), reason });
+            site.fake.held().remove(0).1.fail(Fault::Busy { server: "s".to_owned(), reason });
         };
-        let ((head, answer), ()) = tokio::join!(house.exchange(&head, &body), server);
+        let ((head, answer), ()) = tokio::join!(site.exchange(&head, &body), server);
         assert!(head.starts_with("HTTP/1.1 429"), "{head}\n{answer}");
         assert_eq!(header(&head, "retry-after").as_deref(), Some("1"), "{head}");
         assert!(answer.contains("Server 's' is busy: 1024 calls of this client are waiting"), "{answer}");
@@ -176,7 +176,7 @@ async fn a_server_that_is_busy_is_429_on_plain_http() {
     }
 }
 
-impl House {
+impl TestSite {
     /// Opens a WebSocket and sends so much of a message of 490 bytes.
     async fn begin_message(&self, bytes: usize) -> DuplexStream {
         let mut stream = self.connect();
@@ -207,9 +207,9 @@ async fn close_code(stream: &mut DuplexStream) -> u16 {
 // M7
 #[tokio::test(start_paused = true)]
 async fn a_frame_that_does_not_come_ends_its_websocket() {
-    let house = house();
+    let site = test_site();
     for bytes in [0, 1, 489] {
-        let mut stream = house.begin_message(bytes).await;
+        let mut stream = site.begin_message(bytes).await;
         let start = Instant::now();
         assert_eq!(close_code(&mut stream).await, 1008);
         let waited = start.elapsed();
@@ -223,19 +223,19 @@ async fn a_frame_that_does_not_come_ends_its_websocket() {
 // M7: unfinished frames count, and whoever comes when there is no more room is told so
 #[tokio::test(start_paused = true)]
 async fn unfinished_frames_count_for_all() {
-    let house = house_with(Admission::default(), ClientLimits::default(), 4_000);
+    let site = site_with(Admission::default(), ClientLimits::default(), 4_000);
     let mut open = Vec::new();
     for _ in 0..8 {
-        open.push(house.begin_message(489).await);
+        open.push(site.begin_message(489).await);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(
-        house.shared.site.budget.admits(4_000 - 8 * 489)
-            && !house.shared.site.budget.admits(4_000 - 8 * 489 + 1)
+        site.shared.site.budget.admits(4_000 - 8 * 489)
+            && !site.shared.site.budget.admits(4_000 - 8 * 489 + 1)
     );
-    let mut last = house.begin_message(489).await;
+    let mut last = site.begin_message(489).await;
     assert_eq!(close_code(&mut last).await, 1013);
     drop(open);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    assert!(house.shared.site.budget.admits(4_000), "what was held for them is free");
+    assert!(site.shared.site.budget.admits(4_000), "what was held for them is free");
 }

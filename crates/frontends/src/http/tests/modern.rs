@@ -7,7 +7,7 @@ use super::*;
 const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: s-hold";
 const HOLD: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-hold","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}"#;
 
-impl House {
+impl TestSite {
     /// Calls the tool that waits. The call is held once this returns.
     async fn hold(&self, accept: &str) -> (DuplexStream, Exchange) {
         let mut stream = self.connect();
@@ -33,7 +33,7 @@ const BOTH: &str = "application/json, text/event-stream";
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_comes_soon_is_plain() {
-    let (stream, exchange) = house().hold(BOTH).await;
+    let (stream, exchange) = test_site().hold(BOTH).await;
     exchange.finish(Ok(Raw::from_static("{}")));
     let answer = rest(stream).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -42,7 +42,7 @@ async fn an_answer_that_comes_soon_is_plain() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_takes_longer_is_a_stream_that_shows_life() {
-    let (mut stream, exchange) = house().hold(BOTH).await;
+    let (mut stream, exchange) = test_site().hold(BOTH).await;
     tokio::time::sleep(Duration::from_secs(31)).await;
     exchange.finish(Ok(Raw::from_static("{}")));
     let mut answer = Vec::new();
@@ -57,7 +57,7 @@ async fn one_that_takes_longer_is_a_stream_that_shows_life() {
 
 #[tokio::test(start_paused = true)]
 async fn who_cannot_read_streams_waits_for_the_answer() {
-    let (stream, exchange) = house().hold("application/json").await;
+    let (stream, exchange) = test_site().hold("application/json").await;
     exchange.asker().progress(Raw::from_static(r#"{"progress":1}"#));
     tokio::time::sleep(Duration::from_secs(31)).await;
     exchange.finish(Ok(Raw::from_static("{}")));
@@ -66,7 +66,7 @@ async fn who_cannot_read_streams_waits_for_the_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_ends_the_stream_it_was_asked_in() {
-    let (stream, exchange) = house().hold(BOTH).await;
+    let (stream, exchange) = test_site().hold(BOTH).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (question, _answer) = Exchange::answered();
     exchange.asker().ask(Call::new(Method::ListRoots, None), question);
@@ -78,7 +78,7 @@ async fn a_question_ends_the_stream_it_was_asked_in() {
 #[tokio::test(start_paused = true)]
 async fn hanging_up_cancels() {
     for accept in [BOTH, "application/json"] {
-        let (stream, exchange) = house().hold(accept).await;
+        let (stream, exchange) = test_site().hold(accept).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         drop(stream);
         while !exchange.is_cancelled() {
@@ -90,7 +90,7 @@ async fn hanging_up_cancels() {
 // A client with a session that takes no streams and has none open cannot be asked.
 #[tokio::test(start_paused = true)]
 async fn a_session_without_a_stream_is_not_asked() {
-    let admission = house();
+    let admission = test_site();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{},"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}"#;
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
     let (answered, _) = admission.exchange(head, hello).await;

@@ -7,12 +7,12 @@ use super::*;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
-/// Opens a house with two tokens, `one` and `two`; the second is good for a minute.
-fn house_of_two() -> House {
+/// Opens a site with two tokens, `one` and `two`; the second is good for a minute.
+fn site_of_two() -> TestSite {
     let token = |name: &str, until| Token { name: name.into(), secret: Secret::new(secret(name)), until };
     let soon = Instant::now() + Duration::from_secs(60);
     let tokens = vec![token("one", None), token("two", Some(soon))];
-    house_with(Admission { tokens, ..Admission::default() }, ClientLimits::default(), 1 << 20)
+    site_with(Admission { tokens, ..Admission::default() }, ClientLimits::default(), 1 << 20)
 }
 
 fn secret(name: &str) -> String {
@@ -29,24 +29,24 @@ fn head(verb: &str, path: &str, who: &str, more: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_found_by_its_own_principal_alone() {
-    let house = house_of_two();
-    let (opened, _) = house.exchange(&head("POST", "/mcp", "one", ""), INITIALIZE).await;
+    let site = site_of_two();
+    let (opened, _) = site.exchange(&head("POST", "/mcp", "one", ""), INITIALIZE).await;
     let id = header(&opened, "mcp-session-id").unwrap();
     let session = format!("\r\nmcp-session-id: {id}");
-    let (status, ..) = house.send(&head("POST", "/mcp", "two", &session), LIST).await;
+    let (status, ..) = site.send(&head("POST", "/mcp", "two", &session), LIST).await;
     assert_eq!(status, 404);
     for verb in ["GET", "DELETE"] {
-        let (status, ..) = house.send(&head(verb, "/mcp", "two", &session), "").await;
+        let (status, ..) = site.send(&head(verb, "/mcp", "two", &session), "").await;
         assert_eq!(status, 404, "{verb}");
     }
-    let (status, ..) = house.send(&head("POST", "/mcp", "one", &session), LIST).await;
+    let (status, ..) = site.send(&head("POST", "/mcp", "one", &session), LIST).await;
     assert_eq!(status, 200, "it is still there for whoever opened it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn messages_of_the_old_transport_find_no_session_of_another() {
-    let house = house_of_two();
-    let mut stream = house.connect();
+    let site = site_of_two();
+    let mut stream = site.connect();
     stream.write_all(format!("{}\r\n\r\n", head("GET", "/sse", "one", "")).as_bytes()).await.unwrap();
     let mut said = String::new();
     while !said.contains("sessionId=") || !said.ends_with("\n\n") {
@@ -55,16 +55,16 @@ async fn messages_of_the_old_transport_find_no_session_of_another() {
         said.push_str(std::str::from_utf8(&piece[..count]).unwrap().trim_end_matches("\r\n"));
     }
     let path = said.split("data: ").nth(1).unwrap().lines().next().unwrap().to_owned();
-    let (status, ..) = house.send(&head("POST", &path, "two", ""), INITIALIZE).await;
+    let (status, ..) = site.send(&head("POST", &path, "two", ""), INITIALIZE).await;
     assert_eq!(status, 404);
-    let (status, ..) = house.send(&head("POST", &path, "one", ""), INITIALIZE).await;
+    let (status, ..) = site.send(&head("POST", &path, "one", ""), INITIALIZE).await;
     assert_eq!(status, 202);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_repeats_is_judged_again_once_its_credential_is_over() {
-    let house = house_of_two();
-    let mut stream = house.connect();
+    let site = site_of_two();
+    let mut stream = site.connect();
     let body = INITIALIZE;
     let request =
         format!("{}\r\ncontent-length: {}\r\n\r\n{body}", head("POST", "/mcp", "two", ""), body.len());

@@ -12,16 +12,16 @@ use super::wire::Wire;
 /// Connections kept for reuse; more come and go with the load.
 const MAX_IDLE: usize = 256;
 /// A connection that rested longer may be closed by the server as we write: many close after five seconds.
-const MAX_REST: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The connections to one server that nobody uses.
 pub(in crate::remote) struct Pool {
-    resting: Mutex<Resting>,
+    resting: Mutex<Idle>,
     tasks: Tasks,
 }
 
 #[derive(Default)]
-struct Resting {
+struct Idle {
     /// Each with the moment its rest began, the longest first.
     wires: VecDeque<(Box<Wire>, Instant)>,
     /// Whether somebody closes what has rested too long.
@@ -38,7 +38,7 @@ impl Pool {
         let mut resting = self.lock();
         // The one used last is the one most likely alive.
         while let Some((mut wire, since)) = resting.wires.pop_back() {
-            if since.elapsed() < MAX_REST && wire.stream.is_quiet() {
+            if since.elapsed() < IDLE_TIMEOUT && wire.stream.is_quiet() {
                 return Some(wire);
             }
         }
@@ -58,20 +58,20 @@ impl Pool {
     }
 
     #[cfg(test)]
-    pub(super) fn resting(&self) -> usize {
+    pub(super) fn idle(&self) -> usize {
         self.lock().wires.len()
     }
 
     /// Closes what has rested too long. Returns whether anything is left.
     fn sweep(&self) -> bool {
         let mut resting = self.lock();
-        let rested = resting.wires.iter().take_while(|(_, since)| since.elapsed() >= MAX_REST).count();
+        let rested = resting.wires.iter().take_while(|(_, since)| since.elapsed() >= IDLE_TIMEOUT).count();
         resting.wires.drain(..rested);
         resting.is_watched = !resting.wires.is_empty();
         resting.is_watched
     }
 
-    fn lock(&self) -> MutexGuard<'_, Resting> {
+    fn lock(&self) -> MutexGuard<'_, Idle> {
         self.resting.locked()
     }
 }
@@ -79,7 +79,7 @@ impl Pool {
 /// Nobody reads a connection at rest, so nobody would see it closed by the server.
 async fn watch(pool: Weak<Pool>) {
     loop {
-        sleep(MAX_REST).await;
+        sleep(IDLE_TIMEOUT).await;
         match pool.upgrade() {
             Some(pool) if pool.sweep() => {}
             Some(_) | None => return,

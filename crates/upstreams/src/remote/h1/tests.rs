@@ -352,9 +352,9 @@ async fn a_connection_rests_only_for_a_while() {
     let text = b"HTTP/1.1 200 X\r\nContent-Length: 1\r\n\r\n1";
     let (pool, answer) = open(Peer::says(text), &Outgoing::default()).await;
     answer.unwrap();
-    assert_eq!(pool.resting(), 1);
+    assert_eq!(pool.idle(), 1);
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-    assert_eq!(pool.resting(), 0, "closed without anybody looking for it");
+    assert_eq!(pool.idle(), 0, "closed without anybody looking for it");
 }
 
 /// A request larger than what is copied.

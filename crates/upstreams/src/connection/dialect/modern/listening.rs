@@ -19,8 +19,8 @@ use crate::connection::table::Origin;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server that is stopped may take over being told so.
 const LAST_WORD: Duration = Duration::from_millis(50);
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 /// A listening that lasted this long ended for reasons of its own.
 const LASTED: Duration = Duration::from_secs(60);
 
@@ -181,7 +181,7 @@ impl Connection {
         let listening = &modern.listening;
         let mut open: Option<Open> = None;
         let mut missed = Missed::Nothing;
-        let mut rest = FIRST_REST;
+        let mut rest = FIRST_BACKOFF;
         loop {
             let wanted = listening.wanted(self.host.standing(&self.server.key));
             let present = open.as_ref().map(|open| open.wanted.clone()).unwrap_or_default();
@@ -194,11 +194,11 @@ impl Connection {
                         debug!(server = self.id(), "the server ended subscriptions/listen");
                         // One that lasted is no sign that the next will not.
                         if open.take().is_some_and(|open| open.since.elapsed() > LASTED) {
-                            rest = FIRST_REST;
+                            rest = FIRST_BACKOFF;
                         }
                         missed = Missed::Perhaps;
                         sleep(rest).await;
-                        rest = (rest * 2).min(LONGEST_REST);
+                        rest = (rest * 2).min(LONGEST_BACKOFF);
                     }
                 }
                 continue;
@@ -232,7 +232,7 @@ impl Connection {
                     missed = Missed::Perhaps;
                     listening.refuse(self.id(), &why);
                     sleep(rest).await;
-                    rest = (rest * 2).min(LONGEST_REST);
+                    rest = (rest * 2).min(LONGEST_BACKOFF);
                 }
             }
         }

@@ -44,7 +44,7 @@ fn is_marked(line: &str) -> bool {
     line.contains("io.modelcontextprotocol/protocolVersion")
 }
 
-// Issue 12, section 4
+// A server of both eras is spoken to in the era of whoever asks
 #[tokio::test(start_paused = true)]
 async fn each_call_goes_out_in_the_era_of_its_caller() {
     let (connection, _) = server();
@@ -65,7 +65,7 @@ async fn each_call_goes_out_in_the_era_of_its_caller() {
     assert_eq!(asked[1].answer().unwrap(), r#"{"content":[]}"#);
 }
 
-// Issue 12, section 4: a question by request finds the caller with a session, and only in its call
+// A question by request finds the caller with a session, and only in its call
 #[tokio::test(start_paused = true)]
 async fn a_question_reaches_the_caller_with_a_session() {
     let (connection, _) = server();

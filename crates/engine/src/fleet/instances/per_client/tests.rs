@@ -34,6 +34,16 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
+/// Lets two clients come, each of which has called its own instance.
+async fn two_instances(world: &World) -> ((ClientId, Arc<Fake>), (ClientId, Arc<Fake>)) {
+    listed(world).await;
+    let ((first, _), (second, _)) = (join(world), join(world));
+    begin(world, first).reply.await.unwrap().unwrap();
+    let of_first = world.fake("a");
+    begin(world, second).reply.await.unwrap().unwrap();
+    ((first, of_first), (second, world.fake("a")))
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_client_has_an_instance_of_its_own_from_its_first_call() {
     let world = world(OWN);
@@ -60,12 +70,7 @@ async fn each_client_has_an_instance_of_its_own_from_its_first_call() {
 #[tokio::test(start_paused = true)]
 async fn an_instance_ends_with_its_client_and_not_before_its_calls() {
     let world = world(OWN);
-    listed(&world).await;
-    let ((first, _), (second, _)) = (join(&world), join(&world));
-    begin(&world, first).reply.await.unwrap().unwrap();
-    let of_first = world.fake("a");
-    begin(&world, second).reply.await.unwrap().unwrap();
-    let of_second = world.fake("a");
+    let ((first, of_first), (second, of_second)) = two_instances(&world).await;
     of_second.holds();
     let kept = begin(&world, second);
     world.gateway.detach(first);
@@ -200,12 +205,7 @@ async fn an_instance_is_told_of_its_own_client_what_it_can_do_and_wants_to_hear(
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_fails_takes_nothing_from_the_others() {
     let world = world(OWN);
-    listed(&world).await;
-    let ((first, _), (second, _)) = (join(&world), join(&world));
-    begin(&world, first).reply.await.unwrap().unwrap();
-    let of_first = world.fake("a");
-    begin(&world, second).reply.await.unwrap().unwrap();
-    let of_second = world.fake("a");
+    let ((first, of_first), (_, of_second)) = two_instances(&world).await;
     of_first.publish(&tools(&["x", "new"]));
     assert_eq!(world.names(Kind::Tools).await[..2], ["a__x", "a__new"]);
     of_second.vanish(Phase::Failed(Fault::ShuttingDown));

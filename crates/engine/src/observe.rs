@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::changes::ClientId;
 use crate::exchange::Target;
-use crate::principal::{Principal, Requester};
+use crate::principal::{MAX_NAME, Principal, Requester};
 
 /// Is told of calls. None of these may block: they run where the call does.
 pub trait Observer: Send + Sync {
@@ -148,8 +148,9 @@ impl OpenRecord {
 /// Returns what a client calls itself: with this call, or when it introduced itself.
 fn client_name(call: &Call, requester: Option<&Arc<Requester>>) -> Option<String> {
     let info = call.caller.as_ref().and_then(|caller| caller.info.as_ref());
-    let said = info.and_then(|info| Some(info.get("name")?.to_text()?.into_owned()));
-    said.or_else(|| requester?.name().map(str::to_owned))
+    // What it said when it introduced itself is kept short; what it says now is as long as it likes.
+    let introduced = requester.and_then(|requester| requester.name()).map(str::to_owned);
+    introduced.or_else(|| Some(info?.get("name")?.to_text()?.chars().take(MAX_NAME).collect()))
 }
 
 fn response_bytes(reply: &Reply) -> usize {

@@ -26,6 +26,9 @@ impl fmt::Display for Principal {
     }
 }
 
+/// What is kept of a client's own name for itself, in characters.
+pub(crate) const MAX_NAME: usize = 200;
+
 /// A principal and what is known of it beside: where it comes from and what its client calls itself.
 #[derive(Debug)]
 pub struct Requester {
@@ -45,9 +48,9 @@ impl Requester {
         Arc::new(Self::new(Principal::Local, None))
     }
 
-    /// Notes what the client calls itself; the first word counts.
+    /// Notes what the client calls itself, a bounded part of it; the first word counts.
     pub fn set_name(&self, name: &str) {
-        let _ = self.name.set(name.into());
+        let _ = self.name.set(name.chars().take(MAX_NAME).collect::<String>().into());
     }
 
     pub fn name(&self) -> Option<&str> {
@@ -74,5 +77,8 @@ mod tests {
         requester.set_name("editor");
         requester.set_name("another");
         assert_eq!(requester.name(), Some("editor"));
+        let endless = Requester::new(Principal::Local, None);
+        endless.set_name(&"ä".repeat(1000));
+        assert_eq!(endless.name().map(|name| name.chars().count()), Some(MAX_NAME));
     }
 }

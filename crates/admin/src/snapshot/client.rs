@@ -30,7 +30,7 @@ pub struct Client {
     pub calls_in_flight: Option<u64>,
 }
 
-/// Who asks, as the door found out.
+/// Who asks, as admission found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Principal {

@@ -1,6 +1,7 @@
 //! Whose tasks are whose: one that was begun for one principal is not there for another.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 
 use crate::principal::Principal;
@@ -12,18 +13,20 @@ const MAX_TASKS: usize = 10_000;
 #[derive(Default)]
 pub(super) struct TaskOwners(Mutex<Owners>);
 
+/// Tasks by a hash of the id that clients know: how long an id is its server says.
 #[derive(Default)]
 struct Owners {
-    /// By the id that clients know.
-    by_task: HashMap<String, Principal>,
-    in_order: VecDeque<String>,
+    hasher: RandomState,
+    by_task: HashMap<u64, Principal>,
+    in_order: VecDeque<u64>,
 }
 
 impl TaskOwners {
     /// Notes for whom a task was begun; the first counts.
     pub(super) fn note(&self, task: &str, principal: &Principal) {
         let mut owners = self.0.locked();
-        if owners.by_task.contains_key(task) {
+        let task = owners.hasher.hash_one(task);
+        if owners.by_task.contains_key(&task) {
             return;
         }
         if owners.in_order.len() >= MAX_TASKS
@@ -31,14 +34,14 @@ impl TaskOwners {
         {
             owners.by_task.remove(&oldest);
         }
-        owners.in_order.push_back(task.to_owned());
-        owners.by_task.insert(task.to_owned(), principal.clone());
+        owners.in_order.push_back(task);
+        owners.by_task.insert(task, principal.clone());
     }
 
     /// Returns whether a principal may hear of a task.
     pub(super) fn permits(&self, task: &str, principal: &Principal) -> bool {
         let owners = self.0.locked();
-        owners.by_task.get(task).is_none_or(|owner| owner == principal)
+        owners.by_task.get(&owners.hasher.hash_one(task)).is_none_or(|owner| owner == principal)
     }
 }
 

@@ -229,10 +229,11 @@ impl<S: Sink + ?Sized> CallHandle<S> {
 
     /// Notes where the call goes in its record, which is this call's or that of the one it stands for.
     fn set_target(&self, target: &Arc<Target>) {
-        match &mut self.lock().record {
-            Some(record) => record.record.target = Some(Arc::clone(target)),
-            None => self.sink.set_target(target),
+        if let Some(record) = &mut self.lock().record {
+            record.record.target = Some(Arc::clone(target));
+            return;
         }
+        self.sink.set_target(target);
     }
 
     fn answer(&self, reply: Reply) {

@@ -105,8 +105,9 @@ impl Fleet {
     /// Keeps the config in force and remembers why the file was not taken over, until one is.
     pub fn keep_config(&self, problem: String, now: String) {
         let since = self.outdated().map_or(now, |before| before.since.clone());
-        self.tell_of_config(|| ConfigChange::Refused { why: problem.clone() });
-        self.outdated.store(Some(Arc::new(Outdated { problem, since })));
+        // Before it is told: whoever looks after the event finds it so.
+        self.outdated.store(Some(Arc::new(Outdated { problem: problem.clone(), since })));
+        self.tell_of_config(|| ConfigChange::Refused { why: problem });
     }
 
     /// Tells the instances a gateway uses who it is that asks. What they offered others is not shown to it (D5).

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::changes::ClientId;
 use crate::exchange::Target;
 use crate::principal::{MAX_NAME, Principal, Requester};
+use crate::sync::Lock as _;
 
 /// Is told of calls. None of these may block: they run where the call does.
 pub trait Observer: Send + Sync {
@@ -68,11 +69,14 @@ pub struct Observers {
     is_watched: AtomicBool,
     observers: ArcSwap<Vec<Arc<dyn Observer>>>,
     last_number: AtomicU64,
+    /// Held while somebody comes or goes, so that the look always agrees with the list.
+    changing: Mutex<()>,
 }
 
 impl Observers {
     /// Lets somebody watch every call that begins from now on.
     pub fn add(&self, observer: Arc<dyn Observer>) {
+        let _changing = self.changing.locked();
         self.observers.rcu(|observers| {
             let mut observers = Vec::clone(observers);
             observers.push(Arc::clone(&observer));
@@ -83,6 +87,7 @@ impl Observers {
 
     /// Lets somebody watch no longer. Calls that began before are still told to it.
     pub fn remove(&self, observer: &Arc<dyn Observer>) {
+        let _changing = self.changing.locked();
         let left = |observers: &Arc<Vec<Arc<dyn Observer>>>| {
             let others = observers.iter().filter(|one| !Arc::ptr_eq(one, observer));
             others.cloned().collect::<Vec<_>>()

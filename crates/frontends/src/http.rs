@@ -1,4 +1,4 @@
-//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one front admission.
+//! HTTP: the simple JSON API, the standard MCP endpoint, the old SSE transport and LiteMCP, behind one admission.
 
 mod accepts;
 mod admission;

@@ -26,9 +26,13 @@ impl Gateway {
 
     /// Forgets a client and ends the subscriptions and the server processes that were its alone.
     pub fn detach(self: &Arc<Self>, id: ClientId) {
-        self.tell_of_client(ClientChange::Left, id);
+        let entry = self.clients.session(id);
         self.fleet.client_left(id);
         let left = self.clients.detach(id);
+        // After it is gone: whoever looks after the event does not find it.
+        if let Some(entry) = entry {
+            self.tell_of_entry(ClientChange::Left, &entry);
+        }
         left.tasks.iter().for_each(|task| self.leave_task(task));
         self.end_subscriptions(left.uris);
     }

@@ -19,11 +19,12 @@ impl Gateway {
     /// Lets a client hear of a task under an id that leads back here.
     pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
         let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
+        let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
         exchange.then(move |reply, outer| {
             let exposed = |result: Raw| {
                 let task = expose_task(&prefix, result);
                 if let Some(id) = task.get("taskId").as_ref().and_then(Raw::to_text) {
-                    owners.note(&id, outer.principal());
+                    owners.note(&id, outer.principal(), is_shared);
                 }
                 task
             };

@@ -26,10 +26,16 @@ impl Gateway {
 
     /// Tells those who watch of a client. One that only listens for another is none.
     pub(super) fn tell_of_client(&self, change: ClientChange, id: ClientId) {
-        self.fleet.feed().publish(|| {
-            let entry = self.clients.session(id)?;
-            Some(Happening::Client { change, client: Box::new(control::namespace::client(self, &entry)) })
-        });
+        self.fleet.feed().publish(|| Some(self.client_event(change, &*self.clients.session(id)?)));
+    }
+
+    /// Tells those who watch of a client that may be gone by now.
+    pub(super) fn tell_of_entry(&self, change: ClientChange, entry: &Entry) {
+        self.fleet.feed().publish(|| Some(self.client_event(change, entry)));
+    }
+
+    fn client_event(&self, change: ClientChange, entry: &Entry) -> Happening {
+        Happening::Client { change, client: Box::new(control::namespace::client(self, entry)) }
     }
 
     /// Tells those who watch that clients see something else.

@@ -50,7 +50,8 @@ pub async fn serve<I, O>(
     let mut conversation = Conversation::new(service, Arc::clone(&outbox));
     let requests = Requests::new(&mut conversation, &options);
     let reading = serve::read(requests, input, &outbox, &options.budget);
-    if serve::until_stopped(reading, stop).await.is_none() {
+    // The drain time is for calls at servers; who had said all when it was read wants it answered (D2).
+    if serve::until_stopped(reading, stop).await != Some(serve::End::OfScript) {
         conversation.leave();
     }
     serve::drain(conversation.settled(), &outbox, options.drain_timeout).await;

@@ -85,14 +85,16 @@ impl HttpSession {
         entrance: Entrance,
         origin: Origin<'_>,
     ) -> Option<Arc<Self>> {
+        let address = origin.peer.address;
+        // Its own: the connection's may serve other sessions, whose clients have other names.
+        let requester = Arc::new(Requester::new(origin.requester.principal.clone(), Some(address)));
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
             profile: site.profile,
             audience: Audience::Shared,
-            requester: Arc::clone(origin.requester),
+            requester: Arc::clone(&requester),
         };
-        let (address, requester) = (origin.peer.address, origin.requester);
         let budget = site.share_of_one(OWED_BYTES);
         let general = Stream::new(0, &budget);
         let limit = Some((site.limits.calls, too_many_calls(&site.limits)));
@@ -103,7 +105,7 @@ impl HttpSession {
             id,
             entrance,
             owner: Owner::of(&requester.principal, address, site.admission.has_several_principals()),
-            requester: Arc::clone(requester),
+            requester,
             address,
             limits: site.limits,
             readers: Arc::default(),

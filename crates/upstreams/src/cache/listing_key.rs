@@ -48,13 +48,21 @@ impl ListingKey {
     }
 }
 
+/// Returns a name as it can stand among others: a client chooses it, and must not forge another set by it.
+fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
+    let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+    // It is our own word for the era.
+    if name == MODERN.trim() { format!("%{name}") } else { name.bytes().map(escape).collect() }
+}
+
 /// Returns the names of what a client declares, `elicitation(form,url)`, in whatever order and with whatever else it says.
 fn names(capabilities: &Raw) -> Vec<String> {
     let declared = |value: &Raw| value.bool() != Some(false) && value.as_str() != "null";
     let members = |value: &Raw| {
         let object = value.object().unwrap_or_default();
         let declared = object.iter().filter(|(_, value)| declared(value));
-        declared.map(|(name, value)| (name.into_owned(), value)).collect::<Vec<_>>()
+        declared.map(|(name, value)| (escaped(&name), value)).collect::<Vec<_>>()
     };
     let name = |(name, value): (String, Raw)| {
         let mut parts: Vec<String> = members(&value).into_iter().map(|(part, _)| part).collect();
@@ -86,6 +94,8 @@ mod tests {
         assert_eq!(name(r#"{"roots":{"listChanged":false},"sampling":null}"#), "listing roots");
         assert_eq!(name(r#"{"elicitation":{"url":{},"form":{}}}"#), "listing elicitation(form,url)");
         assert_eq!(ListingKey::of(&plain, Era::Modern, &raw("{}")).0, "listing modern");
+        assert_eq!(name(r#"{"modern":{}}"#), "listing %modern", "no capability is taken for an era");
+        assert_eq!(name(r#"{"a b":{"c,d":{}}}"#), "listing a%20b(c%2cd)", "nor one for two");
         let rooted = server(r#","roots":["/tmp"]"#);
         assert_eq!(ListingKey::of(&rooted, Era::Legacy, &raw("{}")).0, "listing roots");
         assert!(

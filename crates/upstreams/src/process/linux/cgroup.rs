@@ -123,7 +123,10 @@ impl Cgroups {
         match self.try_make(place) {
             Ok(made) => Some(made),
             Err(error) => {
-                self.0.list().closed = true;
+                use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, Unsupported};
+                // What else may fail, such as a want of descriptors, may be over at the next start.
+                let is_lasting = matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | Unsupported);
+                self.0.list().closed |= is_lasting;
                 tracing::debug!(%error, place = %place.display(), "no cgroup can be made, servers run without");
                 None
             }

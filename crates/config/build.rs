@@ -15,11 +15,12 @@ fn main() -> io::Result<()> {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     // In the order of their names on every machine: where two fit equally, the first is taken.
     files.sort();
-    let here = std::env::current_dir()?;
     let mut list = String::from("&[");
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let _ = write!(list, "({name:?}, include_str!({:?})),", here.join(&file));
+        // Where the crate stands is asked when it is compiled: a target folder may be moved or shared by checkouts.
+        let path = format!("/{}", file.display());
+        let _ = write!(list, "({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),");
     }
     list.push(']');
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();

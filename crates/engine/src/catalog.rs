@@ -10,9 +10,10 @@ mod template;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use foldhash::HashMap;
 use manifold_config::{Permissions, PromptPrefix, Server, ServerKey, ValidateArguments};
 use manifold_protocol::{Kind, List, Raw, RawObject};
 

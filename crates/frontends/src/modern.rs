@@ -7,11 +7,11 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use manifold_engine::{ClientFacts, ClientId, Exchange, Gateway, Level, Lock as _, Requester, Tasks};
 use manifold_protocol::dialect::modern::rounds::{self, Return};
 use manifold_protocol::dialect::modern::{self, DiscoverReply};

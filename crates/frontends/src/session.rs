@@ -13,10 +13,10 @@ mod lane;
 mod notifications;
 mod outlet;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use manifold_config::Profile;
 use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Gateway, Lock as _, Requester, Sink};
 use manifold_protocol::dialect::legacy;

@@ -2,9 +2,10 @@
 
 mod pages;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use manifold_config::PromptPrefix;
 use manifold_protocol::{Freshness, Kind, Raw, RawObject, extension, raw, tools};
 use tracing::warn;
@@ -51,15 +52,15 @@ impl Catalog {
             view,
             lists: Kind::ALL.map(|kind| RenderedList::new(kind).finish(Freshness::default())),
             hidden_from: HiddenFrom::default(),
-            tools: HashMap::new(),
-            bare_tools: HashMap::new(),
-            prompts: HashMap::new(),
-            bare_prompts: HashMap::new(),
-            resources: HashMap::new(),
+            tools: HashMap::default(),
+            bare_tools: HashMap::default(),
+            prompts: HashMap::default(),
+            bare_prompts: HashMap::default(),
+            resources: HashMap::default(),
             templates: Vec::new(),
             instructions: None,
             extensions: RawObject::default(),
-            pages: HashMap::new(),
+            pages: HashMap::default(),
             schemes: Vec::new(),
             listings: Vec::new(),
             views: Views::default(),

@@ -1,9 +1,9 @@
 //! Requests of the era without sessions on a pipe that may carry both: told apart one by one.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use manifold_engine::{ClientId, Gateway, Lock as _, Outbox, Requester, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};

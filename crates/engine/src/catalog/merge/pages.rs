@@ -1,8 +1,8 @@
 //! The pages of tools (`ui://`), each at an address that is its server's alone.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use manifold_protocol::{Kind, Raw, RawObject};
 
 use super::{Merge, items};
@@ -60,7 +60,7 @@ pub(super) fn own_page(member: &Member, address: &str) -> Option<String> {
 }
 
 pub(super) fn listed_pages(listings: &[Option<Arc<Listing>>]) -> HashMap<String, usize> {
-    let mut pages = HashMap::new();
+    let mut pages = HashMap::default();
     for (at, _, item) in items(listings, Kind::Resources).filter(|(_, _, item)| item.label.starts_with(PAGE))
     {
         pages.entry(item.label.clone()).or_insert(at);

@@ -221,9 +221,21 @@ fn rest_of_string(text: &[u8], mut at: usize) -> Result<usize, ScanError> {
     }
 }
 
+/// Which bytes after a backslash end the escape: asked once per line of any text, so by a table.
+const IS_SHORT_ESCAPE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut letters: &[u8] = b"\"\\/bfnrt";
+    while let [letter, rest @ ..] = letters {
+        table[*letter as usize] = true;
+        letters = rest;
+    }
+    table
+};
+
+#[inline]
 fn escape(text: &[u8], at: usize) -> Result<usize, ScanError> {
     match byte(text, at + 1)? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 2),
+        letter if IS_SHORT_ESCAPE[usize::from(letter)] => Ok(at + 2),
         // Half of a surrogate pair is ASCII here, and whoever wants text of it must judge it (F7, M12).
         b'u' => hex_end(text, at + 2),
         _ => wrong(at + 1),

@@ -73,7 +73,7 @@ proptest! {
         let second = offered(&ids, &offers, separator).gateway.catalog();
         let (before, after) = (names_by_owner(&first), names_by_owner(&second));
         prop_assert_eq!(before.len(), after.len());
-        let mut claims: HashMap<String, usize> = HashMap::new();
+        let mut claims: HashMap<String, usize> = HashMap::default();
         for (id, tool) in before.keys() {
             for name in HashSet::from(claimed(&first, id, tool)) {
                 *claims.entry(name).or_default() += 1;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use manifold_config::ServerKey;
+use manifold_config::{ServerKey, Sharing};
 use manifold_protocol::{Call, Fault, Mark, Method, Raw, extension};
 
 use super::{Gateway, standing};
@@ -19,7 +19,7 @@ impl Gateway {
     /// Lets a client hear of a task under an id that leads back here.
     pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
         let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
-        let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
+        let is_shared = member.server.as_ref().is_none_or(|server| server.shared != Sharing::PerClient);
         exchange.then(move |reply, outer| {
             let exposed = |result: Raw| {
                 let task = expose_task(&prefix, result);

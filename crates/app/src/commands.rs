@@ -62,6 +62,7 @@ fn load_options(invocation: &Invocation) -> LoadOptions {
         own_port: (invocation.task == Task::Http)
             .then(|| invocation.flags.port.map_or(OwnPort::Configured, OwnPort::Given)),
         environment,
+        client: None,
     }
 }
 

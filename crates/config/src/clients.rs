@@ -41,21 +41,41 @@ impl Reading {
         Some(summary(self.client?, of_ours.map_or(0, |servers| servers.members.len())))
     }
 
-    /// Fills in the variables as the program that wrote the file would.
-    pub(crate) fn fill(&mut self, path: Option<&Path>, environment: &Environment) {
-        let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-        let variables = Variables {
+    /// Fills in the variables as the program that wrote the file would: those of servers from one environment, those of
+    /// settings from our own.
+    pub(crate) fn fill(&mut self, path: Option<&Path>, servers: &Environment, own: &Environment) {
+        let folder = own.cwd.join(path.and_then(Path::parent).unwrap_or(Path::new("")));
+        let from = |environment| Variables {
             environment,
             forms: self.forms,
-            folder: environment.cwd.join(folder),
+            folder: folder.clone(),
             workspace: self.workspace.clone(),
         };
-        self.document.fill(&variables);
+        let (of_servers, of_settings) = (from(servers), from(own));
+        for (key, node) in &mut self.document.members {
+            let is_servers = OWN_ROOTS.contains(&key.as_str());
+            node.fill(if is_servers { &of_servers } else { &of_settings });
+        }
     }
 }
 
-/// Tells whose file it is and brings it into our own shape.
+/// Tells whose file it is and brings it into our own shape, with the servers it has for the folder we are in.
 pub(crate) fn read(
+    document: Object,
+    path: Option<&Path>,
+    environment: &Environment,
+    problems: &mut Problems,
+) -> Reading {
+    read_for(Some(&environment.cwd), document, path, environment, problems)
+}
+
+/// Does the same with the servers the file has for any folder.
+pub(crate) fn read_everywhere(document: Object, path: Option<&Path>, problems: &mut Problems) -> Reading {
+    read_for(None, document, path, &Environment::default(), problems)
+}
+
+fn read_for(
+    project: Option<&Path>,
     mut document: Object,
     path: Option<&Path>,
     environment: &Environment,
@@ -70,7 +90,7 @@ pub(crate) fn read(
         document: Object::default(),
     };
     match told {
-        Some(told) => reading.document = told.convert(document, environment, problems),
+        Some(told) => reading.document = told.convert(document, project, problems),
         None if is_bare(&document) => {
             reading.client = Some(BARE);
             reading.root = Some(String::new());

@@ -54,6 +54,8 @@ pub(crate) struct Text {
     pub(crate) variables: Vec<String>,
     /// Those without a value and without a default; their placeholder stays in `value`.
     pub(crate) missing: Vec<String>,
+    /// Every variable that would count, were it set: also in defaults and for inputs. The environment has no part in it.
+    pub(crate) names: Vec<String>,
     /// `${input:…}` placeholders, which only the editor that wrote them could fill in.
     pub(crate) inputs: Vec<String>,
 }
@@ -126,6 +128,9 @@ impl Variables<'_> {
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
+        if let Some(default) = default {
+            self.expand(default).names.iter().for_each(|name| remember(&mut text.names, name));
+        }
         if !is_variable_name(name) {
             return match self.editor(inside).filter(|_| reference.braced) {
                 Some(value) => {
@@ -135,6 +140,7 @@ impl Variables<'_> {
                 None => false,
             };
         }
+        remember(&mut text.names, name);
         // As in a shell, `:-` also replaces an empty value.
         let found = self.environment.vars.get(name).filter(|value| default.is_none() || !value.is_empty());
         if found.is_none()
@@ -153,7 +159,9 @@ impl Variables<'_> {
 
     /// Nobody can be asked here, but a variable may hold the answer.
     fn fill_input(&self, text: &mut Text, whole: &str, input: &str) {
-        match self.environment.vars.get(&input_variable(input)) {
+        let variable = input_variable(input);
+        remember(&mut text.names, &variable);
+        match self.environment.vars.get(&variable) {
             Some(value) => text.value.push_str(value),
             None => {
                 remember(&mut text.inputs, input);

@@ -55,11 +55,6 @@ impl Object {
     pub(crate) fn written(&self, name: &str) -> Option<&str> {
         self.members.get(name).and_then(Node::written)
     }
-
-    /// Fills in the variables of every text below.
-    pub(crate) fn fill(&mut self, variables: &Variables<'_>) {
-        self.members.values_mut().for_each(|node| node.fill(variables));
-    }
 }
 
 impl Node {
@@ -84,11 +79,12 @@ impl Node {
         }
     }
 
-    fn fill(&mut self, variables: &Variables<'_>) {
+    /// Fills in the variables of every text below.
+    pub(crate) fn fill(&mut self, variables: &Variables<'_>) {
         match &mut self.value {
             Value::Text(text) => *text = variables.expand(&text.raw),
             Value::List(items) => items.iter_mut().for_each(|item| item.fill(variables)),
-            Value::Object(object) => object.fill(variables),
+            Value::Object(object) => object.members.values_mut().for_each(|node| node.fill(variables)),
             Value::Null | Value::Flag(_) | Value::Number(_) => {}
         }
     }

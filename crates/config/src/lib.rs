@@ -1,6 +1,7 @@
 //! The configuration file as written, and the checked `Config` made from it.
 
 mod check;
+mod client_environment;
 mod clients;
 mod diff;
 mod environment;
@@ -20,10 +21,13 @@ mod resolve;
 mod schema;
 mod secret;
 mod select;
+mod started_with;
 mod syntax;
 #[cfg(test)]
 mod testing;
+mod variables_used;
 
+pub use client_environment::{ClientEnvironment, project_root};
 pub use diff::{Difference, diff};
 pub use environment::Environment;
 pub use identity::generate_id;
@@ -39,3 +43,5 @@ pub use redact::{redact, redact_cut};
 pub use schema::schema;
 pub use secret::Secret;
 pub use select::{How, Selection, select_namespace};
+pub use started_with::{StartedWith, hash_seed, restore_hash_seed, started_with};
+pub use variables_used::{VariablesUsed, variables_used};

@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::client_environment::ClientEnvironment;
 use crate::clients;
 use crate::environment::Environment;
 use crate::expand::expand_home;
@@ -14,7 +15,7 @@ use crate::meant;
 use crate::model::{Config, Format, Source};
 use crate::problem::{Problem, Problems};
 use crate::profile::{Profile, default_config_path};
-use crate::resolve::{self, Origin};
+use crate::resolve::{self, Origin, Surroundings};
 use crate::syntax;
 
 /// The configuration when there is no file: a gateway that works, with nothing written to disk.
@@ -32,6 +33,8 @@ pub struct LoadOptions {
     /// Set where we serve over HTTP: a server at our own address is ourselves.
     pub own_port: Option<OwnPort>,
     pub environment: Environment,
+    /// Set where servers are resolved for a client of the daemon: with its variables and in its folder.
+    pub client: Option<ClientEnvironment>,
 }
 
 /// The port we serve at.
@@ -80,14 +83,20 @@ fn default_profile(options: &LoadOptions) -> Profile {
 
 /// Reads the named file, else the one at the profile's default path, else the embedded default.
 pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
+    let (text, path) = written(options)?;
+    load_text(&text, path.as_deref(), options)
+}
+
+/// Returns the text of the configuration, and the file it is from.
+pub(crate) fn written(options: &LoadOptions) -> Result<(String, Option<PathBuf>), LoadError> {
     if let Some(named) = &options.path {
         let path = with_home(named, &options.environment);
-        return load_text(&read(&path)?, Some(&path), options);
+        return Ok((read(&path)?, Some(path)));
     }
     match config_path(options) {
         // Where we may not look, the file counts as there, and reading it tells why not.
-        Some(path) if path.try_exists().unwrap_or(true) => load_text(&read(&path)?, Some(&path), options),
-        _ => load_text(EMBEDDED, None, options),
+        Some(path) if path.try_exists().unwrap_or(true) => Ok((read(&path)?, Some(path))),
+        _ => Ok((EMBEDDED.to_owned(), None)),
     }
 }
 
@@ -97,8 +106,10 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
     let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
         return Err(LoadError { problems: problems.into_sorted(), recognized: None });
     };
-    let mut reading = clients::read(document, path, &options.environment, &mut problems);
-    reading.fill(path, &options.environment);
+    let of_client = options.client.as_ref().map(|client| client.environment(&options.environment));
+    let environment = of_client.as_ref().unwrap_or(&options.environment);
+    let mut reading = clients::read(document, path, environment, &mut problems);
+    reading.fill(path, environment, &options.environment);
     if let Some(root) = &reading.root {
         problems.call("mcpServers", root);
     }
@@ -111,7 +122,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
         profile: options.profile,
         program_profile: options.program_profile,
         own_port: options.own_port,
-        environment: &options.environment,
+        start: Surroundings { environment, own: &options.environment, client: options.client.as_ref() },
     };
     resolve::resolve(&reading.document, origin, problems)
         .map_err(|problems| LoadError { problems: problems.into_sorted(), recognized: reading.summary() })

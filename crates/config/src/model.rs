@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use crate::file::join;
 use crate::problem::Problem;
 use crate::profile::Profile;
-pub use server::{EraSetting, Server, ServerFault, ServerKey, ServerStart};
+pub use server::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing};
 pub use settings::{
-    ClientLimits, Cors, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Root, Settings, Tls,
+    ClientLimits, Cors, DaemonSettings, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Root,
+    Settings, Tls,
 };
 pub use transport::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec, Transport};
 

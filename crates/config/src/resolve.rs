@@ -16,6 +16,7 @@ mod tests;
 use std::path::Path;
 
 use crate::check::check;
+use crate::client_environment::ClientEnvironment;
 use crate::clients;
 use crate::environment::Environment;
 use crate::fields::Fields;
@@ -40,7 +41,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) profile: Option<Profile>,
     pub(crate) program_profile: Option<Profile>,
     pub(crate) own_port: Option<OwnPort>,
-    pub(crate) environment: &'a Environment,
+    pub(crate) start: Surroundings<'a>,
 }
 
 /// What every part of the file is resolved with.
@@ -50,8 +51,19 @@ struct Context<'a> {
     /// Where we serve over HTTP ourselves, if we do.
     own_port: Option<u16>,
     environment: &'a Environment,
+    start: Surroundings<'a>,
     settings: &'a Settings,
     problems: &'a mut Problems,
+}
+
+/// What servers are started in.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// Ours, or the client's if there is one.
+    pub(crate) environment: &'a Environment,
+    /// Ours, which settings are read with.
+    pub(crate) own: &'a Environment,
+    pub(crate) client: Option<&'a ClientEnvironment>,
 }
 
 /// Makes the configuration, or gives back the problems when going on would be unsafe.
@@ -64,7 +76,7 @@ pub(crate) fn resolve(
     warn_of_missing_variables(document, &mut problems);
     let top = Fields::new(document, &TOP);
     let profile = choose_profile(top, origin);
-    let Some(settings) = settings::resolve(top, profile, origin.environment, &mut problems) else {
+    let Some(settings) = settings::resolve(top, profile, origin.start.own, &mut problems) else {
         return Err(problems);
     };
     let format = detect(top, &mut problems);
@@ -74,7 +86,8 @@ pub(crate) fn resolve(
             OwnPort::Configured => settings.http.port,
             OwnPort::Given(port) => port,
         }),
-        environment: origin.environment,
+        environment: origin.start.environment,
+        start: origin.start,
         settings: &settings,
         problems: &mut problems,
     };

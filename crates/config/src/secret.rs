@@ -24,6 +24,11 @@ impl Secret {
         if is_path(name, &value) { Self(value) } else { Self::new(value) }
     }
 
+    /// Wraps what is no secret, where others beside it are: nothing is hidden for it.
+    pub(crate) fn shown(value: String) -> Self {
+        Self(value)
+    }
+
     /// Wraps the value of a header, each word of which may be what is secret.
     pub(crate) fn of_header(value: String) -> Self {
         value.split_whitespace().for_each(redact::register);

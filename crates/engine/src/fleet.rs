@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
-use manifold_config::{Config, Difference, Server, ServerKey, Transport, diff};
+use manifold_config::{Config, Difference, Server, ServerKey, Sharing, Transport, diff};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -207,7 +207,7 @@ impl Fleet {
 
     /// Ends what servers keep for one client.
     pub(crate) fn client_left(&self, client: ClientId) {
-        for slot in self.slots.load().iter().filter(|slot| !slot.server.shared) {
+        for slot in self.slots.load().iter().filter(|slot| slot.server.shared == Sharing::PerClient) {
             slot.upstream.client_left(client);
         }
     }
@@ -254,7 +254,7 @@ impl Fleet {
             FleetHost { fleet: self.me.clone(), users: Arc::clone(&users), standing: Arc::clone(&standing) };
         let upstream: Arc<dyn Upstream> = match server.transport {
             // They keep nothing between calls.
-            Transport::Process(_) | Transport::Remote(_) if !server.shared => {
+            Transport::Process(_) | Transport::Remote(_) if server.shared == Sharing::PerClient => {
                 PerClient::new(self, &server, host)
             }
             _ => self.connector.connect(&server, Arc::new(host)),

@@ -228,7 +228,9 @@ fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
             add(&spec.command);
             add(&spec.args.len().to_string());
             spec.args.iter().for_each(|arg| add(arg));
-            add(&spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default());
+            // What is known of a server holds in whichever folder its clients are.
+            let cwd = spec.cwd.as_ref().filter(|_| !spec.in_client_folder);
+            add(&cwd.map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default());
             for (name, value) in &spec.env {
                 add(name);
                 add(value.expose());

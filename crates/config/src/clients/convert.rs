@@ -13,11 +13,11 @@ use crate::keys::table::TOP;
 use crate::problem::Problems;
 
 impl Told {
-    /// Takes the servers out of the file, each entry in our own words.
+    /// Takes the servers out of the file, each entry in our own words: those for one folder, or for any.
     pub(super) fn convert(
         self,
         mut document: Object,
-        environment: &Environment,
+        folder: Option<&Path>,
         problems: &mut Problems,
     ) -> Object {
         let mut servers = IndexMap::new();
@@ -32,7 +32,10 @@ impl Told {
             }
             self.take(node, &self.root.join("."), &mut servers, problems);
         }
-        self.take_project(&document, environment, &mut servers, problems);
+        match folder {
+            Some(folder) => self.take_project(&document, folder, &mut servers, problems),
+            None => self.take_every_project(&document, &mut servers, problems),
+        }
         let node = Node { line, value: Value::Object(Object { line, members: servers }) };
         match self.root {
             [own] if OWN_ROOTS.contains(&own.as_str()) => {
@@ -59,17 +62,34 @@ impl Told {
         }
     }
 
+    /// Adds what the program would use in any folder, under names that say which.
+    fn take_every_project(
+        &self,
+        document: &Object,
+        servers: &mut IndexMap<String, Node>,
+        problems: &mut Problems,
+    ) {
+        let projects = self.client.projects.as_ref().and_then(|key| document.object(key));
+        for (folder, project) in projects.into_iter().flat_map(|projects| &projects.members) {
+            let mut own = IndexMap::new();
+            if let Some(node) = project.object().and_then(|project| at(project, self.root)) {
+                self.take(node, folder, &mut own, problems);
+            }
+            servers.extend(own.into_iter().map(|(name, node)| (format!("{name} in {folder}"), node)));
+        }
+    }
+
     /// Adds what the program would use in the folder we are in; it comes before what holds everywhere.
     fn take_project(
         &self,
         document: &Object,
-        environment: &Environment,
+        folder: &Path,
         servers: &mut IndexMap<String, Node>,
         problems: &mut Problems,
     ) {
         let Some(key) = &self.client.projects else { return };
         let Some(projects) = document.object(key) else { return };
-        let here = environment.cwd.ancestors().filter_map(Path::to_str);
+        let here = folder.ancestors().filter_map(Path::to_str);
         let Some((folder, project)) = here.into_iter().find_map(|folder| {
             let project = projects.object(folder)?;
             at(project, self.root).is_some_and(|node| size(node) > 0).then_some((folder, project))

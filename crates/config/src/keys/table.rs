@@ -127,6 +127,12 @@ pub(crate) static TOP: Section = Section {
             "How long calls in flight may take at shutdown, in ms.",
         ),
         key("watchConfig", Flag, "true", "Whether changes of this file are taken over as they happen."),
+        key(
+            "daemon",
+            OneOf(&[Flag, section(&DAEMON)]),
+            "true",
+            "Whether the clients on stdio share one daemon, and so their servers.",
+        ),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
         guard("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),
@@ -192,15 +198,21 @@ pub(crate) static SERVER: Section = Section {
         key("era", Choice(&["auto", "legacy", "modern"]), "auto", "Which revisions of MCP to speak with it."),
         guard(
             "shared",
-            Flag,
-            "true",
-            "One process for all clients; `false`: one for each, ended when it leaves (256 at most).",
+            OneOf(&[Flag, Choice(&["project"])]),
+            "by folder",
+            "Who shares a process: all clients; `false`: none, each has one until it leaves (256 at most); `project`: those of a project; else those of a folder.",
+        ),
+        key(
+            "shareAcross",
+            Texts,
+            "none",
+            "Variables, `PATH` or `cwd`, in which clients may differ and share it all the same.",
         ),
         guard(
             "inheritEnv",
             OneOf(&[Flag, Texts]),
-            "true",
-            "Whether, or which of, our variables are passed on.",
+            "true; under the daemon those it names",
+            "Whether, or which of, the client's variables are passed on; `true` under the daemon: each client has a process.",
         ),
         key("maxConcurrency", count(1, 10_000, SOME_COUNT), "256", "How many calls may be open at once."),
         key("roots", ROOTS, "those of the file", "Roots offered to this server."),
@@ -304,6 +316,20 @@ pub(crate) static MANAGER_TOOLS: Section = Section {
     name: "managerTools",
     about: "Where the gateway's own tools are listed.",
     keys: &[key("stdio", Flag, "by profile", "On stdio."), key("http", Flag, "by profile", "Over HTTP.")],
+};
+
+pub(crate) static DAEMON: Section = Section {
+    name: "daemon",
+    about: "The daemon that the clients on stdio share.",
+    keys: &[
+        key(
+            "linger",
+            strict_millis(1000, LONGEST_MS),
+            "60000",
+            "How long it stays after its last client, and a server after the last that used it, in ms.",
+        ),
+        key("http", Flag, "false", "Whether it serves over HTTP too, with the same servers."),
+    ],
 };
 
 pub(crate) static LIMITS: Section = Section {

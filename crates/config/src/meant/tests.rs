@@ -45,7 +45,7 @@ fn what_is_beyond_doubt_is_read_as_meant() {
     }
     assert!(!entry(r#""disabled": "True""#).enabled && !entry(r#""Disabled": true"#).enabled);
     assert!(!entry(r#""enabled": "false""#).enabled && entry(r#""enabled": "true""#).enabled);
-    assert!(!entry(r#""shared": "false""#).shared);
+    assert_eq!(entry(r#""shared": "false""#).shared, Sharing::PerClient);
     assert_eq!(inherited(&entry(r#""inheritEnv": "false""#)), InheritEnv::None);
     assert_eq!(inherited(&entry(r#""inherit_env": "PATH""#)), InheritEnv::Only(vec!["PATH".to_owned()]));
     // The one text that denies all of them.

@@ -1,5 +1,6 @@
 //! One server, and what may be wrong with it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::settings::Root;
@@ -30,7 +31,11 @@ pub struct Server {
     pub start_timeout: Duration,
     pub idle_timeout: Option<Duration>,
     pub era: EraSetting,
-    pub shared: bool,
+    pub shared: Sharing,
+    /// In which respects clients may differ and share it all the same (`shareAcross`).
+    pub share_across: Vec<String>,
+    /// The variables its definition names, set or not.
+    pub variables: BTreeSet<String>,
     pub max_concurrency: usize,
     /// Empty: those of the settings.
     pub roots: Vec<Root>,
@@ -40,6 +45,19 @@ pub struct Server {
     pub allowed_tools: Option<Vec<String>>,
     /// Why this server cannot work, if it cannot. It is marked and the others run.
     pub fault: Option<ServerFault>,
+}
+
+/// Which clients share one process of a server. Where there is no daemon, only `PerClient` makes a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Not said: those who are in the same folder.
+    Default,
+    /// `true`: all, whatever their folder.
+    Everybody,
+    /// `false`: each has its own.
+    PerClient,
+    /// `"project"`: those of one project.
+    PerProject,
 }
 
 /// When a server may be started.

@@ -26,11 +26,28 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Take over changes of the file as they happen.
     pub watch_config: bool,
+    pub daemon: DaemonSettings,
     pub roots: Vec<Root>,
     pub http: HttpSettings,
     pub logging: LogSettings,
     /// `cli.stdio.timeout`, if set.
     pub stdio_timeout: Option<Duration>,
+}
+
+/// Whether clients on stdio share one daemon, and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaemonSettings {
+    pub enabled: bool,
+    /// How long it stays after its last client, and a server after its last user.
+    pub linger: Duration,
+    /// Serve over HTTP too, with the same servers.
+    pub http: bool,
+}
+
+impl Default for DaemonSettings {
+    fn default() -> Self {
+        Self { enabled: true, linger: Duration::from_secs(60), http: false }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

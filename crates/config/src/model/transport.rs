@@ -28,8 +28,12 @@ pub struct ProcessSpec {
     pub command: String,
     pub args: Vec<String>,
     pub cwd: Option<PathBuf>,
+    /// The definition has no `cwd`: this is the folder of the client it is started for.
+    pub in_client_folder: bool,
     /// The server's own variables, values expanded.
     pub env: BTreeMap<String, Secret>,
+    /// All it is started with, where that is a client's; `None`: what of our own process `inherit_env` leaves, and `env`.
+    pub environment: Option<BTreeMap<String, Secret>>,
     pub inherit_env: InheritEnv,
     /// Start again when it exits (`restart`, default true) after at least this long.
     pub restart: bool,
@@ -94,7 +98,9 @@ impl fmt::Debug for ProcessSpec {
             .field("command", &self.command)
             .field("args", &format_args!("[{} args]", self.args.len()))
             .field("cwd", &self.cwd)
+            .field("in_client_folder", &self.in_client_folder)
             .field("env", &self.env)
+            .field("environment", &self.environment.as_ref().map(|all| all.keys().collect::<Vec<_>>()))
             .field("inherit_env", &self.inherit_env)
             .field("restart", &self.restart)
             .field("restart_delay", &self.restart_delay)

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Surroundings;
 use crate::environment::Environment;
 use crate::expand::expand_home;
 use crate::model::{InheritEnv, ProcessSpec};
@@ -12,7 +13,8 @@ const CONFIG_FLAGS: [&str; 3] = ["--config", "--mcp-config", "-c"];
 const CONFIG_VARIABLES: [&str; 2] = ["MANIFOLD_CONFIG", "MCP_CONFIG"];
 
 /// Returns whether the server would be another of us reading the config it stands in.
-pub(super) fn is_ourselves(spec: &ProcessSpec, config: Option<&Path>, environment: &Environment) -> bool {
+pub(super) fn is_ourselves(spec: &ProcessSpec, config: Option<&Path>, start: Surroundings<'_>) -> bool {
+    let environment = start.environment;
     let (Some(program), Some(config)) = (&environment.program, config) else { return false };
     let folder = environment.cwd.join(spec.cwd.as_deref().unwrap_or(Path::new("")));
     let path = spec.env.get("PATH").map(|path| path.expose());
@@ -21,8 +23,8 @@ pub(super) fn is_ourselves(spec: &ProcessSpec, config: Option<&Path>, environmen
     if !found.is_some_and(|found| is_same(&found, program)) {
         return false;
     }
-    let read = config_of(spec, environment).map(|read| folder.join(read));
-    read.is_some_and(|read| is_same(&read, &environment.cwd.join(config)))
+    let read = config_of(spec, environment, start.own).map(|read| folder.join(read));
+    read.is_some_and(|read| is_same(&read, &start.own.cwd.join(config)))
 }
 
 /// Returns whether an address is the one we serve at ourselves.
@@ -45,7 +47,7 @@ pub(super) fn is_own_address(url: &str, host: &str, port: Option<u16>) -> bool {
 }
 
 /// Returns the config that such a gateway would read.
-fn config_of(spec: &ProcessSpec, environment: &Environment) -> Option<PathBuf> {
+fn config_of(spec: &ProcessSpec, environment: &Environment, own: &Environment) -> Option<PathBuf> {
     let inherits = match &spec.inherit_env {
         InheritEnv::All => true,
         InheritEnv::None => false,
@@ -65,7 +67,7 @@ fn config_of(spec: &ProcessSpec, environment: &Environment) -> Option<PathBuf> {
         .or_else(|| spec.env.get("MANIFOLD_PROFILE").map(|name| name.expose()))
         .and_then(Profile::from_name)
         .or_else(|| Profile::from_program(&spec.command));
-    default_config_path(profile.unwrap_or(Profile::Manifold), environment)
+    default_config_path(profile.unwrap_or(Profile::Manifold), own)
 }
 
 /// Returns what one of these flags is given.

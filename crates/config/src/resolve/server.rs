@@ -11,8 +11,9 @@ use crate::file::{Node, Object, Value, join};
 use crate::identity::ExposedIds;
 use crate::keys::Kind;
 use crate::keys::table::SERVER;
-use crate::model::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Transport};
+use crate::model::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing, Transport};
 use crate::profile::StartPolicy;
+use crate::variables_used::{BY_NAME, inherits_everything, named_by};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_CONCURRENCY: usize = 256;
@@ -56,7 +57,13 @@ pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &
             Some("modern") => EraSetting::Modern,
             _ => EraSetting::Auto,
         },
-        shared: fields.flag("shared").unwrap_or(true),
+        shared: match sharing(fields) {
+            // What each client has of its own, none of the others may use.
+            _ if context.start.client.is_some() && inherits_everything(fields) => Sharing::PerClient,
+            shared => shared,
+        },
+        share_across: fields.strings("shareAcross").unwrap_or_default(),
+        variables: named_by(fields),
         max_concurrency: fields.number("maxConcurrency").map_or(MAX_CONCURRENCY, as_usize),
         roots: roots::resolve(fields, context.environment),
         denied_tools: denied_tools(fields),
@@ -74,7 +81,7 @@ fn connection(
     context: &mut Context<'_>,
 ) -> (Transport, Option<ServerFault>) {
     let (line, place) = (entry.node.line, entry.place.as_str());
-    let transport = match transport::resolve(fields, entry.node, context.environment) {
+    let transport = match transport::resolve(fields, entry.node, context.start) {
         Ok(transport) => transport,
         Err(wrong) => {
             context.problems.error(line, place, &wrong.what, Some(wrong.hint));
@@ -94,7 +101,7 @@ fn connection(
     if let Transport::Process(spec) = &transport
         && fault.is_none()
     {
-        if itself::is_ourselves(spec, context.path, context.environment) {
+        if itself::is_ourselves(spec, context.path, context.start) {
             context.problems.error(line, place, ServerFault::Itself.message(), None);
             return (transport, Some(ServerFault::Itself));
         }
@@ -120,7 +127,7 @@ fn missing_variables(
             continue;
         }
         let credential = transport::holds_credentials(name);
-        let by_name = transport::BY_NAME.contains(&name.as_str());
+        let by_name = BY_NAME.contains(&name.as_str());
         node.each_text(&join(&entry.place, name), &mut |text, line, place| {
             let unset =
                 by_name && text.missing.is_empty() && !context.environment.vars.contains_key(&text.value);
@@ -148,6 +155,16 @@ fn how_to_set(variable: &str, raw: &str) -> String {
         format!("set it, or write `${{{variable}:-default}}`")
     } else {
         "set it".to_owned()
+    }
+}
+
+/// Returns who shares the server, as written.
+pub(super) fn sharing(fields: Fields<'_>) -> Sharing {
+    match (fields.flag("shared"), fields.text("shared")) {
+        (Some(true), _) => Sharing::Everybody,
+        (Some(false), _) => Sharing::PerClient,
+        (None, Some(_)) => Sharing::PerProject,
+        (None, None) => Sharing::Default,
     }
 }
 

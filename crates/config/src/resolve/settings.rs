@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::roots;
 use crate::environment::Environment;
 use crate::fields::Fields;
-use crate::keys::table::{CLI, LIMITS, LOGGING, MANAGER_TOOLS, STDIO};
-use crate::model::{ClientLimits, Limits, LogFormat, LogLevel, LogSettings, Settings};
+use crate::keys::table::{CLI, DAEMON, LIMITS, LOGGING, MANAGER_TOOLS, STDIO};
+use crate::model::{ClientLimits, DaemonSettings, Limits, LogFormat, LogLevel, LogSettings, Settings};
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
 use http::http;
@@ -66,11 +66,22 @@ pub(super) fn resolve(
         },
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
         watch_config: top.flag("watchConfig").unwrap_or(true),
+        daemon: daemon(top),
         roots: roots::resolve(top, environment),
         http: http(top, environment, problems)?,
         logging: logging(top, profile, environment),
         stdio_timeout: stdio.and_then(|stdio| stdio.duration("timeout")),
     })
+}
+
+fn daemon(top: Fields<'_>) -> DaemonSettings {
+    let default = DaemonSettings::default();
+    let section = top.section("daemon", &DAEMON);
+    DaemonSettings {
+        enabled: top.flag("daemon").unwrap_or(default.enabled),
+        linger: section.and_then(|section| section.duration("linger")).unwrap_or(default.linger),
+        http: section.and_then(|section| section.flag("http")).unwrap_or(default.http),
+    }
 }
 
 fn client_limits(limits: Option<Fields<'_>>) -> ClientLimits {

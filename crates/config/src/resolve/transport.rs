@@ -5,8 +5,10 @@ mod remote;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::env_file;
+use super::server::sharing;
+use super::{Surroundings, env_file};
 use crate::check::to_write;
+use crate::client_environment::{base, basics};
 use crate::environment::Environment;
 use crate::expand::Text;
 use crate::fields::Fields;
@@ -14,8 +16,9 @@ use crate::file::{Node, Value};
 use crate::keys::table::SERVER;
 use crate::keys::{Verdict, scalar};
 use crate::meant::respelled;
-use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, Transport};
+use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, Sharing, Transport};
 use crate::secret::Secret;
+use crate::variables_used::{BY_NAME, inherits_everything, named_by};
 use remote::remote;
 
 /// Why an entry cannot be used, and what to do about it.
@@ -32,20 +35,13 @@ fn wrong(what: impl Into<String>, hint: &str) -> Wrong {
 const TYPE_KEYS: [&str; 4] = ["type", "kind", "transport", "transportType"];
 const ADDRESSES: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
-/// Keys whose values are the names of variables.
-pub(super) const BY_NAME: [&str; 2] = ["bearer_token_env_var", "env_http_headers"];
-
 /// Tells whether a key's values may hold the credentials of a remote server.
 pub(super) fn holds_credentials(key: &str) -> bool {
     ADDRESSES.contains(&key) || BY_NAME.contains(&key) || matches!(key, "headers" | "http_headers")
 }
 
 /// Reads the transport of one entry.
-pub(super) fn resolve(
-    fields: Fields<'_>,
-    node: &Node,
-    environment: &Environment,
-) -> Result<Transport, Wrong> {
+pub(super) fn resolve(fields: Fields<'_>, node: &Node, start: Surroundings<'_>) -> Result<Transport, Wrong> {
     refuse_wrong_kinds(fields, node)?;
     let filled = |name: &str| fields.text(name).filter(|text| !text.value.is_empty());
     let address = ADDRESSES.into_iter().find_map(|name| Some((name, filled(name)?)));
@@ -58,8 +54,8 @@ pub(super) fn resolve(
         }
         (None, None, None) => Err(wrong("has neither `command` nor `url`", "add one of them")),
         (None, Some(command), None) => match said {
-            None | Some("stdio") => process(fields, command, ProcessDialect::Mcp, environment),
-            Some("litemcp") => process(fields, command, ProcessDialect::LiteMcp, environment),
+            None | Some("stdio") => process(fields, command, ProcessDialect::Mcp, start),
+            Some("litemcp") => process(fields, command, ProcessDialect::LiteMcp, start),
             Some(other) => Err(wrong(
                 format!("has a `command` but is of type `{other}`"),
                 "give a `url`, or remove the type",
@@ -79,7 +75,7 @@ pub(super) fn resolve(
                 None if name == "httpUrl" => RemoteKind::StreamableHttp,
                 None => RemoteKind::Auto,
             };
-            remote(fields, kind, name, url, environment)
+            remote(fields, kind, name, url, start.environment)
         }
     }
 }
@@ -91,7 +87,9 @@ pub(super) fn unreachable() -> Transport {
         command: String::new(),
         args: Vec::new(),
         cwd: None,
+        in_client_folder: false,
         env: BTreeMap::new(),
+        environment: None,
         inherit_env: InheritEnv::None,
         restart: false,
         restart_delay: None,
@@ -131,8 +129,9 @@ fn process(
     fields: Fields<'_>,
     command: &Text,
     dialect: ProcessDialect,
-    environment: &Environment,
+    start: Surroundings<'_>,
 ) -> Result<Transport, Wrong> {
+    let environment = start.environment;
     let args = fields.items("args").unwrap_or_default().iter();
     let inherit_env = match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
         (Some(false), _) => InheritEnv::None,
@@ -140,12 +139,15 @@ fn process(
         _ => InheritEnv::All,
     };
     let env = variables(fields, &inherit_env, environment)?;
+    let cwd = fields.path("cwd", environment).map(PathBuf::from);
     let limit = |name: &str| fields.number(name).map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX));
     Ok(Transport::Process(ProcessSpec {
         dialect,
         command: command.with_home(environment),
         args: args.filter_map(|item| with_home(item, environment)).collect(),
-        cwd: fields.path("cwd", environment).map(PathBuf::from),
+        in_client_folder: start.client.is_some() && cwd.is_none(),
+        cwd: folder(cwd, sharing(fields), start),
+        environment: whole_environment(fields, &inherit_env, &env, start),
         env,
         inherit_env,
         restart: fields.flag("restart").unwrap_or(true),
@@ -184,6 +186,52 @@ fn variables(
         }
     }
     Ok(variables)
+}
+
+/// Returns the folder a server is started in. That of a client is named, for the daemon is in none.
+fn folder(cwd: Option<PathBuf>, shared: Sharing, start: Surroundings<'_>) -> Option<PathBuf> {
+    let Some(client) = start.client else { return cwd };
+    Some(match cwd {
+        Some(cwd) => client.cwd.join(cwd),
+        None if shared == Sharing::PerProject => client.project.clone(),
+        None => client.cwd.clone(),
+    })
+}
+
+/// Returns all the variables of a server that is started for a client: a base that is alike for everybody, the client's
+/// `PATH`, what of the client's is named, and its own.
+fn whole_environment(
+    fields: Fields<'_>,
+    inherit_env: &InheritEnv,
+    env: &BTreeMap<String, Secret>,
+    start: Surroundings<'_>,
+) -> Option<BTreeMap<String, Secret>> {
+    let client = start.client?;
+    // It tells nothing of the client, and messages would be worth little without it.
+    let plain = |(name, value): (&String, &String)| (name.clone(), Secret::shown(value.clone()));
+    let mut all: BTreeMap<String, Secret> = match inherit_env {
+        InheritEnv::None => basics(start.own).map(plain).collect(),
+        InheritEnv::All | InheritEnv::Only(_) => base(start.own).map(plain).collect(),
+    };
+    if inherits_everything(fields) {
+        all.extend(client.values.iter().map(plain));
+    }
+    all.extend(client.values.get_key_value("PATH").map(plain));
+    let named: Vec<String> = match inherit_env {
+        InheritEnv::None => Vec::new(),
+        InheritEnv::Only(names) => names.clone(),
+        InheritEnv::All => named_by(fields).into_iter().collect(),
+    };
+    for name in named {
+        if let Some(value) = client.values.get(&name) {
+            let value = Secret::of_variable(&name, value.clone());
+            all.insert(name, value);
+        }
+    }
+    // Of our own variables only those are passed on that are asked for, which `env` has.
+    all.retain(|name, _| !name.starts_with("MANIFOLD_"));
+    all.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Some(all)
 }
 
 fn pairs(fields: Fields<'_>, name: &str, environment: &Environment) -> Vec<(String, String)> {

@@ -1,7 +1,7 @@
 //! One server in the operator's words: what the config says of it, and how it is doing.
 
 use manifold_admin as admin;
-use manifold_config::{Config, Server, Transport};
+use manifold_config::{Config, Server, Sharing, Transport};
 use manifold_protocol::Kind;
 use tokio::time::Instant;
 
@@ -26,7 +26,10 @@ pub(super) fn configured(config: &Config, server: &Server) -> admin::Server {
         target: words::target(&server.transport),
         enabled: server.enabled,
         start: words::start(server.start),
-        sharing: if server.shared { admin::Sharing::Shared } else { admin::Sharing::PerClient },
+        sharing: match server.shared {
+            Sharing::PerClient => admin::Sharing::PerClient,
+            Sharing::Default | Sharing::Everybody | Sharing::PerProject => admin::Sharing::Shared,
+        },
         env,
         headers,
         state: match &server.fault {

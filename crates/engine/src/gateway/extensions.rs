@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use manifold_config::ServerKey;
+use manifold_config::{ServerKey, Sharing};
 use manifold_protocol::{Answer, Call, Fault, Mark, Method, Raw, extension};
 
 use super::task_owners::TaskOwners;
@@ -21,7 +21,7 @@ impl Gateway {
     /// Lets a client hear of a task under an id that leads back here.
     pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
         let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
-        let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
+        let is_shared = member.server.as_ref().is_none_or(|server| server.shared != Sharing::PerClient);
         let step = AnswerStep::NameTask { server: prefix.clone(), is_shared };
         exchange.then_step(step, move |reply, outer| {
             let named = reply.map(|answer| name_task(&prefix, &owners, outer.principal(), is_shared, answer));

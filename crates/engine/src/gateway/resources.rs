@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use manifold_config::Sharing;
 use manifold_protocol::{Call, Failure, Fault, Kind, Method, Raw};
 
 use super::{Gateway, subscriptions};
@@ -117,7 +118,8 @@ impl Gateway {
                     self.clients.unsubscribe(id, Topic::Resource, exposed);
                 }
                 // An instance that is the client's own is told whoever else wants it of others.
-                let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
+                let is_shared =
+                    member.server.as_ref().is_none_or(|server| server.shared != Sharing::PerClient);
                 if !self.drop_unwanted(member, original) && is_shared {
                     return exchange.finish(Ok(Raw::from_static("{}")));
                 }

@@ -28,18 +28,10 @@ impl Launch {
 
     /// Puts command line and environment together (decision 30).
     fn command(&self) -> SpawnCommand {
-        let inherits = |name: &OsString| {
-            let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
-            match &self.spec.inherit_env {
-                InheritEnv::All => !name.starts_with("MANIFOLD_"),
-                InheritEnv::None => BASICS.contains(&name),
-                InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
-            }
+        let mut env: Vec<(OsString, OsString)> = match &self.spec.environment {
+            Some(all) => all.iter().map(|(name, value)| (name.into(), value.expose().into())).collect(),
+            None => self.inherited(),
         };
-        let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
-            .filter(|(name, _)| inherits(name) && !self.spec.env.keys().any(|own| name == own.as_str()))
-            .collect();
-        env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         // Ours to say, whatever else is passed on.
         env.retain(|(name, _)| name != ABOVE);
         if !self.above.is_empty() {
@@ -52,6 +44,23 @@ impl Launch {
             cwd: self.spec.cwd.clone(),
             limits: Limits { memory_mib: self.spec.memory_limit_mib, processes: self.spec.process_limit },
         }
+    }
+
+    /// Returns what of our own variables is passed on, and the server's own.
+    fn inherited(&self) -> Vec<(OsString, OsString)> {
+        let inherits = |name: &OsString| {
+            let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
+            match &self.spec.inherit_env {
+                InheritEnv::All => !name.starts_with("MANIFOLD_"),
+                InheritEnv::None => BASICS.contains(&name),
+                InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
+            }
+        };
+        let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| inherits(name) && !self.spec.env.keys().any(|own| name == own.as_str()))
+            .collect();
+        env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
+        env
     }
 }
 

@@ -99,7 +99,7 @@ fn mcpmu() {
     assert_eq!((fs.start, &fs.denied_tools), (ServerStart::Eager, &vec!["delete_file".to_owned()]));
     assert_eq!((fs.start_timeout, fs.call_timeout), (Duration::from_secs(10), Some(Duration::from_secs(60))));
     let remote = server(&config, "remote");
-    assert!(!remote.shared);
+    assert_eq!(remote.shared, Sharing::PerClient);
     let Transport::Remote(spec) = &remote.transport else { panic!() };
     let headers: Vec<_> = spec.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
     let bearer = format!("Bearer {SECRET}");

@@ -155,7 +155,10 @@ fn everything_a_server_may_say_is_read() {
     let plain = entry(r#"{"builtin": "time"}"#);
     assert_eq!((plain.start_timeout, plain.max_concurrency), (Duration::from_secs(60), 256));
     assert_eq!((plain.call_timeout, plain.idle_timeout), (None, None));
-    assert_eq!((plain.era, plain.shared, plain.display_name.as_str()), (EraSetting::Auto, true, "a"));
+    assert_eq!(
+        (plain.era, plain.shared, plain.display_name.as_str()),
+        (EraSetting::Auto, Sharing::Default, "a")
+    );
 
     let full = entry(
         r#"{"command": "/bin/sh", "type": "litemcp", "args": ["~/x", 5], "env": {"N": 1, "H": "~/h"}, "restart": false,
@@ -167,7 +170,7 @@ fn everything_a_server_may_say_is_read() {
         (full.start_timeout, full.idle_timeout),
         (Duration::from_secs(3), Some(Duration::from_secs(4)))
     );
-    assert_eq!((full.era, full.shared, full.max_concurrency), (EraSetting::Modern, false, 2));
+    assert_eq!((full.era, full.shared, full.max_concurrency), (EraSetting::Modern, Sharing::PerClient, 2));
     assert_eq!(full.display_name, "Sh");
     assert_eq!(
         full.roots,

@@ -145,3 +145,20 @@ fn settings_keep_a_placeholder_without_a_value() {
     let settings = load(text).settings;
     assert_eq!((settings.server_name.as_str(), settings.separator.as_str()), ("${NONE}", "__"));
 }
+
+#[test]
+fn the_daemon_is_there_unless_it_is_said_not_to_be() {
+    let daemon = |written: &str| load(&with_server(&format!("{{{written}}}"))).settings.daemon;
+    let default = DaemonSettings { enabled: true, linger: Duration::from_secs(60), http: false };
+    assert_eq!(daemon(r#""separator": "_""#), default);
+    assert_eq!(daemon(r#""daemon": true"#), default);
+    assert_eq!(daemon(r#""daemon": false"#), DaemonSettings { enabled: false, ..default });
+    let said = DaemonSettings { linger: Duration::from_secs(1), http: true, ..default };
+    assert_eq!(daemon(r#""daemon": {"linger": 1000, "http": true}"#), said);
+    // Shorter than a moment is a mistake.
+    assert_eq!(daemon(r#""daemon": {"linger": 999}"#), default);
+    expect![[r#"
+        config.json:1: daemon.linger: 999 is outside 1000 to 31536000000; using the default (60000)
+    "#]]
+    .assert_eq(&problems(&with_server(r#"{"daemon": {"linger": 999}}"#)));
+}

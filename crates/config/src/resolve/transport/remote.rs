@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::{BY_NAME, Wrong, holds_credentials, pairs, wrong};
+use super::{Wrong, holds_credentials, pairs, wrong};
 use crate::environment::Environment;
 use crate::expand::{Text, is_variable_name};
 use crate::fields::Fields;
 use crate::model::{RemoteKind, RemoteSpec, Transport};
 use crate::secret::Secret;
+use crate::variables_used::BY_NAME;
 
 pub(super) fn remote(
     fields: Fields<'_>,

@@ -1,0 +1,173 @@
+//! What a server would be started with for one client, told by hashes: clients for whom they are equal share a process.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::client_environment::ClientEnvironment;
+use crate::model::{ProcessSpec, RemoteSpec, Server, Sharing, Transport};
+
+/// Without it nobody can try which values have a hash.
+static SEED: OnceLock<[u8; 16]> = OnceLock::new();
+
+/// What a server would be started with. It holds names and hashes, and no value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StartedWith {
+    hash: u64,
+    /// What the client brings: variables, `PATH`, `cwd`.
+    brought: BTreeMap<String, u64>,
+    /// What the definition makes of it.
+    made: BTreeMap<String, u64>,
+}
+
+impl StartedWith {
+    /// Returns the hash over all of it. It holds for this process and whoever is given its seed.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Returns in which respects two differ: the names of variables, `PATH`, `cwd`. Where it is none of these, what the
+    /// definition has become: `command`, `args`, `url`, `headers`, or the name of one of the server's own variables.
+    pub fn differs(&self, other: &Self) -> Vec<String> {
+        let brought = differing(&self.brought, &other.brought);
+        if brought.is_empty() { differing(&self.made, &other.made) } else { brought }
+    }
+}
+
+/// Returns what this server, resolved for this client, would be started with.
+pub fn started_with(server: &Server, client: &ClientEnvironment) -> StartedWith {
+    let mut parts = Parts::default();
+    for name in &server.variables {
+        parts.bring(name, client.values.get(name).map(String::as_str));
+    }
+    match &server.transport {
+        Transport::Builtin(builtin) => parts.make("builtin", [format!("{builtin:?}").as_str()]),
+        Transport::Process(spec) => process(spec, server.shared, client, &mut parts),
+        Transport::Remote(spec) => remote(spec, server.shared, client, &mut parts),
+    }
+    parts.finish(&server.share_across)
+}
+
+/// Returns the seed of all hashes, for a process that goes on with what this one has.
+pub fn hash_seed() -> [u8; 16] {
+    *SEED.get_or_init(|| {
+        // The keys of the standard library's maps come from the system.
+        let word = || RandomState::new().hash_one(0_u8).to_le_bytes();
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&word());
+        seed[8..].copy_from_slice(&word());
+        seed
+    })
+}
+
+/// Takes over the seed of the process before this one. Returns whether it is in force: it must come before any hash.
+pub fn restore_hash_seed(seed: [u8; 16]) -> bool {
+    *SEED.get_or_init(|| seed) == seed
+}
+
+fn process(spec: &ProcessSpec, shared: Sharing, client: &ClientEnvironment, parts: &mut Parts) {
+    let environment = spec.environment.as_ref().unwrap_or(&spec.env);
+    let path = environment.get("PATH").map(|path| path.expose());
+    parts.bring("PATH", path);
+    let folder = match shared {
+        _ if !spec.in_client_folder => spec.cwd.as_deref(),
+        Sharing::Everybody => None,
+        Sharing::PerProject => Some(client.project.as_path()),
+        Sharing::Default | Sharing::PerClient => Some(client.cwd.as_path()),
+    };
+    parts.bring_folder(folder);
+    let program = found(spec, path, &client.cwd);
+    parts.make("command", [&*program.to_string_lossy(), &format!("{:?}", spec.dialect)]);
+    parts.make("args", spec.args.iter().map(String::as_str));
+    for (name, value) in spec.env.iter().filter(|(name, _)| *name != "PATH") {
+        parts.make(name, [value.expose()]);
+    }
+}
+
+fn remote(spec: &RemoteSpec, shared: Sharing, client: &ClientEnvironment, parts: &mut Parts) {
+    if shared == Sharing::PerProject {
+        parts.bring_folder(Some(&client.project));
+    }
+    parts.make("url", [spec.url.as_str(), &format!("{:?}", spec.kind)]);
+    let headers = spec.headers.iter().flat_map(|(name, value)| [name.as_str(), value.expose()]);
+    parts.make("headers", headers);
+}
+
+/// Returns the program that would be started, as written where there is none.
+fn found(spec: &ProcessSpec, path: Option<&str>, cwd: &Path) -> PathBuf {
+    let folder = cwd.join(spec.cwd.as_deref().unwrap_or(Path::new("")));
+    which::which_in(&spec.command, path, folder).unwrap_or_else(|_| PathBuf::from(&spec.command))
+}
+
+#[derive(Default)]
+struct Parts {
+    brought: BTreeMap<String, u64>,
+    made: BTreeMap<String, u64>,
+}
+
+impl Parts {
+    fn bring(&mut self, name: &str, value: Option<&str>) {
+        self.brought.insert(name.to_owned(), hash(value));
+    }
+
+    fn bring_folder(&mut self, folder: Option<&Path>) {
+        if let Some(folder) = folder {
+            self.brought.insert("cwd".to_owned(), hash([folder.as_os_str().as_encoded_bytes()]));
+        }
+    }
+
+    fn make<'v>(&mut self, name: &str, values: impl IntoIterator<Item = &'v str>) {
+        self.made.insert(name.to_owned(), hash(values));
+    }
+
+    /// Puts it all together but for what clients share whatever they have there.
+    fn finish(mut self, share_across: &[String]) -> StartedWith {
+        for name in share_across {
+            self.brought.remove(name);
+            self.made.remove(name);
+        }
+        let mut hasher = seeded();
+        for (kind, parts) in [(b"b", &self.brought), (b"m", &self.made)] {
+            for (name, hash) in parts {
+                hasher.update(kind);
+                add(&mut hasher, name.as_bytes());
+                hasher.update(hash.to_le_bytes());
+            }
+        }
+        StartedWith { hash: first(hasher), brought: self.brought, made: self.made }
+    }
+}
+
+fn differing(one: &BTreeMap<String, u64>, other: &BTreeMap<String, u64>) -> Vec<String> {
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
+}
+
+fn hash<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> u64 {
+    let mut hasher = seeded();
+    values.into_iter().for_each(|value| add(&mut hasher, value.as_ref()));
+    first(hasher)
+}
+
+fn seeded() -> Sha256 {
+    Sha256::new_with_prefix(hash_seed())
+}
+
+/// Each part with its length, so that no two read the same.
+fn add(hasher: &mut Sha256, part: &[u8]) {
+    hasher.update((part.len() as u64).to_le_bytes());
+    hasher.update(part);
+}
+
+fn first(hasher: Sha256) -> u64 {
+    let digest = hasher.finalize();
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest[..8]);
+    u64::from_le_bytes(bytes)
+}

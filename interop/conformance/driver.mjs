@@ -98,7 +98,7 @@ async function startGateway(upstream, place) {
   const config = join(place, "config.json");
   const settings = { separator: "", managerTools: false, prefixPrompts: false, prefixDescriptions: false };
   writeFileSync(config, JSON.stringify({ ...settings, mcpServers: { conformance: { url: upstream } } }));
-  const env = { ...process.env, XDG_CACHE_HOME: join(place, "cache") };
+  const env = { ...process.env, MANIFOLD_DAEMON: "off", XDG_CACHE_HOME: join(place, "cache") };
   const args = ["http", "--config", config, "--port", "0"];
   const child = spawn(process.env.MANIFOLD_BIN || join(root, "target/release/manifold"), args, {
     stdio: ["ignore", "ignore", "pipe"],

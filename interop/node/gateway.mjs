@@ -74,7 +74,11 @@ export function serve(path, mcpServers) {
 }
 
 /** What a gateway learns about its servers stays in the test's folder. */
-export const surroundings = (path) => ({ ...process.env, XDG_CACHE_HOME: join(path, "cache") });
+export const surroundings = (path) => ({
+  MANIFOLD_DAEMON: "off",
+  ...process.env,
+  XDG_CACHE_HOME: join(path, "cache"),
+});
 
 /** Makes a git repository with one commit and returns its path. */
 export function repository(path) {

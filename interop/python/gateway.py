@@ -47,7 +47,8 @@ def serve(folder, servers):
 
 def surroundings(folder):
     """Returns the start of a command line that keeps what a gateway learns about its servers in the folder."""
-    return ["/usr/bin/env", f"XDG_CACHE_HOME={Path(folder) / 'cache'}"]
+    daemon = os.environ.get("MANIFOLD_DAEMON", "off")
+    return ["/usr/bin/env", f"XDG_CACHE_HOME={Path(folder) / 'cache'}", f"MANIFOLD_DAEMON={daemon}"]
 
 
 @contextlib.contextmanager

@@ -72,6 +72,9 @@ pub(crate) struct Flags {
     /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one [env: MANIFOLD_PROFILE]
     #[arg(long, global = true, value_name = "NAME", value_parser = profile)]
     pub(crate) profile: Option<Profile>,
+    /// Serve by ourselves, without the user's daemon [env: MANIFOLD_DAEMON=off]
+    #[arg(long, global = true)]
+    pub(crate) alone: bool,
     /// Start all servers with the first request
     #[arg(long, global = true)]
     pub(crate) eager: bool,
@@ -141,8 +144,41 @@ enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// The process that all stdio clients share: see it, start it, stop it
+    Daemon {
+        #[command(subcommand)]
+        command: Option<DaemonCommand>,
+    },
     /// Watch and manage servers in the terminal
     Tui,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Be the daemon, in the foreground, until stopped
+    Run {
+        /// Leave the terminal and whoever started us
+        #[arg(long, hide = true)]
+        detach: bool,
+        /// We have left; the lock is on standard input
+        #[arg(long, hide = true)]
+        detached: bool,
+        /// Somebody will stop us: do not end with the last client
+        #[arg(long, hide = true)]
+        stay: bool,
+    },
+    /// Start it in the background, where it stays until stopped
+    Start,
+    /// Stop it and all its servers
+    Stop,
+    /// Show whether it runs, its servers and its clients
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop it and start it anew; clients go on
+    Restart,
 }
 
 #[derive(Debug, Subcommand)]
@@ -176,6 +212,7 @@ pub(crate) enum Task {
         json: bool,
     },
     ConfigSchema,
+    Daemon(DaemonCommand),
     /// A command that a later version brings.
     NotYet(&'static str),
 }
@@ -235,7 +272,8 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage(ErrorKind::ArgumentConflict, "--stdio and --http cannot be used together"));
     }
     let profile = cli.flags.known_profile(program_profile);
-    let looks_only = matches!(cli.command, Some(Command::Status { .. } | Command::Config { .. }));
+    let looks_only =
+        matches!(cli.command, Some(Command::Status { .. } | Command::Config { .. } | Command::Daemon { .. }));
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Stdio), _) if http => {
@@ -254,6 +292,9 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         }
         (Some(Command::Litemcp { tool }), _) => Task::LiteMcp { tool },
         (Some(Command::Tui), _) => Task::NotYet("tui"),
+        (Some(Command::Daemon { command }), _) => {
+            Task::Daemon(command.unwrap_or(DaemonCommand::Status { json: false }))
+        }
         (Some(Command::Status { json }), _) => Task::Status { json },
         (Some(Command::Config { command: ConfigCommand::Check { file, json } }), _) => {
             Task::ConfigCheck { file, json }

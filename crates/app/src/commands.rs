@@ -1,6 +1,8 @@
 //! What the program does, one file per command.
 
+mod attach;
 mod config;
+mod daemon;
 mod http;
 mod litemcp;
 mod status;
@@ -11,8 +13,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use manifold_config::{
-    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, Nesting, OwnPort, Profile, Selection,
-    config_path, default_config_path, load, select_namespace, stand_in,
+    Config, Environment, Format, LoadOptions, LogFormat, LogLevel, LogSettings, Nesting, OwnPort, Profile,
+    Selection, config_path, default_config_path, load, select_namespace, stand_in,
 };
 use tracing::{info, warn};
 
@@ -36,13 +38,17 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
         Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
+        Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
+            if let Some(code) = attach::run(&options, &invocation) {
+                return code;
+            }
             let stays = invocation.flags.known_profile(invocation.program_profile) == Profile::Manifold;
-            with_config(options, &invocation.flags, Unreadable::stays_up_if(stays), stdio::run)
+            with_config(options, &invocation.flags, Unreadable::stays_up_if(stays), as_it_is, stdio::run)
         }
-        Task::Http => with_config(options, &invocation.flags, Unreadable::Ends, http::run),
+        Task::Http => with_config(options, &invocation.flags, Unreadable::Ends, as_it_is, http::run),
         Task::LiteMcp { tool } => {
-            with_config(options, &invocation.flags, Unreadable::Ends, |config, options, flags| {
+            with_config(options, &invocation.flags, Unreadable::Ends, as_it_is, |config, options, flags| {
                 litemcp::run(config, options, flags, tool)
             })
         }
@@ -85,6 +91,7 @@ fn with_config(
     options: LoadOptions,
     flags: &Flags,
     unreadable: Unreadable,
+    adapt: impl FnOnce(&mut LogSettings),
     serve: impl FnOnce(Config, LoadOptions, &Flags) -> ExitCode,
 ) -> ExitCode {
     let is_there = || config_path(&options).is_some_and(|path| path.try_exists().unwrap_or(true));
@@ -100,6 +107,7 @@ fn with_config(
         return fail(&why, USAGE);
     }
     apply_log_flags(&mut config, flags, &options.environment);
+    adapt(&mut config.settings.logging);
     if let Some(problem) = logging::start(&config.settings.logging) {
         warn!("{problem}");
     }
@@ -117,6 +125,9 @@ fn with_config(
     logging::flush();
     code
 }
+
+/// Leaves the settings as they were read.
+fn as_it_is(_: &mut LogSettings) {}
 
 /// Flag before environment before config.
 fn apply_log_flags(config: &mut Config, flags: &Flags, environment: &Environment) {

@@ -12,6 +12,7 @@ use manifold_config::Limits;
 use manifold_engine::{Budget, Tasks};
 use tokio::time::sleep;
 
+pub(crate) use pages::give_back;
 pub(crate) use secrecy::{forbid_inspection, wipe_environment};
 
 /// Where nothing is known of the machine.
@@ -35,7 +36,7 @@ pub(crate) fn slim_down(tasks: &Tasks) {
     tasks.spawn_background(async {
         for rest in STARTS {
             sleep(rest).await;
-            pages::give_back();
+            give_back();
         }
     });
 }

@@ -37,6 +37,11 @@ impl Environment {
         self.folder("XDG_CACHE_HOME", ".cache")
     }
 
+    /// Returns `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub fn state_home(&self) -> Option<PathBuf> {
+        self.folder("XDG_STATE_HOME", ".local/state")
+    }
+
     fn folder(&self, variable: &str, usual: &str) -> Option<PathBuf> {
         let named = self.vars.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         named.or_else(|| Some(self.home.as_ref()?.join(usual)))

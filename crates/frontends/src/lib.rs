@@ -10,6 +10,7 @@ mod parked;
 mod questions;
 mod serve;
 mod session;
+pub mod shim;
 pub mod stdio;
 
 pub use modern::facts_of_anyone;

@@ -73,6 +73,8 @@ impl<'s> Requests<'s> {
 }
 
 impl serve::Reader for Requests<'_> {
+    type Frame = Frame;
+
     fn buffer(&mut self) -> &mut BytesMut {
         self.decoder.buffer()
     }

@@ -66,6 +66,9 @@ pub(crate) trait Lane: Send + Sync {
 
     /// No answer will come: the client took its request back.
     fn abandon(&self) {}
+
+    /// The call is about to be handed to a server.
+    fn dispatched(&self) {}
 }
 
 /// A request as its front end read it.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use manifold_engine::{Budget, Outbox, Tasks, YIELD_EVERY, busy_poll};
-use manifold_protocol::framing::Frame;
 use manifold_protocol::{Frames, Outgoing};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::yield_now;
@@ -24,11 +23,14 @@ const WRITE_BYTES: usize = 64 << 10;
 
 /// Takes what is read of one client.
 pub(crate) trait Reader {
+    /// What the input is cut into.
+    type Frame;
+
     /// Returns where the bytes go that are read.
     fn buffer(&mut self) -> &mut BytesMut;
 
     /// Cuts off the next frame; once the input has ended, the rest of it too.
-    fn next(&mut self, ended: bool) -> Option<Frame>;
+    fn next(&mut self, ended: bool) -> Option<Self::Frame>;
 
     /// Returns what to wait for before the next frame is taken, beside what all clients wait for.
     fn room(&mut self) -> Option<impl Future<Output = ()>> {
@@ -36,7 +38,7 @@ pub(crate) trait Reader {
     }
 
     /// Takes a frame. `Break`: the client says that it leaves.
-    fn receive(&mut self, frame: Frame) -> ControlFlow<()>;
+    fn receive(&mut self, frame: Self::Frame) -> ControlFlow<()>;
 }
 
 /// How a client's input ended.

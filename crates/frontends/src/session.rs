@@ -165,7 +165,11 @@ impl Session {
 
     /// Answers something that never became a message.
     pub fn reject(&self, id: Option<&Id>, fault: &Fault) {
-        self.outlet.answer(envelope::error(id, &fault.to_error(self.destination.codes)).into());
+        self.reject_on(&self.outlet, id, fault);
+    }
+
+    pub(crate) fn reject_on(&self, outlet: &Arc<dyn Outlet>, id: Option<&Id>, fault: &Fault) {
+        outlet.answer(envelope::error(id, &fault.to_error(self.destination.codes)).into());
     }
 
     fn refuse(&self, refusal: &Refusal, lane: &Lane) {

@@ -1,5 +1,6 @@
 //! The client that spawned us, on standard input and output.
 
+mod client;
 mod pipe;
 mod streams;
 
@@ -8,17 +9,15 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use manifold_engine::{Budget, Outbox, Tasks};
-use manifold_protocol::framing::{ClientDecoder, Frame, FrameError, Framing};
-use manifold_protocol::{Fault, Id, envelope};
+use bytes::BytesMut;
+use manifold_engine::{Budget, Tasks};
+use manifold_protocol::framing::{ClientDecoder, Frame, Framing};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tracing::debug;
 
-use crate::serve::{self, End};
-use crate::session::{Destination, Outlet, Received, Session};
+use crate::serve;
+use crate::session::{Destination, Outlet, Received};
 
-use pipe::Pipe;
+pub(crate) use client::StreamClient;
 pub use streams::{Input, Output, standard_streams};
 
 pub struct Options {
@@ -48,53 +47,17 @@ pub async fn serve<I, O>(
         // We never speak first, so the client's framing is known by now.
         frames.push(spoken.get().copied().unwrap_or(Framing::Newline), message);
     });
-    if let Ok(gateway) = &destination.gateway {
-        gateway.serve_only(&outbox);
-    }
-    let gateway = destination.gateway.clone().ok();
-    let pipe = Pipe::new(destination.gateway.clone(), Arc::clone(&destination.requester), &outbox, tasks);
-    let session = Session::new(destination, Arc::clone(&outbox) as Arc<dyn Outlet>);
-
-    let requests = Requests::new(&session, &pipe, &outbox, &framing, &options);
-    let mut reading = pin!(serve::read(requests, input, &outbox, &options.budget));
-    let mut stop = pin!(stop);
-    let leaving = serve::until_stopped(&mut reading, &mut stop).await;
-    session.stop_taking_calls();
-    pipe.modern.stop();
-    // The drain time is for calls at servers, not for lists that wait for starts (D2). Who had said all when it was read
-    // wants it answered.
-    let leave = || gateway.iter().for_each(|gateway| gateway.leave());
-    if leaving != Some(End::OfScript) {
-        leave();
-    }
-    // A client that stays can still answer questions and cancel calls while we wait for the rest.
-    let both_settled = || async {
-        session.settled().await;
-        pipe.modern.settled().await;
-    };
-    let settled = async {
-        tokio::select! {
-            () = both_settled() => {}
-            _ = &mut reading, if leaving.is_none() => {
-                leave();
-                both_settled().await;
-            }
-            () = &mut stop, if leaving == Some(End::OfScript) => {
-                leave();
-                both_settled().await;
-            }
-        }
-    };
-    serve::drain(settled, &outbox, options.drain_timeout).await;
-    session.close();
-    pipe.modern.close();
+    let outlet = Arc::clone(&outbox) as Arc<dyn Outlet>;
+    let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
+    let requests = Requests::new(&client, outlet, &framing, &options);
+    let reading = pin!(serve::read(requests, input, &outbox, &options.budget));
+    client.serve(reading, pin!(stop), &outbox, options.drain_timeout).await;
     serve::flush(&outbox).await;
 }
 
 /// What a client sends, cut into messages.
 struct Requests<'s> {
-    session: &'s Arc<Session>,
-    pipe: &'s Arc<Pipe>,
+    client: &'s StreamClient,
     outlet: Arc<dyn Outlet>,
     framing: &'s OnceLock<Framing>,
     decoder: ClientDecoder,
@@ -103,30 +66,19 @@ struct Requests<'s> {
 
 impl<'s> Requests<'s> {
     fn new(
-        session: &'s Arc<Session>,
-        pipe: &'s Arc<Pipe>,
-        outbox: &Arc<Outbox>,
+        client: &'s StreamClient,
+        outlet: Arc<dyn Outlet>,
         framing: &'s OnceLock<Framing>,
         options: &'s Options,
     ) -> Self {
         let decoder = ClientDecoder::new(options.limit_bytes, options.framing);
-        Self { session, pipe, outlet: Arc::clone(outbox) as Arc<dyn Outlet>, framing, decoder, options }
-    }
-
-    fn refuse(&self, id: Option<Id>, why: FrameError) {
-        debug!(?why, "input refused");
-        let fault = match why {
-            FrameError::Parse => Fault::Parse,
-            FrameError::TooLong => Fault::TooLarge { server: None, limit_bytes: self.options.limit_bytes },
-            FrameError::BadHeader => {
-                Fault::InvalidRequest("the Content-Length header cannot be read".to_owned())
-            }
-        };
-        self.session.reject(id.as_ref(), &fault);
+        Self { client, outlet, framing, decoder, options }
     }
 }
 
 impl serve::Reader for Requests<'_> {
+    type Frame = Frame;
+
     fn buffer(&mut self) -> &mut BytesMut {
         self.decoder.buffer()
     }
@@ -145,27 +97,17 @@ impl serve::Reader for Requests<'_> {
         match frame {
             Frame::Message(message) => {
                 let message = self.options.budget.hold(message);
-                match receive(message, self.session, self.pipe, &self.outlet) {
+                match self.client.receive(message, &self.outlet) {
                     Received::Done => {}
                     Received::Exit => return ControlFlow::Break(()),
                     Received::Unfinished(start) => self.decoder.gather(start),
                 }
             }
-            Frame::Refused { id, why } => self.refuse(id, why),
+            Frame::Refused { id, why } => {
+                self.client.refuse(id, why, self.options.limit_bytes, &self.outlet);
+            }
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Brings a message to the side it belongs to.
-fn receive(message: Bytes, session: &Arc<Session>, pipe: &Arc<Pipe>, outlet: &Arc<dyn Outlet>) -> Received {
-    match envelope::parse(message.clone()) {
-        Ok(incoming) => match pipe.take(incoming, session) {
-            Some(incoming) => session.receive_on(incoming, outlet),
-            None => Received::Done,
-        },
-        // Nobody can tell whose it was.
-        Err(_) => session.receive(message),
     }
 }
 

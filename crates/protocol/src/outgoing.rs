@@ -37,6 +37,15 @@ impl Outgoing {
         whole.freeze()
     }
 
+    /// Puts a few bytes before it.
+    pub fn behind(self, head: &[u8]) -> Self {
+        if self.rest.is_empty() && self.first.len() <= COPIED_BYTES {
+            return Bytes::from([head, &self.first].concat()).into();
+        }
+        let rest = std::iter::once(self.first).chain(self.rest).collect();
+        Self { first: Bytes::copy_from_slice(head), rest }
+    }
+
     /// Replaces its pieces, by others that count somewhere while they are held.
     pub fn map(self, hold: impl Fn(Bytes) -> Bytes) -> Self {
         Self { first: hold(self.first), rest: self.rest.into_iter().map(hold).collect() }

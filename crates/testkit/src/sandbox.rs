@@ -70,6 +70,8 @@ impl Sandbox {
         command.envs(XDG.map(|(variable, folder)| (variable, self.path(folder))));
         // Guard and keepers have no other variable to be found by.
         command.env("MANIFOLD_TREE", self.home());
+        // What a test starts ends with the test.
+        command.env("MANIFOLD_DAEMON", "off");
         command
     }
 

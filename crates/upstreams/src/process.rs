@@ -15,6 +15,9 @@ pub use system::{
     ExitWatch, ProcessControl, ProcessHost, ServerInput, ServerOutput, guard_main_if_asked, own_all_orphans,
 };
 
+/// The variable that every process below a gateway has.
+pub const TREE_MARKER: &str = system::TREE_MARKER;
+
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;

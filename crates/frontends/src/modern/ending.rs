@@ -26,6 +26,17 @@ impl ModernService {
         }
     }
 
+    /// Waits until no call is without its answer; those that listen have no end.
+    pub(crate) async fn calls_settled(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.lock().values().all(|open| matches!(open, Open::Listen(_))) {
+                return;
+            }
+            idle.await;
+        }
+    }
+
     /// Waits until no request is without its answer.
     pub(crate) async fn settled(&self) {
         loop {

@@ -204,6 +204,12 @@ impl Sink for Asker {
         drop(questions);
     }
 
+    fn dispatched(&self) {
+        if let Some(pending) = &self.0.lock().pending {
+            pending.lane.dispatched();
+        }
+    }
+
     fn progress(&self, params: Raw) {
         let mut state = self.0.lock();
         let value = value_of(&params);

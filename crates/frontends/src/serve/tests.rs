@@ -3,6 +3,8 @@ use tokio::io::{duplex, empty};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+use manifold_protocol::framing::Frame;
+
 use super::*;
 
 /// Takes as many frames as there is room for; the one that says `exit` is the last.
@@ -19,6 +21,8 @@ impl<'s> Taken<'s> {
 }
 
 impl Reader for Taken<'_> {
+    type Frame = Frame;
+
     fn buffer(&mut self) -> &mut BytesMut {
         self.decoder.buffer()
     }

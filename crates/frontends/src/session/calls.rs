@@ -62,4 +62,8 @@ impl Sink for CallSink {
     fn has_session(&self) -> bool {
         true
     }
+
+    fn dispatched(&self) {
+        self.lane.outlet.dispatched();
+    }
 }

@@ -30,6 +30,9 @@ pub trait Outlet: Send + Sync {
 
     /// No answer will come: its call was cancelled.
     fn abandon(&self) {}
+
+    /// The call that came in by this way is about to be handed to a server.
+    fn dispatched(&self) {}
 }
 
 impl Outlet for Outbox {

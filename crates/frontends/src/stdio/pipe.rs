@@ -4,21 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
 use foldhash::HashMap;
-use manifold_engine::{ClientId, Gateway, Lock as _, Outbox, Requester, Tasks};
+use manifold_engine::{ClientId, Gateway, Lock as _, Requester, Tasks};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
 use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
 
 use crate::modern::{Lane, ModernService, Request, RequestHandle, Verdict, refusal};
-use crate::session::Session;
+use crate::session::{Outlet, Session};
 
 const DOUBLE: &str = "a call with this id is in flight";
 
 /// The side of the pipe that serves single requests.
-pub(super) struct Pipe {
-    pub(super) modern: Arc<ModernService>,
+pub(crate) struct Pipe {
+    pub(crate) modern: Arc<ModernService>,
     gateway: Result<Arc<Gateway>, Fault>,
-    outbox: Arc<Outbox>,
     /// Requests without an answer; ids are shared with those of the session.
     open: Mutex<HashMap<Id, Option<RequestHandle>>>,
     client: OnceLock<ClientId>,
@@ -26,16 +25,14 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(
+    pub(crate) fn new(
         gateway: Result<Arc<Gateway>, Fault>,
         requester: Arc<Requester>,
-        outbox: &Arc<Outbox>,
         tasks: &Tasks,
     ) -> Arc<Self> {
         Arc::new(Self {
             modern: ModernService::new(tasks),
             gateway,
-            outbox: Arc::clone(outbox),
             open: Mutex::default(),
             client: OnceLock::new(),
             requester,
@@ -43,21 +40,27 @@ impl Pipe {
     }
 
     /// Takes what is of this era, and gives back what is the session's.
-    pub(super) fn take(self: &Arc<Self>, incoming: Incoming, session: &Session) -> Option<Incoming> {
+    /// Answers go by the outlet, as do those of the session.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        incoming: Incoming,
+        session: &Session,
+        outlet: &Arc<dyn Outlet>,
+    ) -> Option<Incoming> {
         match incoming {
             Incoming::One(Message::Request { id, method, params })
                 if modern::version_of(params.as_ref()).is_some() =>
             {
                 if self.is_open(&id) || session.is_in_flight(&id) {
-                    self.refuse(&id, &Fault::InvalidRequest(DOUBLE.to_owned()));
+                    outlet.answer(refusal(Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned())).into());
                 } else {
-                    self.serve(id, method.into(), params);
+                    self.serve(id, method.into(), params, outlet);
                 }
                 None
             }
             // Answering it would answer the first one.
             Incoming::One(Message::Request { id, .. }) if self.is_open(&id) => {
-                session.reject(Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned()));
+                session.reject_on(outlet, Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned()));
                 None
             }
             Incoming::One(Message::Notification { method, params })
@@ -78,14 +81,14 @@ impl Pipe {
         }
     }
 
-    fn serve(self: &Arc<Self>, id: Id, method: Method, params: Option<Raw>) {
+    fn serve(self: &Arc<Self>, id: Id, method: Method, params: Option<Raw>, outlet: &Arc<dyn Outlet>) {
         let gateway = match &self.gateway {
             Ok(gateway) => gateway,
-            Err(fault) => return self.refuse(&id, fault),
+            Err(fault) => return outlet.answer(refusal(Some(&id), fault).into()),
         };
         let client = *self.client.get_or_init(|| gateway.passer_by());
         self.lock().insert(id.clone(), None);
-        let lane = Arc::new(PipeLane { pipe: Arc::clone(self), id: id.clone() });
+        let lane = Arc::new(PipeLane { pipe: Arc::clone(self), id: id.clone(), outlet: Arc::clone(outlet) });
         let request = Request {
             id: id.clone(),
             method,
@@ -111,10 +114,6 @@ impl Pipe {
         true
     }
 
-    fn refuse(&self, id: &Id, fault: &Fault) {
-        self.outbox.push(refusal(Some(id), fault));
-    }
-
     fn is_open(&self, id: &Id) -> bool {
         self.lock().contains_key(id)
     }
@@ -128,20 +127,29 @@ impl Pipe {
 struct PipeLane {
     pipe: Arc<Pipe>,
     id: Id,
+    outlet: Arc<dyn Outlet>,
 }
 
 impl Lane for PipeLane {
     fn answer(&self, _verdict: Verdict, message: Outgoing) {
         // The id is free before the client can know.
         let _answered = self.pipe.lock().remove(&self.id);
-        self.pipe.outbox.push(message);
+        self.outlet.answer(message);
     }
 
     fn say(&self, message: Bytes) {
-        self.pipe.outbox.push(message);
+        self.outlet.ask(message);
     }
 
     fn tell(&self, message: Bytes) {
-        self.pipe.outbox.push_droppable(message);
+        self.outlet.tell(message);
+    }
+
+    fn abandon(&self) {
+        self.outlet.abandon();
+    }
+
+    fn dispatched(&self) {
+        self.outlet.dispatched();
     }
 }

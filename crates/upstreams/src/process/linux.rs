@@ -30,6 +30,9 @@ mod request;
 mod tree;
 mod unix;
 
+/// The variable that every process below a gateway has.
+pub(super) const TREE_MARKER: &str = manifold_guard::MARKER;
+
 #[cfg(test)]
 mod tests;
 

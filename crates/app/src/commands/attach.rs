@@ -1,0 +1,157 @@
+//! `serve --stdio` by the user's daemon, where there is to be one.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use manifold_config::{Environment, LoadOptions, Profile, load};
+use manifold_protocol::framing::Framing;
+use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, VERSION, Values};
+use manifold_rendezvous::{Place, SandboxMarks, Stages};
+use manifold_shim::{Attaching, Ended, NoDaemon, NoStart, Start, attach, serve};
+
+use crate::cli::Invocation;
+use crate::daemon::{identity, is_below_another, wanted};
+use crate::machine::give_back;
+
+/// How long a client may wait for its daemon before it is served without one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a daemon takes over of the variables of whoever starts it: nothing that is one client's own.
+const BASE: [&str; 14] = [
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TZ",
+    "USER",
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "TMPDIR",
+];
+const BASE_PREFIXES: [&str; 3] = ["LC_", "XDG_", "DBUS_"];
+
+/// Serves the client by the daemon; none where it is to be served without one.
+pub(super) fn run(options: &LoadOptions, invocation: &Invocation) -> Option<ExitCode> {
+    let wish = wish(&options.environment);
+    let profile = invocation.flags.known_profile(invocation.program_profile);
+    let is_alone = invocation.flags.alone || wish == Some(false) || profile != Profile::Manifold;
+    if is_alone || is_below_another(&options.environment) {
+        return None;
+    }
+    match relay(options, invocation, wish == Some(true)) {
+        Ok(Ended::ClientLeft | Ended::ClientGone) => Some(ExitCode::SUCCESS),
+        Err(Alone::AsConfigured) => None,
+        Err(Alone::Failed(why)) => {
+            // The one line, in which the daemon is named: a client's log is read by people.
+            let why = why.replace('\n', "; ");
+            let _ = writeln!(std::io::stderr(), "manifold: serving without the daemon: {why}");
+            None
+        }
+    }
+}
+
+/// Why the client is served without a daemon.
+enum Alone {
+    AsConfigured,
+    Failed(String),
+}
+
+/// Returns what the variable says, if it says anything.
+fn wish(environment: &Environment) -> Option<bool> {
+    match environment.vars.get("MANIFOLD_DAEMON")?.to_ascii_lowercase().as_str() {
+        "off" | "0" | "false" | "no" => Some(false),
+        "on" | "1" | "true" | "yes" => Some(true),
+        _ => None,
+    }
+}
+
+fn relay(options: &LoadOptions, invocation: &Invocation, is_wanted: bool) -> Result<Ended, Alone> {
+    let failed = |why: &dyn std::fmt::Display| Alone::Failed(why.to_string());
+    let environment = &options.environment;
+    let identity = identity(options, Profile::Manifold);
+    let place = Place::open(&wanted(environment), &identity).map_err(|error| failed(&error))?;
+    let marks = SandboxMarks::own();
+    let hello = Hello {
+        words: [VERSION; 2],
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        identity,
+        namespace: invocation.flags.namespace.clone(),
+        eager: invocation.flags.eager,
+        transport: Transport::Mcp,
+        tool: None,
+        cwd: environment.cwd.to_string_lossy().into_owned(),
+        pid: std::process::id(),
+        sandbox: marks,
+        resume: None,
+    };
+    let attaching = Attaching {
+        place,
+        hello,
+        variable: &|name| environment.vars.get(name).cloned(),
+        variables: &|| Values { values: environment.vars.clone() },
+        start: &|| start(options, is_wanted, &marks),
+    };
+    let (stages, page) = Stages::new().map_err(|error| failed(&error))?;
+    let attached =
+        attach(&attaching, &page, None, Instant::now() + PATIENCE).map_err(|error| match error {
+            NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
+            error => failed(&error),
+        })?;
+    give_back();
+    let framing: Option<Framing> = invocation.flags.framing.map(Into::into);
+    serve(&attaching, attached, (stages, page), framing).map_err(|error| failed(&error))
+}
+
+/// Returns how the daemon is started, unless there is to be none.
+pub(super) fn start(options: &LoadOptions, is_wanted: bool, marks: &SandboxMarks) -> Result<Start, NoStart> {
+    // A config that cannot be read is the daemon's to complain about.
+    if let Ok(config) = load(options)
+        && (config.profile != Profile::Manifold || !config.settings.daemon.enabled && !is_wanted)
+    {
+        return Err(NoStart::NotWanted);
+    }
+    if marks.is_held() {
+        let why = "this client runs in a sandbox, and what it starts stays in it; start the daemon outside: `manifold \
+                   daemon start`";
+        return Err(NoStart::Cannot(why.to_owned()));
+    }
+    let environment = &options.environment;
+    let program = environment
+        .program
+        .clone()
+        .ok_or_else(|| NoStart::Cannot("our own program is not found".to_owned()))?;
+    let args = ["daemon", "run", "--detach"].into_iter().map(OsString::from);
+    Ok(Start {
+        program,
+        args: args.chain(config_args(options)).collect(),
+        env: environment
+            .vars
+            .iter()
+            .filter(|(name, _)| is_base(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
+    })
+}
+
+/// Returns the arguments by which the daemon reads the same config.
+pub(super) fn config_args(options: &LoadOptions) -> Vec<OsString> {
+    match &options.path {
+        Some(path) => vec!["--config".into(), options.environment.cwd.join(path).into()],
+        None => Vec::new(),
+    }
+}
+
+fn is_base(name: &str) -> bool {
+    BASE.contains(&name)
+        || BASE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.to_ascii_lowercase().ends_with("_proxy")
+        || matches!(name, "MANIFOLD_LOG_LEVEL" | "MCP_LOG_LEVEL" | "MANIFOLD_DAEMON")
+}

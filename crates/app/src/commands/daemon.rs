@@ -1,0 +1,279 @@
+//! `daemon`: be it, start it, stop it, look at it.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use manifold_admin_client::{Client, ClientError};
+use manifold_config::{LoadOptions, LogSettings, Profile};
+use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
+use serde_json::Value;
+
+use super::attach::{config_args, start};
+use super::{Unreadable, fail, print, with_config};
+use crate::cli::{DaemonCommand, Flags, USAGE};
+use crate::daemon::{self, Started, identity, wanted};
+
+/// The exit code of `status` where no daemon runs.
+const NOT_RUNNING: u8 = 3;
+
+/// How long a daemon may take to come, and to go with all its servers.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn run(
+    command: DaemonCommand,
+    options: LoadOptions,
+    flags: &Flags,
+    program_profile: Option<Profile>,
+) -> ExitCode {
+    if flags.known_profile(program_profile) != Profile::Manifold {
+        return fail("the daemon is for the profile manifold; the others have none", USAGE);
+    }
+    let identity = identity(&options, Profile::Manifold);
+    let place = match Place::open(&wanted(&options.environment), &identity) {
+        Ok(place) => place,
+        Err(error) => return told(&error.to_string(), &command),
+    };
+    match command {
+        DaemonCommand::Run { detach: true, stay, .. } => detach(&options, stay),
+        DaemonCommand::Run { detached, stay, .. } => {
+            let lock = match take_lock(&place, detached) {
+                Ok(lock) => lock,
+                Err(why) => return told(&why, &DaemonCommand::Run { detach: false, detached, stay }),
+            };
+            let started = if detached && !stay { Started::ForClients } else { Started::ByOrder };
+            be(options, flags, (place, identity, lock), started, detached)
+        }
+        DaemonCommand::Start => match start_now(&place, &options) {
+            Ok(true) => print("the daemon has been started"),
+            Ok(false) => print("the daemon runs already"),
+            Err(why) => fail(&format!("the daemon was not started: {why}"), 1),
+        },
+        DaemonCommand::Stop => match order(&place, "/v1/daemon/stop") {
+            Ok(true) => print("the daemon has been stopped"),
+            Ok(false) => print("no daemon runs"),
+            Err(error) => fail(&error, 1),
+        },
+        DaemonCommand::Restart => {
+            match order(&place, "/v1/daemon/restart").and_then(|_| start_now(&place, &options)) {
+                Ok(_) => print("the daemon has been restarted"),
+                Err(error) => fail(&error, 1),
+            }
+        }
+        DaemonCommand::Status { json } => status(&place, json),
+    }
+}
+
+/// Takes the daemon's lock, or the one we were given by whoever started us.
+fn take_lock(place: &Place, is_given: bool) -> Result<Lock, String> {
+    let taken = match is_given {
+        true => io::stdin()
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(LockError::Io)
+            .and_then(|descriptor| Lock::inherited(descriptor, &place.run_lock())),
+        false => Lock::try_take(&place.run_lock()),
+    };
+    taken.map_err(|error| match error {
+        LockError::Held => "another daemon runs for this config; see `manifold daemon status`".to_owned(),
+        LockError::Io(error) => format!("`{}`: {error}", place.run_lock().display()),
+    })
+}
+
+/// Starts the daemon itself, in a process that is nobody's child once we are gone.
+fn detach(options: &LoadOptions, stay: bool) -> ExitCode {
+    let Some(program) = options.environment.program.clone() else { return ExitCode::FAILURE };
+    let mut command = Command::new(program);
+    command.args(["daemon", "run", "--detached"]).args(stay.then_some("--stay")).args(config_args(options));
+    command.env_clear().envs(&options.environment.vars);
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::null());
+    // It outlives us, and whoever adopts it waits for it.
+    match command.spawn() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stdout(), "it cannot be started: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn be(
+    mut options: LoadOptions,
+    flags: &Flags,
+    at: (Place, manifold_rendezvous::Identity, Lock),
+    started: Started,
+    detached: bool,
+) -> ExitCode {
+    if detached {
+        // A session of its own: no terminal ends it, no group it was born in.
+        let _ = nix::unistd::setsid();
+        nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+        options.environment.cwd = "/".into();
+        let _ = std::env::set_current_dir("/");
+    }
+    let log = detached.then(|| log_file(&options, at.0.name())).flatten();
+    let changed = |settings: &mut LogSettings| {
+        if detached {
+            settings.console = false;
+            settings.file = settings.file.take().or(log);
+        }
+    };
+    with_config(options, flags, Unreadable::StaysUp, changed, |config, options, flags| {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                return told(&format!("the runtime could not be started: {error}"), &run_again(detached));
+            }
+        };
+        let served = runtime.block_on(daemon::serve(config, options, flags, at, started));
+        runtime.shutdown_background();
+        match served {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => told(&why, &run_again(detached)),
+        }
+    })
+}
+
+fn run_again(detached: bool) -> DaemonCommand {
+    DaemonCommand::Run { detach: false, detached, stay: false }
+}
+
+/// Returns where a daemon without a terminal writes its log, unless the config names another file.
+fn log_file(options: &LoadOptions, name: &str) -> Option<std::path::PathBuf> {
+    let folder = options.environment.state_home()?.join("manifold");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join(format!("daemon-{name}.log")))
+}
+
+/// Says what went wrong where it is looked for: a daemon that was started for somebody has only its pipe.
+fn told(why: &str, command: &DaemonCommand) -> ExitCode {
+    if matches!(command, DaemonCommand::Run { detached: true, .. }) {
+        let _ = writeln!(io::stdout(), "{why}");
+        return ExitCode::FAILURE;
+    }
+    fail(why, 1)
+}
+
+/// Starts a daemon that stays. Returns whether there was none.
+fn start_now(place: &Place, options: &LoadOptions) -> Result<bool, String> {
+    let until = Instant::now() + START_PATIENCE;
+    let _one_at_a_time = Lock::take_until(&place.start_lock(), until).map_err(|error| error.to_string())?;
+    let lock = loop {
+        match Lock::try_take(&place.run_lock()) {
+            Ok(lock) => break lock,
+            Err(LockError::Held) if is_there(place) => return Ok(false),
+            // It is on its way in, or out.
+            Err(LockError::Held) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    let mut start = start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
+    start.args.push("--stay".into());
+    place.clear();
+    start.run(lock, until)?;
+    Ok(true)
+}
+
+fn is_there(place: &Place) -> bool {
+    matches!(place.connect(&place.control_socket()), Ok(socket) if manifold_rendezvous::is_our_user(&socket))
+}
+
+/// Orders something of the daemon and waits until it is done. Returns whether there is one.
+fn order(place: &Place, path: &str) -> Result<bool, String> {
+    let Some(client) = client(place, STOP_PATIENCE)? else { return Ok(false) };
+    match client.post::<Value>(path) {
+        Ok(_) => {}
+        // It ended faster than it could say so.
+        Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    // Its lock is the last thing it lets go of.
+    let until = Instant::now() + STOP_PATIENCE;
+    match Lock::take_until(&place.run_lock(), until) {
+        Ok(_) => Ok(true),
+        Err(error) => Err(format!("the daemon does not end: {error}")),
+    }
+}
+
+/// Connects to the daemon's control socket, if there is a daemon.
+fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
+    match place.connect(&place.control_socket()) {
+        Ok(socket) if manifold_rendezvous::is_our_user(&socket) => {
+            Client::new(socket, patience).map(Some).map_err(|error| error.to_string())
+        }
+        Ok(_) => Err("another user's process listens in the daemon's place".to_owned()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            Ok(None)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn status(place: &Place, json: bool) -> ExitCode {
+    let found = match client(place, START_PATIENCE) {
+        Ok(Some(client)) => client.get::<Value>("/v1/daemon").map(Some).map_err(|error| error.to_string()),
+        Ok(None) => Ok(None),
+        Err(why) => Err(why),
+    };
+    match found {
+        Err(why) => fail(&why, 1),
+        Ok(Some(status)) => {
+            if json {
+                print(&serde_json::to_string_pretty(&status).unwrap_or_default())
+            } else {
+                print(&text(&status))
+            }
+        }
+        Ok(None) => {
+            print(if json {
+                "{\"running\": false}"
+            } else {
+                "no daemon runs; a client's `manifold serve --stdio` starts one"
+            });
+            ExitCode::from(NOT_RUNNING)
+        }
+    }
+}
+
+fn text(status: &Value) -> String {
+    let mut text = String::new();
+    let word = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default();
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64);
+    let _ = writeln!(
+        text,
+        "manifold {}, process {}, {} clients",
+        word("version"),
+        number(status, "pid").unwrap_or_default(),
+        number(status, "clients").unwrap_or_default()
+    );
+    let _ = writeln!(text, "config: {}", word("config"));
+    let _ = writeln!(text, "socket: {}", word("socket"));
+    for server in status.get("servers").and_then(Value::as_array).into_iter().flatten() {
+        let name = server.get("id").and_then(Value::as_str).unwrap_or_default();
+        let state = server.get("state").and_then(Value::as_str).unwrap_or_default();
+        let _ = writeln!(text, "  {name}  [{state}]");
+        for instance in server.get("instances").and_then(Value::as_array).into_iter().flatten() {
+            let differs: Vec<&str> = instance
+                .get("differs")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            let pid = number(instance, "pid")
+                .map_or_else(|| "not running".to_owned(), |pid| format!("process {pid}"));
+            let clients = number(instance, "clients").unwrap_or_default();
+            let differs = if differs.is_empty() {
+                String::new()
+            } else {
+                format!(", differs in {}", differs.join(", "))
+            };
+            let _ = writeln!(text, "    {pid}, {clients} clients{differs}");
+        }
+    }
+    text
+}

@@ -1,0 +1,163 @@
+//! Clients as they come: who they are, what they are served, until they leave.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_config::select_namespace;
+use manifold_engine::{Audience, Requester};
+use manifold_frontends::Destination;
+use manifold_frontends::shim::{Options, ShimSession};
+use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Values, Welcome};
+use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info, warn};
+
+use super::sessions::Attached;
+use super::{Daemon, random_name};
+use crate::wiring::opening;
+
+/// How long a shim may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long is waited where no descriptor is left for another client.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes in clients for as long as there is a daemon.
+pub(super) async fn accept(daemon: Arc<Daemon>, listener: UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) if is_our_user(&socket) => {
+                daemon.services.tasks.spawn(attend(Arc::clone(&daemon), socket));
+            }
+            Ok((socket, _)) => {
+                warn!(pid = peer_pid(&socket), "another user's connection was refused");
+            }
+            Err(error) => {
+                warn!("no client can be taken in: {error}");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one client, from its first word to its last.
+async fn attend(daemon: Arc<Daemon>, mut socket: UnixStream) {
+    let Some(_presence) = daemon.life.enter() else {
+        let _ = socket.write_all(&Answer::Going { retry_ms: 20 }.to_line()).await;
+        return;
+    };
+    match timeout(PATIENCE, meet(&daemon, &mut socket)).await {
+        Ok(Ok(Some(met))) => serve(&daemon, socket, met).await,
+        Ok(Ok(None)) => {}
+        Ok(Err(error)) => debug!("a client went before it said who it is: {error}"),
+        Err(_) => debug!("a client did not say who it is"),
+    }
+}
+
+/// A client that has said who it is.
+struct Met {
+    hello: Hello,
+    stages: Arc<Stages>,
+    #[expect(dead_code, reason = "servers are resolved with them")]
+    values: Values,
+}
+
+async fn meet(daemon: &Daemon, socket: &mut UnixStream) -> io::Result<Option<Met>> {
+    let (line, page) = receive_line(socket).await?;
+    let Ok(hello) = Hello::from_line(&line) else { return Ok(None) };
+    let answer = match daemon.welcome(&hello) {
+        Ok(welcome) => welcome,
+        Err(refused) => {
+            info!(pid = hello.pid, "a client is not served: {}", refused.message);
+            socket.write_all(&Answer::Refused(refused).to_line()).await?;
+            return Ok(None);
+        }
+    };
+    let stages = page
+        .ok_or(io::ErrorKind::InvalidData)
+        .and_then(|page| Stages::open(&page).map_err(|error| error.kind()))?;
+    socket.write_all(&Answer::Welcome(answer).to_line()).await?;
+    let (line, _) = receive_line(socket).await?;
+    let values = Values::from_line(&line).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(Some(Met { hello, stages: Arc::new(stages), values }))
+}
+
+impl Daemon {
+    /// Judges what a shim says of itself.
+    fn welcome(&self, hello: &Hello) -> Result<Welcome, Refused> {
+        let refuse = |code, message: &str| Err(Refused { code, message: message.to_owned() });
+        if hello.identity != self.identity {
+            return refuse(RefusalCode::OtherIdentity, "the daemon under this name serves another config");
+        }
+        if !hello::meet([hello::VERSION; 2], hello.words) {
+            return refuse(
+                RefusalCode::Words,
+                "the daemon and this program are too far apart; run `manifold daemon restart`",
+            );
+        }
+        if hello.sandbox.is_freer_than(&self.marks) {
+            return refuse(
+                RefusalCode::Sandboxed,
+                "the daemon was started inside a sandbox; run `manifold daemon restart`",
+            );
+        }
+        let settings = &self.services.fleet.config().settings;
+        Ok(Welcome {
+            words: [hello::VERSION; 2],
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            epoch: self.epoch.clone(),
+            session: random_name(),
+            needs: Vec::new(),
+            needs_everything: false,
+            limit_bytes: settings.limits.request_bytes,
+            kept_calls: false,
+        })
+    }
+}
+
+async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
+    let Met { hello, stages, .. } = met;
+    let services = &daemon.services;
+    let config = services.fleet.config();
+    let selection = select_namespace(&config, hello.namespace.as_deref());
+    let gateway = opening(selection, Audience::One, hello.eager).map(|opening| services.open(opening));
+    if let Err(fault) = &gateway {
+        warn!("{}", fault.message());
+    }
+    let settings = &config.settings;
+    let options = Options {
+        limit_bytes: settings.limits.request_bytes,
+        budget: daemon.budget.clone(),
+        drain_timeout: settings.drain_timeout,
+    };
+    let destination = Destination {
+        gateway,
+        codes: services.codes(),
+        profile: config.profile,
+        audience: Audience::One,
+        requester: Requester::local(),
+    };
+    let pid = peer_pid(&socket);
+    debug!(pid, cwd = hello.cwd, "a client is attached");
+    let number = daemon.sessions.add(Attached { pid });
+    let session = ShimSession::new(destination, socket, stages, options, &services.tasks);
+    session.serve(daemon.sessions.left()).await;
+    daemon.sessions.remove(number);
+}
+
+/// Reads a line, and what came with it.
+async fn receive_line(socket: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let mut incoming = IncomingLine::default();
+    loop {
+        socket.readable().await?;
+        match socket.try_io(Interest::READABLE, || incoming.take(socket)) {
+            Ok(_) => return Ok(incoming.into_parts()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

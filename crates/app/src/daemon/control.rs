@@ -1,0 +1,98 @@
+//! The control socket: what `manifold daemon` asks and orders.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use manifold_frontends::shim::Leaving;
+use manifold_rendezvous::is_our_user;
+use serde_json::{Value, json};
+use tokio::net::UnixListener;
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::Daemon;
+
+pub(super) async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+    loop {
+        let socket = match listener.accept().await {
+            Ok((socket, _)) if is_our_user(&socket) => socket,
+            Ok(_) => continue,
+            Err(error) => {
+                warn!("no order can be taken: {error}");
+                sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let one = Arc::clone(&daemon);
+        daemon.services.tasks.spawn(async move {
+            let answering = service_fn(move |request| answer(Arc::clone(&one), request));
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(socket), answering)
+                .await;
+        });
+    }
+}
+
+async fn answer(
+    daemon: Arc<Daemon>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, body) = match (request.method(), request.uri().path()) {
+        (&Method::GET, "/v1/daemon") => (StatusCode::OK, daemon.status()),
+        (&Method::POST, "/v1/daemon/stop") => end(&daemon, Leaving::Stopping).await,
+        (&Method::POST, "/v1/daemon/restart") => end(&daemon, Leaving::Restarting).await,
+        (_, "/v1/daemon" | "/v1/daemon/stop" | "/v1/daemon/restart") => {
+            (StatusCode::METHOD_NOT_ALLOWED, error("method", "this cannot be done to it"))
+        }
+        _ => (StatusCode::NOT_FOUND, error("unknown", "there is no such resource")),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(format!("{body}\n"))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// Ends the daemon; answered when all servers are gone.
+async fn end(daemon: &Daemon, leaving: Leaving) -> (StatusCode, Value) {
+    daemon.life.end_as(leaving);
+    daemon.life.until_finished().await;
+    (StatusCode::OK, json!({ "pid": std::process::id() }))
+}
+
+fn error(code: &str, message: &str) -> Value {
+    json!({ "error": { "code": code, "message": message } })
+}
+
+impl Daemon {
+    fn status(&self) -> Value {
+        let snapshot = self.services.control.snapshot();
+        let servers: Vec<Value> = snapshot
+            .servers
+            .iter()
+            .map(|server| {
+                json!({
+                    "id": server.key.id,
+                    "state": server.state.as_str(),
+                    "instances": [],
+                })
+            })
+            .collect();
+        json!({
+            "running": true,
+            "pid": std::process::id(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "config": self.identity.config,
+            "socket": self.place.client_socket(),
+            "control": self.place.control_socket(),
+            "sinceMs": u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "clients": self.life.clients(),
+            "servers": servers,
+        })
+    }
+}

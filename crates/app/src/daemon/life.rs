@@ -1,0 +1,148 @@
+//! How long a daemon lives: as long as it has clients, and a while after.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use manifold_engine::Lock as _;
+use manifold_frontends::shim::Leaving;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::Started;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) struct Life {
+    state: Mutex<State>,
+    changed: Notify,
+    leaving: watch::Sender<Option<Leaving>>,
+    finished: watch::Sender<bool>,
+}
+
+struct State {
+    clients: usize,
+    linger: Duration,
+    started: Started,
+    /// Since when there has been nobody.
+    idle_since: Instant,
+    is_over: bool,
+}
+
+/// A client that counts for as long as this lives.
+pub(crate) struct Presence(Arc<Life>);
+
+impl Life {
+    pub(crate) fn new(linger: Duration, started: Started) -> Arc<Self> {
+        let state = State { clients: 0, linger, started, idle_since: Instant::now(), is_over: false };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            leaving: watch::Sender::new(None),
+            finished: watch::Sender::new(false),
+        })
+    }
+
+    /// Counts a client in; none once the end has been decided, which is never decided while one is.
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Presence> {
+        let mut state = self.lock();
+        if state.is_over {
+            return None;
+        }
+        state.clients += 1;
+        drop(state);
+        self.changed.notify_waiters();
+        Some(Presence(Arc::clone(self)))
+    }
+
+    pub(crate) fn clients(&self) -> usize {
+        self.lock().clients
+    }
+
+    /// Resolves when nobody has been there for long enough, or the end was ordered. From then on nobody is let in.
+    pub(crate) async fn over(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let until = match self.judge(Instant::now()) {
+                Judged::Over => return,
+                Judged::LooksAgainAt(at) => Some(at),
+                Judged::Stays => None,
+            };
+            match until {
+                Some(at) => tokio::select! {
+                    () = sleep_until(at) => {}
+                    () = changed => {}
+                },
+                None => changed.await,
+            }
+        }
+    }
+
+    fn judge(&self, now: Instant) -> Judged {
+        let mut state = self.lock();
+        if state.is_over {
+            return Judged::Over;
+        }
+        if state.clients > 0 || state.started == Started::ByOrder {
+            return Judged::Stays;
+        }
+        let end = state.idle_since + state.linger;
+        if end > now {
+            return Judged::LooksAgainAt(end);
+        }
+        state.is_over = true;
+        Judged::Over
+    }
+
+    /// Orders the end: by a signal, or by somebody who asked for it.
+    pub(crate) fn end(&self) {
+        self.end_as(Leaving::Stopping);
+    }
+
+    pub(crate) fn end_as(&self, leaving: Leaving) {
+        self.leaving.send_if_modified(|before| before.is_none().then(|| *before = Some(leaving)).is_some());
+        self.lock().is_over = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Returns what clients are told.
+    pub(crate) fn leaving(&self) -> Leaving {
+        self.leaving.borrow().unwrap_or(Leaving::Stopping)
+    }
+
+    /// Tells whoever waits for the end that all is gone.
+    pub(crate) fn finished(&self) {
+        self.finished.send_replace(true);
+    }
+
+    /// Resolves when all servers are gone.
+    pub(crate) async fn until_finished(&self) {
+        let _ = self.finished.subscribe().wait_for(|finished| *finished).await;
+    }
+
+    fn leave(&self) {
+        let mut state = self.lock();
+        state.clients -= 1;
+        state.idle_since = Instant::now();
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.locked()
+    }
+}
+
+enum Judged {
+    Over,
+    LooksAgainAt(Instant),
+    Stays,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}

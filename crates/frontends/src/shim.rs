@@ -1,0 +1,126 @@
+//! A client of the daemon: its shim relays its messages in frames, and comes back by itself when we are replaced.
+
+mod outlet;
+mod reader;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifold_engine::{Budget, Outbox, Tasks};
+use manifold_rendezvous::Stages;
+use manifold_rendezvous::frame::Kind;
+use tokio::net::UnixStream;
+use tracing::info;
+
+use crate::serve;
+use crate::session::{Destination, Outlet};
+use crate::stdio::StreamClient;
+use outlet::{ShimOutlet, framed};
+use reader::Requests;
+
+/// How long a shim may take to read the last words, which are few: its client may be slow, it is not.
+const PARTING: Duration = Duration::from_millis(500);
+
+pub struct Options {
+    /// The longest message a client may send (`limits.requestBytes`).
+    pub limit_bytes: usize,
+    /// What all messages under way may take up.
+    pub budget: Budget,
+    pub drain_timeout: Duration,
+}
+
+/// Why we leave a client that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// Another process takes our place at once, servers and their calls with it.
+    Replaced,
+    /// We restart: what is in flight is finished, and the client comes back for the rest.
+    Restarting,
+    /// We end by order: what is in flight is finished, and nobody starts us again before there is something to do.
+    Stopping,
+}
+
+/// What the daemon says to people who look at a client's log.
+#[derive(Clone)]
+pub struct Notes(Arc<Outbox>);
+
+impl Notes {
+    /// Sends a line, unless the client is far behind.
+    pub fn tell(&self, line: &str) {
+        self.0.push_droppable(framed(Kind::Note, 0, line.as_bytes()));
+    }
+}
+
+/// A client as it is served.
+pub struct ShimSession {
+    client: StreamClient,
+    outbox: Arc<Outbox>,
+    outlet: Arc<dyn Outlet>,
+    stages: Arc<Stages>,
+    input: tokio::net::unix::OwnedReadHalf,
+    options: Options,
+}
+
+impl ShimSession {
+    /// Takes up a client whose shim is at the other end of the socket.
+    pub fn new(
+        destination: Destination,
+        socket: UnixStream,
+        stages: Arc<Stages>,
+        options: Options,
+        tasks: &Tasks,
+    ) -> Self {
+        let (input, output) = socket.into_split();
+        let outbox = serve::start_writer(output, &options.budget, tasks, |message, frames| {
+            frames.push_with(message, "");
+        });
+        let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, 0));
+        let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
+        Self { client, outbox, outlet, stages, input, options }
+    }
+
+    /// Returns by which way lines for people reach the client.
+    pub fn notes(&self) -> Notes {
+        Notes(Arc::clone(&self.outbox))
+    }
+
+    /// Serves until the client leaves, or `leave` says that we do.
+    pub async fn serve(self, leave: impl Future<Output = Leaving>) {
+        let Self { client, outbox, outlet, stages, input, options } = self;
+        let requests = Requests::new(&client, &outbox, outlet, stages, options.limit_bytes);
+        let mut reading = pin!(serve::read(requests, input, &outbox, &options.budget));
+        let mut leave = pin!(leave);
+        let leaving = tokio::select! {
+            end = &mut reading => Err(end),
+            leaving = &mut leave => Ok(leaving),
+        };
+        match leaving {
+            Err(end) => {
+                let ended = pin!(async { end });
+                client.serve(ended, pin!(std::future::pending()), &outbox, options.drain_timeout).await;
+                outbox.push(framed(Kind::Over, 0, b""));
+                serve::flush(&outbox).await;
+            }
+            Ok(leaving) => part(&client, &outbox, leaving, options.drain_timeout).await,
+        }
+    }
+}
+
+/// Leaves a client that stays: it hears no end of anything that goes on elsewhere.
+async fn part(client: &StreamClient, outbox: &Arc<Outbox>, leaving: Leaving, drain_timeout: Duration) {
+    info!(?leaving, "leaving a client");
+    let kind = if leaving == Leaving::Stopping { Kind::Stopping } else { Kind::Hold };
+    outbox.push(framed(kind, 0, b""));
+    if leaving != Leaving::Replaced {
+        client.leave();
+        let settled = async {
+            client.session.settled().await;
+            client.pipe.modern.calls_settled().await;
+        };
+        serve::drain(settled, outbox, drain_timeout).await;
+    }
+    let _ = tokio::time::timeout(PARTING, outbox.flushed()).await;
+    outbox.abandon();
+    client.close();
+}

@@ -1,0 +1,202 @@
+//! Where the sockets and locks of a daemon lie: a folder that is its user's alone, names made of what it serves.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::stat::Mode;
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest path a socket may have, with room for what other systems allow less.
+const MAX_SOCKET_PATH_BYTES: usize = 103;
+
+/// What a daemon serves: one for each of these, and each user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The real path of the config, or where it would be.
+    pub config: String,
+    pub profile: String,
+}
+
+/// The folders a user may have for such things.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// `$XDG_RUNTIME_DIR`, if it is set.
+    pub runtime: Option<PathBuf>,
+    /// `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub state: Option<PathBuf>,
+}
+
+/// The files of one daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    folder: PathBuf,
+    name: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("neither XDG_RUNTIME_DIR nor a home folder is known")]
+    NoFolder,
+    #[error("`{}` {why}", .folder.display())]
+    Unsafe { folder: PathBuf, why: &'static str },
+    #[error("`{}` cannot be made: {source}", .folder.display())]
+    Unmade { folder: PathBuf, source: io::Error },
+}
+
+impl Identity {
+    /// Returns the name of the daemon's files: eight hex digits. The whole identity is compared when both ends meet.
+    fn name(&self) -> String {
+        let digest = Sha256::new().chain_update(&self.config).chain_update([0]).chain_update(&self.profile);
+        digest.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Place {
+    /// Finds the folder, and makes it if need be: below the runtime folder, which the system clears, else below the state
+    /// folder. Never below one for temporary files, which editors like to set for themselves.
+    pub fn open(wanted: &Wanted, identity: &Identity) -> Result<Self, PlaceError> {
+        let runtime = wanted.runtime.as_deref().filter(|folder| folder.is_absolute() && folder.is_dir());
+        let folder = match (runtime, &wanted.state) {
+            (Some(runtime), _) => runtime.join("manifold"),
+            (None, Some(state)) => {
+                let parent = state.join("manifold");
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(&parent)
+                    .map_err(|source| PlaceError::Unmade { folder: parent.clone(), source })?;
+                parent.join("run")
+            }
+            (None, None) => return Err(PlaceError::NoFolder),
+        };
+        let place = Self { folder, name: identity.name() };
+        place.make_folder()?;
+        Ok(place)
+    }
+
+    /// Makes the folder if it is not there, and checks that it is nobody else's.
+    pub fn make_folder(&self) -> Result<(), PlaceError> {
+        let folder = &self.folder;
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(PlaceError::Unmade { folder: folder.clone(), source }),
+        }
+        let refuse = |why| Err(PlaceError::Unsafe { folder: folder.clone(), why });
+        let found = folder
+            .symlink_metadata()
+            .map_err(|source| PlaceError::Unmade { folder: folder.clone(), source })?;
+        if !found.is_dir() {
+            return refuse("is no folder, but a link or a file");
+        }
+        if found.uid() != geteuid().as_raw() {
+            return refuse("belongs to another user");
+        }
+        if found.mode() & 0o077 != 0 && fs::set_permissions(folder, Permissions::from_mode(0o700)).is_err() {
+            return refuse("can be read by others");
+        }
+        Ok(())
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the name that all files of this daemon begin with.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns where clients are served.
+    pub fn client_socket(&self) -> PathBuf {
+        self.file("mcp.sock")
+    }
+
+    /// Returns where the daemon is controlled.
+    pub fn control_socket(&self) -> PathBuf {
+        self.file("ctl.sock")
+    }
+
+    /// Returns the lock that the daemon holds for as long as it lives.
+    pub fn run_lock(&self) -> PathBuf {
+        self.file("lock")
+    }
+
+    /// Returns the lock of whoever starts a daemon.
+    pub fn start_lock(&self) -> PathBuf {
+        self.file("spawn")
+    }
+
+    /// Returns the file that tells people which process it is.
+    pub fn about_file(&self) -> PathBuf {
+        self.file("json")
+    }
+
+    fn file(&self, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}.{ending}", self.name))
+    }
+
+    /// Connects to one of the sockets.
+    pub fn connect(&self, socket: &Path) -> io::Result<UnixStream> {
+        let (_folder, path) = short(socket)?;
+        UnixStream::connect(path)
+    }
+
+    /// Listens at one of the sockets; what lies there is removed, so only the holder of the run lock may.
+    pub fn listen(&self, socket: &Path) -> io::Result<UnixListener> {
+        match fs::remove_file(socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let (_folder, path) = short(socket)?;
+        let listener = UnixListener::bind(path)?;
+        // Nobody else can enter the folder in between, whatever the umask is.
+        fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+        Ok(listener)
+    }
+
+    /// Removes the sockets and what tells of the daemon. Only for the holder of the run lock.
+    pub fn clear(&self) {
+        for path in [self.client_socket(), self.control_socket(), self.about_file()] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Returns a path to a socket that is short enough for the kernel, through a descriptor of its folder if need be, which
+/// must be held for as long.
+fn short(socket: &Path) -> io::Result<(Option<OwnedFd>, PathBuf)> {
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
+        return Ok((None, socket.to_owned()));
+    }
+    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = open(folder, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+    Ok((Some(folder), path))
+}
+
+/// Returns whether the other end is a process of our own user.
+pub fn is_our_user(socket: &impl AsFd) -> bool {
+    getsockopt(socket, PeerCredentials).is_ok_and(|peer| peer.uid() == geteuid().as_raw())
+}
+
+/// Returns which process the other end is; none where it cannot be seen from here.
+pub fn peer_pid(socket: &impl AsFd) -> Option<u32> {
+    getsockopt(socket, PeerCredentials)
+        .ok()
+        .and_then(|peer| u32::try_from(peer.pid()).ok())
+        .filter(|pid| *pid != 0)
+}

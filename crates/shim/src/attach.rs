@@ -1,0 +1,175 @@
+//! Finding the user's daemon, and starting it if there is none.
+
+mod start;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, Values, Welcome};
+use manifold_rendezvous::{Lock, LockError, Place, is_our_user, receive_line, send_line};
+
+pub use start::Start;
+
+/// How long is waited before a daemon that is on its way in or out is tried again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// What it takes to be served by the user's daemon.
+pub struct Attaching<'a> {
+    pub place: Place,
+    pub hello: Hello,
+    /// The client's variables: the value of one, and all of them.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variables: &'a dyn Fn() -> Values,
+    /// How a daemon is started where there is none.
+    pub start: &'a dyn Fn() -> Result<Start, NoStart>,
+}
+
+/// Why no daemon is started.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStart {
+    #[error("the config says that there is to be none")]
+    NotWanted,
+    #[error("{0}")]
+    Cannot(String),
+}
+
+/// A daemon that serves us.
+pub struct Attached {
+    pub socket: UnixStream,
+    pub welcome: Welcome,
+}
+
+/// Why there is no daemon to serve us.
+#[derive(Debug, thiserror::Error)]
+pub enum NoDaemon {
+    #[error("the config says that there is to be none")]
+    NotWanted,
+    #[error("{0}")]
+    NotStarted(String),
+    #[error("it does not answer")]
+    Silent,
+    #[error("{message}")]
+    Refused { code: RefusalCode, message: String },
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Gets a daemon by the given time, starting one if there is none. `stages` goes with the first words.
+pub fn attach(
+    with: &Attaching<'_>,
+    stages: &OwnedFd,
+    resume: Option<Resume>,
+    until: Instant,
+) -> Result<Attached, NoDaemon> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let found = match reach(&with.place) {
+            Ok(Some(socket)) => Some(socket),
+            Ok(None) => found_or_started(with, until)?,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(socket) = found {
+            match greet(with, socket, stages, resume.clone(), until) {
+                Ok(Greeted::Served(attached)) => return Ok(attached),
+                // One that goes leaves its place to another.
+                Ok(Greeted::Gone) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if Instant::now() >= until {
+            return Err(NoDaemon::Silent);
+        }
+        sleep(pause.min(until.saturating_duration_since(Instant::now())));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Connects to the daemon, if there is one.
+pub fn reach(place: &Place) -> io::Result<Option<UnixStream>> {
+    let socket = match place.connect(&place.client_socket()) {
+        Ok(socket) => socket,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                _ => Err(error),
+            };
+        }
+    };
+    // Whoever listens there, it is nobody's business but our user's.
+    if is_our_user(&socket) { Ok(Some(socket)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// Starts a daemon, unless another has done so meanwhile.
+fn found_or_started(with: &Attaching<'_>, until: Instant) -> Result<Option<UnixStream>, NoDaemon> {
+    let place = &with.place;
+    let failed = |why: String| NoDaemon::NotStarted(why);
+    let _one_at_a_time = match Lock::take_until(&place.start_lock(), until) {
+        Ok(lock) => lock,
+        Err(LockError::Held) => return Err(NoDaemon::Silent),
+        Err(LockError::Io(error)) => return Err(failed(format!("its lock cannot be taken: {error}"))),
+    };
+    if let Some(socket) = reach(place)? {
+        return Ok(Some(socket));
+    }
+    match Lock::try_take(&place.run_lock()) {
+        Ok(lock) => {
+            let start = (with.start)().map_err(|why| match why {
+                NoStart::NotWanted => NoDaemon::NotWanted,
+                NoStart::Cannot(why) => failed(why),
+            })?;
+            // What a dead one left; nobody but the holder of its lock may.
+            place.clear();
+            start.run(lock, until).map_err(failed)?;
+            Ok(reach(place)?)
+        }
+        // It lives, and is about to listen or about to end.
+        Err(LockError::Held) => Ok(None),
+        Err(LockError::Io(error)) => Err(failed(format!("its lock cannot be taken: {error}"))),
+    }
+}
+
+enum Greeted {
+    Served(Attached),
+    Gone,
+}
+
+fn greet(
+    with: &Attaching<'_>,
+    socket: UnixStream,
+    stages: &OwnedFd,
+    resume: Option<Resume>,
+    until: Instant,
+) -> Result<Greeted, NoDaemon> {
+    let hello = Hello { resume, ..with.hello.clone() };
+    let said = send_line(&socket, &hello.to_line(), &[stages.as_fd()], until)
+        .and_then(|()| receive_line(&socket, until));
+    let line = match said {
+        Ok(line) => line,
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(NoDaemon::Silent),
+        Err(_) => return Ok(Greeted::Gone),
+    };
+    let welcome = match Answer::from_line(&line) {
+        Ok(Answer::Welcome(welcome)) => welcome,
+        Ok(Answer::Going { .. }) => return Ok(Greeted::Gone),
+        Ok(Answer::Refused(refused)) => {
+            return Err(NoDaemon::Refused { code: refused.code, message: refused.message });
+        }
+        Err(error) => return Err(NoDaemon::NotStarted(error.to_string())),
+    };
+    let values = match welcome.needs_everything {
+        true => (with.variables)(),
+        false => {
+            let given = |name: &String| Some((name.clone(), (with.variable)(name)?));
+            Values { values: welcome.needs.iter().filter_map(given).collect() }
+        }
+    };
+    match send_line(&socket, &values.to_line(), &[], until) {
+        Ok(()) => Ok(Greeted::Served(Attached { socket, welcome })),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(NoDaemon::Silent),
+        Err(_) => Ok(Greeted::Gone),
+    }
+}

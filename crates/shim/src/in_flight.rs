@@ -1,0 +1,103 @@
+//! The requests without an answer, by slot.
+
+use bytes::Bytes;
+use manifold_protocol::Id;
+
+use crate::class::{Class, Lasting};
+
+/// Longer requests are not kept to be asked again: after a crash they fail, and can be asked again by the client.
+pub(crate) const MAX_KEPT_BYTES: usize = 64 << 10;
+
+/// One request, or a batch of them that is answered as one.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// In the order they came.
+    pub(crate) number: u64,
+    pub(crate) ids: Vec<Id>,
+    pub(crate) class: Class,
+    pub(crate) lasting: Option<Lasting>,
+    /// The whole message, where it is kept.
+    pub(crate) message: Option<Bytes>,
+    pub(crate) was_asked_again: bool,
+    pub(crate) asker: Asker,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    Client,
+    /// The client has cancelled it: whatever comes is dropped.
+    Nobody,
+    /// We ourselves, to tell a new daemon what the old one knew.
+    Ourselves,
+}
+
+/// The table of requests. Slot zero stands for none.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    slots: Vec<Option<Request>>,
+    free: Vec<u16>,
+    count: usize,
+    numbers: u64,
+}
+
+impl InFlight {
+    /// Returns whether another request can be taken in.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.slots.len() < usize::from(u16::MAX)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Takes in a request. Returns its slot, which is zero where there is no room.
+    pub(crate) fn insert(&mut self, mut request: Request) -> u16 {
+        self.numbers += 1;
+        request.number = self.numbers;
+        let at = match self.free.pop() {
+            Some(slot) => usize::from(slot) - 1,
+            None if self.has_room() => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+            None => return 0,
+        };
+        let Some(place) = self.slots.get_mut(at) else { return 0 };
+        *place = Some(request);
+        self.count += 1;
+        u16::try_from(at + 1).unwrap_or(0)
+    }
+
+    pub(crate) fn remove(&mut self, slot: u16) -> Option<Request> {
+        let at = usize::from(slot).checked_sub(1)?;
+        let request = self.slots.get_mut(at)?.take()?;
+        self.free.push(slot);
+        self.count -= 1;
+        Some(request)
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u16) -> Option<&mut Request> {
+        self.slots.get_mut(usize::from(slot).checked_sub(1)?)?.as_mut()
+    }
+
+    /// Returns the slot of the client's request with this id.
+    pub(crate) fn find(&self, id: &Id) -> Option<u16> {
+        let is_it = |request: &&Option<Request>| {
+            request.as_ref().is_some_and(|one| one.asker == Asker::Client && one.ids.contains(id))
+        };
+        let at = self.slots.iter().position(|one| is_it(&one))?;
+        u16::try_from(at + 1).ok()
+    }
+
+    /// Returns all slots in use, in the order their requests came.
+    pub(crate) fn slots(&self) -> Vec<u16> {
+        let mut slots: Vec<(u64, u16)> = self
+            .slots
+            .iter()
+            .zip(1_u16..)
+            .filter_map(|(request, slot)| Some((request.as_ref()?.number, slot)))
+            .collect();
+        slots.sort_unstable();
+        slots.into_iter().map(|(_, slot)| slot).collect()
+    }
+}

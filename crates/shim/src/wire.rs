@@ -1,0 +1,257 @@
+//! The loop around the relay: waits for the client and the daemon at once, and for nothing else.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use manifold_protocol::framing::{ClientDecoder, Framing};
+use manifold_rendezvous::hello::Resume;
+use manifold_rendezvous::{Stages, frame};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::attach::{Attached, Attaching, attach};
+use crate::relay::{Link, Relay, Taken};
+use crate::streams::{self, Reading};
+
+/// How long calls wait for another daemon once theirs is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a client that left may take to read what it is owed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client has left, and all it asked for was answered.
+    ClientLeft,
+    /// The client does not read any more.
+    ClientGone,
+}
+
+/// Serves the client on our standard streams by the daemon that we are attached to, and by those after it.
+pub fn serve(
+    attaching: &Attaching<'_>,
+    attached: Attached,
+    (stages, page): (Stages, OwnedFd),
+    framing: Option<Framing>,
+) -> io::Result<Ended> {
+    let (input, output) = streams::standard()?;
+    let Attached { socket, welcome } = attached;
+    socket.set_nonblocking(true)?;
+    let wire = Wire {
+        attaching,
+        page,
+        input,
+        output,
+        socket: Some(socket),
+        resume: Resume { session: welcome.session, epoch: welcome.epoch, questions: 0 },
+        decoder: ClientDecoder::new(welcome.limit_bytes, framing),
+        relay: Relay::new(stages),
+        from_daemon: BytesMut::new(),
+        input_ended: false,
+        said_all: false,
+    };
+    wire.run()
+}
+
+struct Wire<'a> {
+    attaching: &'a Attaching<'a>,
+    page: OwnedFd,
+    input: File,
+    output: File,
+    socket: Option<UnixStream>,
+    resume: Resume,
+    decoder: ClientDecoder,
+    relay: Relay,
+    from_daemon: BytesMut,
+    input_ended: bool,
+    /// The daemon knows that the client will say nothing more.
+    said_all: bool,
+}
+
+/// What can be gone on with.
+struct Ready {
+    input: bool,
+    socket: bool,
+    /// The client has closed its end: whatever is said to it is lost.
+    output_gone: bool,
+}
+
+impl Wire<'_> {
+    fn run(mut self) -> io::Result<Ended> {
+        loop {
+            let ready = self.wait()?;
+            if ready.output_gone {
+                return Ok(Ended::ClientGone);
+            }
+            if ready.input {
+                self.read_client();
+            }
+            if ready.socket {
+                self.read_daemon();
+            }
+            if self.relay.is_over() || self.is_done() {
+                return Ok(self.last_words());
+            }
+            if self.relay.wants_daemon() {
+                self.attach_again();
+            }
+            if let Some(socket) = &mut self.socket
+                && streams::write(socket, self.relay.daemon_queue()).is_err()
+            {
+                self.lose_daemon();
+            }
+            if self.input_ended && !self.said_all && self.relay.daemon_queue().is_empty() {
+                self.say_all();
+            }
+            if streams::write(&mut self.output, self.relay.client_queue()).is_err() {
+                return Ok(Ended::ClientGone);
+            }
+        }
+    }
+
+    /// Waits until something can be read or written.
+    fn wait(&mut self) -> io::Result<Ready> {
+        let reads_input = !self.input_ended && self.relay.has_room();
+        let reads_socket = self.relay.is_read();
+        let mut waiting = Vec::with_capacity(3);
+        let mut socket_events = PollFlags::empty();
+        if reads_socket {
+            socket_events |= PollFlags::POLLIN;
+        }
+        if !self.relay.daemon_queue().is_empty() {
+            socket_events |= PollFlags::POLLOUT;
+        }
+        let owes_client = !self.relay.client_queue().is_empty();
+        let socket = self.socket.as_ref().filter(|_| !socket_events.is_empty());
+        if reads_input {
+            waiting.push(PollFd::new(self.input.as_fd(), PollFlags::POLLIN));
+        }
+        if let Some(socket) = socket {
+            waiting.push(PollFd::new(socket.as_fd(), socket_events));
+        }
+        // A client that closes its end is heard of even while nothing is owed to it.
+        let output_events = if owes_client { PollFlags::POLLOUT } else { PollFlags::empty() };
+        waiting.push(PollFd::new(self.output.as_fd(), output_events));
+        loop {
+            match poll(&mut waiting, PollTimeout::NONE) {
+                Ok(_) => break,
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut found = waiting.iter().map(|one| one.any().unwrap_or(false) || one.revents().is_none());
+        let input = reads_input && found.next().unwrap_or(false);
+        let socket = socket.is_some() && found.next().unwrap_or(false);
+        let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+        let output = waiting.last().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+        Ok(Ready { input, socket: socket && reads_socket, output_gone: output.intersects(gone) })
+    }
+
+    fn read_client(&mut self) {
+        self.input_ended = matches!(streams::read(&mut self.input, self.decoder.buffer()), Reading::Ended);
+        loop {
+            let frame = match self.decoder.next() {
+                None if self.input_ended => self.decoder.finish(),
+                frame => frame,
+            };
+            self.relay.set_framing(self.decoder.framing());
+            let Some(frame) = frame else { return };
+            if let Taken::Unfinished(start) = self.relay.client_said(frame) {
+                self.decoder.gather(start);
+            }
+        }
+    }
+
+    fn read_daemon(&mut self) {
+        let Some(socket) = &mut self.socket else { return };
+        let reading = streams::read(socket, &mut self.from_daemon);
+        loop {
+            match frame::next(&mut self.from_daemon) {
+                Ok(Some(frame)) => {
+                    if let Some(note) = self.relay.daemon_said(frame) {
+                        tell(&note);
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => return self.lose_daemon(),
+            }
+        }
+        if matches!(reading, Reading::Ended) {
+            self.lose_daemon();
+        }
+    }
+
+    fn lose_daemon(&mut self) {
+        self.socket = None;
+        if self.relay.is_over() {
+            return;
+        }
+        self.from_daemon.clear();
+        self.said_all = false;
+        self.relay.lost();
+    }
+
+    /// Gets another daemon, or tells all who wait for one that there is none.
+    fn attach_again(&mut self) {
+        // What is known to have failed must not wait for it.
+        let _ = streams::write(&mut self.output, self.relay.client_queue());
+        self.resume.questions = self.relay.questions_asked();
+        let until = Instant::now() + PATIENCE;
+        let attached = attach(self.attaching, &self.page, Some(self.resume.clone()), until)
+            .and_then(|attached| Ok((attached.socket.set_nonblocking(true).map(|()| attached))?));
+        match attached {
+            Ok(Attached { socket, welcome }) => {
+                self.socket = Some(socket);
+                self.resume.session = welcome.session;
+                self.resume.epoch = welcome.epoch;
+                self.relay.attached(welcome.kept_calls);
+            }
+            Err(why) => {
+                tell(format!("the daemon cannot be had: {why}").as_bytes());
+                self.relay.given_up();
+            }
+        }
+    }
+
+    /// Tells the daemon that the client has said all; it answers what is in flight and closes.
+    fn say_all(&mut self) {
+        if let Some(socket) = &self.socket {
+            self.said_all = socket.shutdown(std::net::Shutdown::Write).is_ok();
+        }
+    }
+
+    /// Returns whether nothing is left to be done for a client that has left.
+    fn is_done(&self) -> bool {
+        let has_daemon = self.relay.link() != Link::Down;
+        self.input_ended && !has_daemon && (self.relay.is_idle() || !self.relay.wants_daemon())
+    }
+
+    fn last_words(mut self) -> Ended {
+        let until = Instant::now() + LAST_WORDS;
+        while !self.relay.client_queue().is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = PollTimeout::try_from(left.as_millis()).unwrap_or(PollTimeout::ZERO);
+            let ready = poll(&mut [PollFd::new(self.output.as_fd(), PollFlags::POLLOUT)], left);
+            if !matches!(ready, Ok(1..))
+                || streams::write(&mut self.output, self.relay.client_queue()).is_err()
+            {
+                return Ended::ClientGone;
+            }
+        }
+        Ended::ClientLeft
+    }
+}
+
+/// Says something to people. Nobody need be listening.
+fn tell(line: &[u8]) {
+    let mut text = line.to_vec();
+    // A server's own words may be in it.
+    text.iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b' ');
+    text.push(b'\n');
+    let _ = io::stderr().write_all(&text);
+}

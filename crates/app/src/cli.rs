@@ -179,6 +179,14 @@ pub(crate) enum DaemonCommand {
     },
     /// Stop it and start it anew; clients go on
     Restart,
+    /// Have systemd start it with the first client, apart from all of them
+    Install {
+        /// Show the units, write nothing
+        #[arg(long)]
+        print: bool,
+    },
+    /// Remove what `install` wrote
+    Uninstall,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,11 +3,12 @@
 mod attach;
 mod config;
 mod daemon;
-mod http;
+pub(crate) mod http;
 mod litemcp;
 mod status;
 mod stdio;
 mod token;
+mod units;
 
 use std::io::Write;
 use std::process::ExitCode;

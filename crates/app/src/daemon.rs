@@ -2,26 +2,29 @@
 
 mod accept;
 mod control;
+mod home;
 mod life;
+mod notes;
 mod place;
 mod sessions;
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::Budget;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
-use tokio::net::UnixListener;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::cli::Flags;
+use crate::commands::http::check;
+use crate::door::{Bound, Door};
 use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Services, Serving};
+use home::Home;
 pub(crate) use life::Life;
 pub(crate) use place::{identity, is_below_another, wanted};
 use sessions::Sessions;
@@ -60,58 +63,67 @@ pub(crate) async fn serve(
     options: LoadOptions,
     flags: &Flags,
     (place, identity, lock): (Place, Identity, Lock),
-    started: Started,
+    (started, detached): (Started, bool),
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
-    let clients = listen(&place, &place.client_socket()).map_err(failed)?;
-    let controls = listen(&place, &place.control_socket()).map_err(failed)?;
-    let life = Life::new(config.settings.daemon.linger, started);
+    let mut home = Home::open(place.clone(), lock).map_err(failed)?;
+    let bound = http_door(&config, flags).await;
+    let started = if bound.is_some() { Started::ByOrder } else { started };
     let daemon = Arc::new(Daemon {
         budget: budget(&config.settings.limits),
+        life: Life::new(config.settings.daemon.linger, started),
         services: Services::new(config, options.clone(), flags, Serving::All),
         epoch: random_name(),
         marks: SandboxMarks::own(),
         since: Instant::now(),
         sessions: Sessions::default(),
-        life,
         place,
         identity,
         options,
     });
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
-    let renewed = Arc::downgrade(&daemon);
-    daemon.services.watch_config(move || {
-        if let Some(daemon) = renewed.upgrade() {
-            daemon.sessions.reload(&daemon);
-        }
-    });
+    let door = bound.map(|bound| bound.open(&daemon.services, None, false));
+    daemon.follow_config(door.as_ref());
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
-    say_ready();
-    let accepting = accept::accept(Arc::clone(&daemon), clients);
-    let controlling = control::serve(Arc::clone(&daemon), controls);
+    say_ready(detached);
+    let drain = daemon.services.fleet.config().settings.drain_timeout;
+    let opened = async {
+        match &door {
+            Some(door) => door.serve(drain, daemon.life.over()).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        () = accepting => {}
-        () = controlling => {}
-        () = daemon.life.over() => info!("the end was ordered, or the last client has been gone for long enough"),
+        () = accept::accept(Arc::clone(&daemon), home.clients()) => {}
+        () = control::serve(Arc::clone(&daemon), home.orders()) => {}
+        () = notes::tell(&daemon) => {}
+        () = daemon.life.over() => {}
+        () = opened => {}
         () = signals::asked(stop) => daemon.life.end(),
+        () = home.keep(&daemon.life) => {}
     }
-    daemon.finish(&lock).await;
+    home.close();
+    daemon.finish().await;
     Ok(())
 }
 
-fn listen(place: &Place, socket: &Path) -> io::Result<UnixListener> {
-    let listener = place.listen(socket)?;
-    listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+/// Opens the door of HTTP, where the config wants one. Clients on pipes are served whether it opens or not.
+async fn http_door(config: &Config, flags: &Flags) -> Option<Bound> {
+    if !config.settings.daemon.http {
+        return None;
+    }
+    let opened = match check(config, flags) {
+        Ok(tls) => Bound::at(config, tls).await,
+        Err(why) => Err(why),
+    };
+    opened.inspect_err(|why| warn!("HTTP is not served: {why}")).ok()
 }
 
 impl Daemon {
     /// Lets clients go, ends the servers and leaves the place as it was found.
-    async fn finish(&self, lock: &Lock) {
-        if lock.is_at(&self.place.run_lock()) {
-            self.place.clear();
-        }
+    async fn finish(&self) {
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.sessions.leave(self.life.leaving()).await;
         self.services.close().await;
         info!("daemon ended");
@@ -119,6 +131,19 @@ impl Daemon {
         // Whoever ordered the end hears of it before we are gone.
         let _ =
             tokio::time::timeout(std::time::Duration::from_millis(500), self.services.tasks.finished()).await;
+    }
+
+    /// Takes over changes of the config, for every client.
+    fn follow_config(self: &Arc<Self>, door: Option<&Arc<Door>>) {
+        let (me, door) = (Arc::downgrade(self), door.map(Arc::downgrade));
+        self.services.watch_config(move || {
+            if let Some(daemon) = me.upgrade() {
+                daemon.sessions.reload(&daemon);
+            }
+            if let Some(door) = door.as_ref().and_then(Weak::upgrade) {
+                door.renew();
+            }
+        });
     }
 
     /// Tells people, in a file, which process this is.
@@ -136,16 +161,19 @@ impl Daemon {
 }
 
 /// Tells whoever started us that we can be reached, and lets go of its pipes.
-fn say_ready() {
-    let mut output = io::stdout().lock();
-    let _ = output.write_all(READY);
-    let _ = output.flush();
-    drop(output);
-    let_go();
+fn say_ready(detached: bool) {
+    if detached {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(READY);
+        let _ = output.flush();
+        drop(output);
+        let_go();
+    }
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 }
 
 /// Puts nothing in the place of our standard streams: they are somebody's who may be gone soon.
-pub(crate) fn let_go() {
+fn let_go() {
     if let Ok(nothing) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let nothing = nothing.as_fd();
         let _ = nix::unistd::dup2_stdin(nothing);

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod daemon;
+mod door;
 mod logging;
 mod machine;
 mod signals;

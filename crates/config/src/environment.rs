@@ -28,7 +28,7 @@ impl Environment {
     }
 
     /// Returns `$XDG_CONFIG_HOME`, else `~/.config`. A relative path there is invalid by the XDG rules.
-    pub(crate) fn config_home(&self) -> Option<PathBuf> {
+    pub fn config_home(&self) -> Option<PathBuf> {
         self.folder("XDG_CONFIG_HOME", ".config")
     }
 

@@ -130,6 +130,11 @@ impl Gateway {
         self.opening().namespace.as_deref()
     }
 
+    /// Returns whether a server of this id is among those shown.
+    pub fn shows(&self, server: &str) -> bool {
+        self.catalog.load().view.members.iter().any(|member| member.key.id == server)
+    }
+
     pub fn settings(&self) -> Settings {
         self.fleet.config().settings.clone()
     }

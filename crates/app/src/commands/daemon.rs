@@ -13,7 +13,7 @@ use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use serde_json::Value;
 
 use super::attach::{config_args, start};
-use super::{Unreadable, fail, print, with_config};
+use super::{Unreadable, fail, print, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
 use crate::daemon::{self, Started, identity, wanted};
 
@@ -45,7 +45,9 @@ pub(super) fn run(
                 Ok(lock) => lock,
                 Err(why) => return told(&why, &DaemonCommand::Run { detach: false, detached, stay }),
             };
-            let started = if detached && !stay { Started::ForClients } else { Started::ByOrder };
+            // Where systemd listens for us, the next client starts us again.
+            let is_for_clients = detached && !stay || options.environment.vars.contains_key("LISTEN_FDS");
+            let started = if is_for_clients { Started::ForClients } else { Started::ByOrder };
             be(options, flags, (place, identity, lock), started, detached)
         }
         DaemonCommand::Start => match start_now(&place, &options) {
@@ -65,6 +67,8 @@ pub(super) fn run(
             }
         }
         DaemonCommand::Status { json } => status(&place, json),
+        DaemonCommand::Install { print } => units::install(&place, &options, print),
+        DaemonCommand::Uninstall => units::uninstall(&place, &options),
     }
 }
 
@@ -129,7 +133,7 @@ fn be(
                 return told(&format!("the runtime could not be started: {error}"), &run_again(detached));
             }
         };
-        let served = runtime.block_on(daemon::serve(config, options, flags, at, started));
+        let served = runtime.block_on(daemon::serve(config, options, flags, at, (started, detached)));
         runtime.shutdown_background();
         match served {
             Ok(()) => ExitCode::SUCCESS,

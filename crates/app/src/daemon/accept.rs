@@ -1,5 +1,6 @@
 //! Clients as they come: who they are, what they are served, until they leave.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use manifold_frontends::shim::{Options, ShimSession};
 use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Values, Welcome};
 use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
 use tokio::io::{AsyncWriteExt, Interest};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
+use super::home::{self, Listening};
 use super::sessions::Attached;
 use super::{Daemon, random_name};
 use crate::wiring::opening;
@@ -27,13 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes in clients for as long as there is a daemon.
-pub(super) async fn accept(daemon: Arc<Daemon>, listener: UnixListener) {
+pub(super) async fn accept(daemon: Arc<Daemon>, mut listening: Listening) {
     loop {
-        match listener.accept().await {
-            Ok((socket, _)) if is_our_user(&socket) => {
+        match home::next(&mut listening).await {
+            Ok(socket) if is_our_user(&socket) => {
                 daemon.services.tasks.spawn(attend(Arc::clone(&daemon), socket));
             }
-            Ok((socket, _)) => {
+            Ok(socket) => {
                 warn!(pid = peer_pid(&socket), "another user's connection was refused");
             }
             Err(error) => {
@@ -134,6 +136,7 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         budget: daemon.budget.clone(),
         drain_timeout: settings.drain_timeout,
     };
+    let shown = gateway.as_ref().ok().cloned();
     let destination = Destination {
         gateway,
         codes: services.codes(),
@@ -143,8 +146,9 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     };
     let pid = peer_pid(&socket);
     debug!(pid, cwd = hello.cwd, "a client is attached");
-    let number = daemon.sessions.add(Attached { pid });
     let session = ShimSession::new(destination, socket, stages, options, &services.tasks);
+    let attached = Attached { pid, gateway: shown, notes: session.notes(), said: BTreeMap::new() };
+    let number = daemon.sessions.add(attached);
     session.serve(daemon.sessions.left()).await;
     daemon.sessions.remove(number);
 }

@@ -12,16 +12,16 @@ use hyper_util::rt::TokioIo;
 use manifold_frontends::shim::Leaving;
 use manifold_rendezvous::is_our_user;
 use serde_json::{Value, json};
-use tokio::net::UnixListener;
 use tokio::time::sleep;
 use tracing::warn;
 
 use super::Daemon;
+use super::home::{self, Listening};
 
-pub(super) async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+pub(super) async fn serve(daemon: Arc<Daemon>, mut listening: Listening) {
     loop {
-        let socket = match listener.accept().await {
-            Ok((socket, _)) if is_our_user(&socket) => socket,
+        let socket = match home::next(&mut listening).await {
+            Ok(socket) if is_our_user(&socket) => socket,
             Ok(_) => continue,
             Err(error) => {
                 warn!("no order can be taken: {error}");

@@ -96,6 +96,15 @@ impl Life {
         Judged::Over
     }
 
+    /// Waits for no more clients: others are served elsewhere.
+    pub(crate) fn end_with_the_last(&self) {
+        let mut state = self.lock();
+        state.started = Started::ForClients;
+        state.linger = Duration::ZERO;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     /// Orders the end: by a signal, or by somebody who asked for it.
     pub(crate) fn end(&self) {
         self.end_as(Leaving::Stopping);

@@ -1,10 +1,10 @@
 //! The clients that are attached.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use manifold_engine::Lock as _;
-use manifold_frontends::shim::Leaving;
+use manifold_engine::{Gateway, Lock as _};
+use manifold_frontends::shim::{Leaving, Notes};
 use tokio::sync::watch;
 
 use super::Daemon;
@@ -28,6 +28,10 @@ pub(crate) struct Attached {
     /// Its shim, where that can be seen from here.
     #[expect(dead_code, reason = "shown in the list of clients")]
     pub(crate) pid: Option<u32>,
+    pub(crate) gateway: Option<Arc<Gateway>>,
+    pub(crate) notes: Notes,
+    /// What was said last of each server: it is not said again and again.
+    pub(crate) said: BTreeMap<String, String>,
 }
 
 impl Sessions {
@@ -60,6 +64,18 @@ impl Sessions {
     pub(crate) async fn leave(&self, leaving: Leaving) {
         self.leaving.send_replace(Some(leaving));
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// Tells a line to the clients that are shown a server, unless they know it.
+    pub(crate) fn tell_of(&self, server: &str, line: &str) {
+        for attached in self.lock().attached.values_mut() {
+            let is_shown = attached.gateway.as_ref().is_some_and(|gateway| gateway.shows(server));
+            let is_known = attached.said.get(server).is_some_and(|said| said == line);
+            if is_shown && !is_known {
+                attached.said.insert(server.to_owned(), line.to_owned());
+                attached.notes.tell(line);
+            }
+        }
     }
 
     /// Gives every client the servers of the new config, as its own variables resolve them.

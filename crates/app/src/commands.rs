@@ -41,14 +41,19 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
-            if let Some(code) = attach::run(&options, &invocation) {
+            if let Some(code) = attach::run(&options, &invocation, attach::Client::Mcp) {
                 return code;
             }
             let stays = invocation.flags.known_profile(invocation.program_profile) == Profile::Manifold;
             with_config(options, &invocation.flags, Unreadable::stays_up_if(stays), as_it_is, stdio::run)
         }
         Task::Http => with_config(options, &invocation.flags, Unreadable::Ends, as_it_is, http::run),
-        Task::LiteMcp { tool } => {
+        Task::LiteMcp { ref tool } => {
+            let tool = tool.clone();
+            let client = attach::Client::LiteMcp { tool: tool.clone() };
+            if let Some(code) = attach::run(&options, &invocation, client) {
+                return code;
+            }
             with_config(options, &invocation.flags, Unreadable::Ends, as_it_is, |config, options, flags| {
                 litemcp::run(config, options, flags, tool)
             })

@@ -11,13 +11,15 @@ use manifold_engine::{Budget, Outbox, Tasks};
 use manifold_rendezvous::Stages;
 use manifold_rendezvous::frame::Kind;
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tracing::info;
 
-use crate::serve;
+use crate::litemcp::{Conversation, Service};
+use crate::serve::{self, End};
 use crate::session::{Destination, Outlet};
 use crate::stdio::StreamClient;
 use outlet::{ShimOutlet, framed};
-use reader::Requests;
+use reader::{LiteMessages, Requests};
 
 /// How long a shim may take to read the last words, which are few: its client may be slow, it is not.
 const PARTING: Duration = Duration::from_millis(500);
@@ -58,7 +60,7 @@ pub struct ShimSession {
     outbox: Arc<Outbox>,
     outlet: Arc<dyn Outlet>,
     stages: Arc<Stages>,
-    input: tokio::net::unix::OwnedReadHalf,
+    input: OwnedReadHalf,
     options: Options,
 }
 
@@ -72,9 +74,7 @@ impl ShimSession {
         tasks: &Tasks,
     ) -> Self {
         let (input, output) = socket.into_split();
-        let outbox = serve::start_writer(output, &options.budget, tasks, |message, frames| {
-            frames.push_with(message, "");
-        });
+        let outbox = start_writer(output, &options.budget, tasks);
         let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, 0));
         let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
         Self { client, outbox, outlet, stages, input, options }
@@ -107,11 +107,67 @@ impl ShimSession {
     }
 }
 
+/// Serves a LiteMCP client, likewise.
+pub async fn serve_litemcp(
+    service: Service,
+    socket: UnixStream,
+    stages: Arc<Stages>,
+    options: Options,
+    leave: impl Future<Output = Leaving>,
+    tasks: &Tasks,
+) {
+    let (input, output) = socket.into_split();
+    let outbox = start_writer(output, &options.budget, tasks);
+    service.serve_only(&outbox);
+    let mut conversation = Conversation::new(service, Arc::clone(&outbox));
+    let messages = LiteMessages::new(&mut conversation, &outbox, stages);
+    let left = {
+        let reading = pin!(serve::read(messages, input, &outbox, &options.budget));
+        tokio::select! {
+            end = reading => Err(end),
+            leaving = leave => Ok(leaving),
+        }
+    };
+    if let Ok(leaving) = left {
+        outbox.push(framed(leaving.kind(), 0, b""));
+    }
+    if left != Err(End::OfScript) {
+        conversation.leave();
+    }
+    if left != Ok(Leaving::Replaced) {
+        serve::drain(conversation.settled(), &outbox, options.drain_timeout).await;
+    }
+    match left {
+        Ok(_) => part_from(&outbox).await,
+        Err(_) => {
+            conversation.close().await;
+            outbox.push(framed(Kind::Over, 0, b""));
+            serve::flush(&outbox).await;
+        }
+    }
+}
+
+fn start_writer(output: OwnedWriteHalf, budget: &Budget, tasks: &Tasks) -> Arc<Outbox> {
+    serve::start_writer(output, budget, tasks, |message, frames| frames.push_with(message, ""))
+}
+
+impl Leaving {
+    /// Returns what a shim is told.
+    fn kind(self) -> Kind {
+        if self == Self::Stopping { Kind::Stopping } else { Kind::Hold }
+    }
+}
+
+/// Lets a shim have the last words, and ends what is said to it.
+async fn part_from(outbox: &Outbox) {
+    let _ = tokio::time::timeout(PARTING, outbox.flushed()).await;
+    outbox.abandon();
+}
+
 /// Leaves a client that stays: it hears no end of anything that goes on elsewhere.
 async fn part(client: &StreamClient, outbox: &Arc<Outbox>, leaving: Leaving, drain_timeout: Duration) {
     info!(?leaving, "leaving a client");
-    let kind = if leaving == Leaving::Stopping { Kind::Stopping } else { Kind::Hold };
-    outbox.push(framed(kind, 0, b""));
+    outbox.push(framed(leaving.kind(), 0, b""));
     if leaving != Leaving::Replaced {
         client.leave();
         let settled = async {
@@ -120,7 +176,6 @@ async fn part(client: &StreamClient, outbox: &Arc<Outbox>, leaving: Leaving, dra
         };
         serve::drain(settled, outbox, drain_timeout).await;
     }
-    let _ = tokio::time::timeout(PARTING, outbox.flushed()).await;
-    outbox.abandon();
+    part_from(outbox).await;
     client.close();
 }

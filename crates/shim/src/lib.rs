@@ -8,6 +8,7 @@
 
 mod attach;
 mod class;
+mod decoder;
 mod in_flight;
 mod memory;
 mod relay;
@@ -15,4 +16,5 @@ mod streams;
 mod wire;
 
 pub use attach::{Attached, Attaching, NoDaemon, NoStart, Start, attach, reach};
+pub use decoder::Language;
 pub use wire::{Ended, serve};

@@ -10,7 +10,8 @@ mod tests;
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use manifold_protocol::framing::Framing;
+use manifold_protocol::dialect::litemcp::{CallResult, Message, Word};
+use manifold_protocol::framing::{Framing, triple_newline};
 use manifold_protocol::{Id, Raw, envelope};
 use manifold_rendezvous::frame::{self, Kind};
 use manifold_rendezvous::{Stage, Stages};
@@ -48,8 +49,15 @@ pub(crate) struct Relay {
     /// What came from the client while there was no daemon to send it to.
     held: VecDeque<Held>,
     held_bytes: usize,
-    framing: Option<Framing>,
+    dialect: Dialect,
     is_over: bool,
+}
+
+/// What the client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Mcp { framing: Option<Framing> },
+    LiteMcp,
 }
 
 /// Something of the client's that waits for a daemon.
@@ -59,7 +67,7 @@ enum Held {
 }
 
 impl Relay {
-    pub(crate) fn new(stages: Stages) -> Self {
+    pub(crate) fn new(stages: Stages, dialect: Dialect) -> Self {
         Self {
             link: Link::Up,
             is_dormant: false,
@@ -70,14 +78,16 @@ impl Relay {
             to_daemon: BytesMut::new(),
             held: VecDeque::new(),
             held_bytes: 0,
-            framing: None,
+            dialect,
             is_over: false,
         }
     }
 
     /// Tells how the client frames its messages, once that is known.
-    pub(crate) fn set_framing(&mut self, framing: Option<Framing>) {
-        self.framing = framing;
+    pub(crate) fn set_framing(&mut self, found: Option<Framing>) {
+        if let Dialect::Mcp { framing } = &mut self.dialect {
+            *framing = found;
+        }
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -129,23 +139,29 @@ impl Relay {
     }
 
     fn say(&mut self, message: &[u8]) {
-        match self.framing.unwrap_or(Framing::Newline) {
-            Framing::Newline => {
-                self.to_client.extend_from_slice(message);
-                self.to_client.extend_from_slice(b"\n");
-            }
-            Framing::ContentLength => {
+        let end = match self.dialect {
+            Dialect::Mcp { framing: Some(Framing::ContentLength) } => {
                 let head = format!("Content-Length: {}\r\n\r\n", message.len());
                 self.to_client.extend_from_slice(head.as_bytes());
-                self.to_client.extend_from_slice(message);
+                ""
             }
-        }
+            Dialect::Mcp { .. } => "\n",
+            Dialect::LiteMcp => triple_newline::TERMINATOR,
+        };
+        self.to_client.extend_from_slice(message);
+        self.to_client.extend_from_slice(end.as_bytes());
     }
 
     /// Answers a request with an error of ours; a batch with one for each.
     fn fail(&mut self, ids: &[Id], error: &'static str) {
         let error = Raw::from_static(error);
         match ids {
+            [id] if self.dialect == Dialect::LiteMcp => {
+                let text = error.get("message");
+                let text = text.as_ref().and_then(Raw::to_text).unwrap_or_default();
+                let data = CallResult::failure(None, &text).encode();
+                self.say(Message::new(id.clone(), Word::Result, Some(data)).encode().as_bytes());
+            }
             [id] => self.say(&envelope::error(Some(id), &error)),
             ids => {
                 let errors: Vec<Bytes> = ids.iter().map(|id| envelope::error(Some(id), &error)).collect();

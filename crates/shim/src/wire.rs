@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use manifold_protocol::framing::{ClientDecoder, Framing};
 use manifold_rendezvous::hello::Resume;
 use manifold_rendezvous::{Stages, frame};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::attach::{Attached, Attaching, attach};
+use crate::decoder::{Decoder, Language};
 use crate::relay::{Link, Relay, Taken};
 use crate::streams::{self, Reading};
 
@@ -37,7 +37,7 @@ pub fn serve(
     attaching: &Attaching<'_>,
     attached: Attached,
     (stages, page): (Stages, OwnedFd),
-    framing: Option<Framing>,
+    language: Language,
 ) -> io::Result<Ended> {
     let (input, output) = streams::standard()?;
     let Attached { socket, welcome } = attached;
@@ -49,8 +49,8 @@ pub fn serve(
         output,
         socket: Some(socket),
         resume: Resume { session: welcome.session, epoch: welcome.epoch, questions: 0 },
-        decoder: ClientDecoder::new(welcome.limit_bytes, framing),
-        relay: Relay::new(stages),
+        decoder: Decoder::new(language, welcome.limit_bytes),
+        relay: Relay::new(stages, language.dialect()),
         from_daemon: BytesMut::new(),
         input_ended: false,
         said_all: false,
@@ -65,7 +65,7 @@ struct Wire<'a> {
     output: File,
     socket: Option<UnixStream>,
     resume: Resume,
-    decoder: ClientDecoder,
+    decoder: Decoder,
     relay: Relay,
     from_daemon: BytesMut,
     input_ended: bool,
@@ -155,10 +155,7 @@ impl Wire<'_> {
     fn read_client(&mut self) {
         self.input_ended = matches!(streams::read(&mut self.input, self.decoder.buffer()), Reading::Ended);
         loop {
-            let frame = match self.decoder.next() {
-                None if self.input_ended => self.decoder.finish(),
-                frame => frame,
-            };
+            let frame = self.decoder.next(self.input_ended);
             self.relay.set_framing(self.decoder.framing());
             let Some(frame) = frame else { return };
             if let Taken::Unfinished(start) = self.relay.client_said(frame) {

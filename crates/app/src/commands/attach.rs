@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use manifold_config::{Environment, LoadOptions, Profile, load};
-use manifold_protocol::framing::Framing;
 use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, VERSION, Values};
 use manifold_rendezvous::{Place, SandboxMarks, Stages};
-use manifold_shim::{Attaching, Ended, NoDaemon, NoStart, Start, attach, serve};
+use manifold_shim::{Attaching, Ended, Language, NoDaemon, NoStart, Start, attach, serve};
 
 use crate::cli::Invocation;
 use crate::daemon::{identity, is_below_another, wanted};
@@ -39,14 +38,14 @@ const BASE: [&str; 14] = [
 const BASE_PREFIXES: [&str; 3] = ["LC_", "XDG_", "DBUS_"];
 
 /// Serves the client by the daemon; none where it is to be served without one.
-pub(super) fn run(options: &LoadOptions, invocation: &Invocation) -> Option<ExitCode> {
+pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client) -> Option<ExitCode> {
     let wish = wish(&options.environment);
     let profile = invocation.flags.known_profile(invocation.program_profile);
     let is_alone = invocation.flags.alone || wish == Some(false) || profile != Profile::Manifold;
     if is_alone || is_below_another(&options.environment) {
         return None;
     }
-    match relay(options, invocation, wish == Some(true)) {
+    match relay(options, invocation, client, wish == Some(true)) {
         Ok(Ended::ClientLeft | Ended::ClientGone) => Some(ExitCode::SUCCESS),
         Err(Alone::AsConfigured) => None,
         Err(Alone::Failed(why)) => {
@@ -56,6 +55,13 @@ pub(super) fn run(options: &LoadOptions, invocation: &Invocation) -> Option<Exit
             None
         }
     }
+}
+
+/// Who is to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Client {
+    Mcp,
+    LiteMcp { tool: Option<String> },
 }
 
 /// Why the client is served without a daemon.
@@ -73,7 +79,12 @@ fn wish(environment: &Environment) -> Option<bool> {
     }
 }
 
-fn relay(options: &LoadOptions, invocation: &Invocation, is_wanted: bool) -> Result<Ended, Alone> {
+fn relay(
+    options: &LoadOptions,
+    invocation: &Invocation,
+    client: Client,
+    is_wanted: bool,
+) -> Result<Ended, Alone> {
     let failed = |why: &dyn std::fmt::Display| Alone::Failed(why.to_string());
     let environment = &options.environment;
     let identity = identity(options, Profile::Manifold);
@@ -85,8 +96,8 @@ fn relay(options: &LoadOptions, invocation: &Invocation, is_wanted: bool) -> Res
         identity,
         namespace: invocation.flags.namespace.clone(),
         eager: invocation.flags.eager,
-        transport: Transport::Mcp,
-        tool: None,
+        transport: if client == Client::Mcp { Transport::Mcp } else { Transport::LiteMcp },
+        tool: if let Client::LiteMcp { tool } = &client { tool.clone() } else { None },
         cwd: environment.cwd.to_string_lossy().into_owned(),
         pid: std::process::id(),
         sandbox: marks,
@@ -106,8 +117,11 @@ fn relay(options: &LoadOptions, invocation: &Invocation, is_wanted: bool) -> Res
             error => failed(&error),
         })?;
     give_back();
-    let framing: Option<Framing> = invocation.flags.framing.map(Into::into);
-    serve(&attaching, attached, (stages, page), framing).map_err(|error| failed(&error))
+    let language = match client {
+        Client::Mcp => Language::Mcp(invocation.flags.framing.map(Into::into)),
+        Client::LiteMcp { .. } => Language::LiteMcp,
+    };
+    serve(&attaching, attached, (stages, page), language).map_err(|error| failed(&error))
 }
 
 /// Returns how the daemon is started, unless there is to be none.

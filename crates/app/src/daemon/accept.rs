@@ -9,8 +9,9 @@ use std::time::Duration;
 use manifold_config::select_namespace;
 use manifold_engine::{Audience, Requester};
 use manifold_frontends::Destination;
-use manifold_frontends::shim::{Options, ShimSession};
-use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Values, Welcome};
+use manifold_frontends::litemcp::Service;
+use manifold_frontends::shim::{Options, ShimSession, serve_litemcp};
+use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Transport, Values, Welcome};
 use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
@@ -136,7 +137,16 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         budget: daemon.budget.clone(),
         drain_timeout: settings.drain_timeout,
     };
+    let pid = peer_pid(&socket);
+    debug!(pid, cwd = hello.cwd, "a client is attached");
     let shown = gateway.as_ref().ok().cloned();
+    let attached = |notes| Attached { pid, gateway: shown, notes, said: BTreeMap::new() };
+    if hello.transport == Transport::LiteMcp {
+        let number = daemon.sessions.add(attached(None));
+        let (service, left) = (Service::new(gateway, hello.tool), daemon.sessions.left());
+        serve_litemcp(service, socket, stages, options, left, &services.tasks).await;
+        return daemon.sessions.remove(number);
+    }
     let destination = Destination {
         gateway,
         codes: services.codes(),
@@ -144,11 +154,8 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         audience: Audience::One,
         requester: Requester::local(),
     };
-    let pid = peer_pid(&socket);
-    debug!(pid, cwd = hello.cwd, "a client is attached");
     let session = ShimSession::new(destination, socket, stages, options, &services.tasks);
-    let attached = Attached { pid, gateway: shown, notes: session.notes(), said: BTreeMap::new() };
-    let number = daemon.sessions.add(attached);
+    let number = daemon.sessions.add(attached(Some(session.notes())));
     session.serve(daemon.sessions.left()).await;
     daemon.sessions.remove(number);
 }

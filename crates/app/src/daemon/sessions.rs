@@ -29,7 +29,8 @@ pub(crate) struct Attached {
     #[expect(dead_code, reason = "shown in the list of clients")]
     pub(crate) pid: Option<u32>,
     pub(crate) gateway: Option<Arc<Gateway>>,
-    pub(crate) notes: Notes,
+    /// By which way lines for people reach it; LiteMCP has none.
+    pub(crate) notes: Option<Notes>,
     /// What was said last of each server: it is not said again and again.
     pub(crate) said: BTreeMap<String, String>,
 }
@@ -73,7 +74,7 @@ impl Sessions {
             let is_known = attached.said.get(server).is_some_and(|said| said == line);
             if is_shown && !is_known {
                 attached.said.insert(server.to_owned(), line.to_owned());
-                attached.notes.tell(line);
+                attached.notes.iter().for_each(|notes| notes.tell(line));
             }
         }
     }

@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 
 use super::Service;
 use super::recent_ids::RecentIds;
+use crate::session::Outlet;
 
 /// How many messages of one client are worked on at once; further ones wait in its pipe.
 const MAX_IN_FLIGHT: usize = 1024;
@@ -48,24 +49,34 @@ impl Conversation {
 
     /// Takes a message, for which there must be `room`.
     pub(crate) fn receive(&mut self, message: Bytes) {
+        let outlet = Arc::clone(&self.outbox) as Arc<dyn Outlet>;
+        self.receive_on(message, outlet);
+    }
+
+    /// Takes a message whose answer goes by the outlet.
+    pub(crate) fn receive_on(&mut self, message: Bytes, outlet: Arc<dyn Outlet>) {
         let message = match Message::parse(message) {
             Ok(message) => message,
-            Err(why) => return warn!("a LiteMCP message was ignored: {why}"),
+            Err(why) => {
+                warn!("a LiteMCP message was ignored: {why}");
+                return outlet.abandon();
+            }
         };
         // An id is used once; its second request is ignored (S4-10).
         if !self.seen.note(&message.id) {
-            return debug!(id = %message.id, "a message with an id that was used before was ignored");
+            debug!(id = %message.id, "a message with an id that was used before was ignored");
+            return outlet.abandon();
         }
-        let (service, outbox, mut over) =
-            (Arc::clone(&self.service), Arc::clone(&self.outbox), self.over.subscribe());
+        let (service, mut over) = (Arc::clone(&self.service), self.over.subscribe());
         self.in_flight.spawn(async move {
             let id = message.id.clone();
             let answer = tokio::select! {
                 answer = service.answer(message) => answer,
                 _ = over.wait_for(|over| *over) => Some(failure(id, &Fault::ShuttingDown)),
             };
-            if let Some(answer) = answer {
-                outbox.push(answer.encode().bytes());
+            match answer {
+                Some(answer) => outlet.answer(answer.encode().bytes().into()),
+                None => outlet.abandon(),
             }
         });
     }

@@ -12,6 +12,7 @@ use manifold_rendezvous::{Stage, Stages};
 use tracing::warn;
 
 use super::outlet::ShimOutlet;
+use crate::litemcp::Conversation;
 use crate::serve;
 use crate::session::{Outlet, Received};
 use crate::stdio::StreamClient;
@@ -60,6 +61,65 @@ impl<'s> Requests<'s> {
     }
 }
 
+/// What the shim of a LiteMCP client sends.
+pub(super) struct LiteMessages<'s> {
+    conversation: &'s mut Conversation,
+    outbox: &'s Arc<Outbox>,
+    stages: Arc<Stages>,
+    read: BytesMut,
+    is_broken: bool,
+}
+
+impl<'s> LiteMessages<'s> {
+    pub(super) fn new(
+        conversation: &'s mut Conversation,
+        outbox: &'s Arc<Outbox>,
+        stages: Arc<Stages>,
+    ) -> Self {
+        Self { conversation, outbox, stages, read: BytesMut::new(), is_broken: false }
+    }
+}
+
+impl serve::Reader for LiteMessages<'_> {
+    type Frame = Frame;
+
+    fn buffer(&mut self) -> &mut BytesMut {
+        self.read.reserve(READ_BYTES);
+        &mut self.read
+    }
+
+    fn next(&mut self, _ended: bool) -> Option<Frame> {
+        next(&mut self.read, &mut self.is_broken)
+    }
+
+    fn room(&mut self) -> Option<impl Future<Output = ()>> {
+        Some(self.conversation.room())
+    }
+
+    fn receive(&mut self, Frame { kind, slot, payload }: Frame) -> ControlFlow<()> {
+        if kind == Kind::Message {
+            // Whether it was with a server already cannot be told: it counts as if it had been.
+            self.stages.set(slot, Stage::Dispatched);
+            let outlet = Arc::new(ShimOutlet::new(self.outbox, &self.stages, slot));
+            self.conversation.receive_on(payload, outlet);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Cuts off the next frame. Whoever breaks the format is not understood any more.
+fn next(read: &mut BytesMut, is_broken: &mut bool) -> Option<Frame> {
+    match frame::next(read) {
+        Ok(frame) => frame,
+        Err(malformed) => {
+            if !std::mem::replace(is_broken, true) {
+                warn!("{malformed}");
+            }
+            None
+        }
+    }
+}
+
 impl serve::Reader for Requests<'_> {
     type Frame = Frame;
 
@@ -69,15 +129,7 @@ impl serve::Reader for Requests<'_> {
     }
 
     fn next(&mut self, _ended: bool) -> Option<Frame> {
-        match frame::next(&mut self.read) {
-            Ok(frame) => frame,
-            Err(malformed) => {
-                if !std::mem::replace(&mut self.is_broken, true) {
-                    warn!("{malformed}");
-                }
-                None
-            }
-        }
+        next(&mut self.read, &mut self.is_broken)
     }
 
     fn receive(&mut self, Frame { kind, slot, payload }: Frame) -> ControlFlow<()> {

@@ -1,13 +1,14 @@
 //! What the client says.
 
 use bytes::Bytes;
+use manifold_protocol::dialect::litemcp;
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal, RefusalKind};
 use manifold_protocol::framing::{Frame, FrameError};
 use manifold_protocol::{Id, Raw};
 use manifold_rendezvous::Stage;
 use manifold_rendezvous::frame::Kind;
 
-use super::{Held, Link, Relay};
+use super::{Dialect, Held, Link, Relay};
 use crate::class::{Class, class, lasting};
 use crate::in_flight::{Asker, MAX_KEPT_BYTES, Request};
 
@@ -28,6 +29,10 @@ impl Relay {
                 return Taken::Done;
             }
         };
+        if self.dialect == Dialect::LiteMcp {
+            self.lite_message(message);
+            return Taken::Done;
+        }
         match envelope::parse(message.clone()) {
             Ok(Incoming::One(Message::Request { id, method, .. })) => {
                 let method = method.as_str();
@@ -54,6 +59,18 @@ impl Relay {
             Err(_) => self.pass(Kind::Message, message),
         }
         Taken::Done
+    }
+
+    /// LiteMCP asks what a tool is, or calls it.
+    fn lite_message(&mut self, message: Bytes) {
+        match litemcp::Message::parse(message.clone()) {
+            Ok(litemcp::Message { id, word: litemcp::Word::Get, .. }) => {
+                self.request(message, vec![id], Class::Again, None);
+            }
+            Ok(litemcp::Message { id, .. }) => self.request(message, vec![id], Class::MayHaveRun, None),
+            // The daemon's log says what is wrong with it; there is nobody to be told.
+            Err(_) => self.pass(Kind::Message, message),
+        }
     }
 
     fn request(

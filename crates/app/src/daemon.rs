@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::Budget;
+use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -43,6 +44,10 @@ pub(crate) struct Daemon {
     sessions: Sessions,
     /// This life, as shims know it.
     epoch: String,
+    /// The life whose place this one took, if it took one.
+    epoch_before: Option<String>,
+    /// What that one had handed to servers.
+    kept: Arc<KeptCalls>,
     budget: Budget,
     marks: SandboxMarks,
     since: Instant,
@@ -74,6 +79,8 @@ pub(crate) async fn serve(
         life: Life::new(config.settings.daemon.linger, started),
         services: Services::new(config, options.clone(), flags, Serving::All),
         epoch: random_name(),
+        epoch_before: None,
+        kept: Arc::default(),
         marks: SandboxMarks::own(),
         since: Instant::now(),
         sessions: Sessions::default(),

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use tracing::debug;
 
 use crate::parked::{self, Parked, Resumption};
+use crate::shim::KeptCall;
 use listen::Listener;
 pub(crate) use run::Run;
 use run::{Asker, OriginalRequest, PendingRequest};
@@ -69,6 +70,16 @@ pub(crate) trait Lane: Send + Sync {
 
     /// The call is about to be handed to a server.
     fn dispatched(&self) {}
+
+    /// Returns where the answer goes should another process take our place.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// Takes the call, if another process has handed it to a server already.
+    fn kept(&self) -> Option<Arc<KeptCall>> {
+        None
+    }
 }
 
 /// A request as its front end read it.
@@ -252,12 +263,15 @@ impl ModernService {
     ) {
         let caller = Arc::new(caller);
         let call = Call::new(original.method.clone(), original.params.clone()).by(Arc::clone(&caller));
-        let number = pending.number;
+        let (number, kept) = (pending.number, pending.lane.kept());
         let run = Run::new(self, gateway, original, caller, pending);
         self.lock().insert(number, Open::Call(Arc::clone(&run)));
         let (exchange, flight) = Exchange::open(Asker(Arc::clone(&run)));
         run.takes_off(flight);
-        gateway.dispatch(call, exchange);
+        match kept {
+            None => gateway.dispatch(call, exchange),
+            Some(kept) => kept.go_on(exchange, gateway),
+        }
     }
 
     fn resume(

@@ -1,5 +1,6 @@
 //! A client of the daemon: its shim relays its messages in frames, and comes back by itself when we are replaced.
 
+mod kept;
 mod outlet;
 mod reader;
 
@@ -18,6 +19,7 @@ use crate::litemcp::{Conversation, Service};
 use crate::serve::{self, End};
 use crate::session::{Destination, Outlet};
 use crate::stdio::StreamClient;
+pub use kept::{KeptCall, KeptCalls};
 use outlet::{ShimOutlet, framed};
 use reader::{LiteMessages, Requests};
 
@@ -54,12 +56,22 @@ impl Notes {
     }
 }
 
+/// What a session is known by, and what is left of the one it goes on with.
+#[derive(Clone)]
+pub struct Identity {
+    pub session: Arc<str>,
+    /// Its name with the process before; empty if there was none.
+    pub before: Arc<str>,
+    pub kept: Arc<KeptCalls>,
+}
+
 /// A client as it is served.
 pub struct ShimSession {
     client: StreamClient,
     outbox: Arc<Outbox>,
     outlet: Arc<dyn Outlet>,
     stages: Arc<Stages>,
+    identity: Identity,
     input: OwnedReadHalf,
     options: Options,
 }
@@ -69,15 +81,15 @@ impl ShimSession {
     pub fn new(
         destination: Destination,
         socket: UnixStream,
-        stages: Arc<Stages>,
+        (stages, identity): (Arc<Stages>, Identity),
         options: Options,
         tasks: &Tasks,
     ) -> Self {
         let (input, output) = socket.into_split();
         let outbox = start_writer(output, &options.budget, tasks);
-        let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, 0));
+        let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, &identity.session, 0));
         let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
-        Self { client, outbox, outlet, stages, input, options }
+        Self { client, outbox, outlet, stages, identity, input, options }
     }
 
     /// Returns by which way lines for people reach the client.
@@ -85,15 +97,17 @@ impl ShimSession {
         Notes(Arc::clone(&self.outbox))
     }
 
-    /// Serves until the client leaves, or `leave` says that we do.
-    pub async fn serve(self, leave: impl Future<Output = Leaving>) {
-        let Self { client, outbox, outlet, stages, input, options } = self;
-        let requests = Requests::new(&client, &outbox, outlet, stages, options.limit_bytes);
-        let mut reading = pin!(serve::read(requests, input, &outbox, &options.budget));
-        let mut leave = pin!(leave);
-        let leaving = tokio::select! {
-            end = &mut reading => Err(end),
-            leaving = &mut leave => Ok(leaving),
+    /// Serves until the client leaves, or `leave` says that we do. Where another process takes our place, what was said to
+    /// the client by the time `suspended` resolves still reaches it.
+    pub async fn serve(self, leave: impl Future<Output = Leaving>, suspended: impl Future<Output = ()>) {
+        let Self { client, outbox, outlet, stages, identity, input, options } = self;
+        let requests = Requests::new(&client, &outbox, outlet, stages, identity, options.limit_bytes);
+        let leaving = {
+            let reading = pin!(serve::read(requests, input, &outbox, &options.budget));
+            tokio::select! {
+                end = reading => Err(end),
+                leaving = leave => Ok(leaving),
+            }
         };
         match leaving {
             Err(end) => {
@@ -101,6 +115,13 @@ impl ShimSession {
                 client.serve(ended, pin!(std::future::pending()), &outbox, options.drain_timeout).await;
                 outbox.push(framed(Kind::Over, 0, b""));
                 serve::flush(&outbox).await;
+            }
+            Ok(Leaving::Replaced) => {
+                outbox.push(framed(Kind::Hold, 0, b""));
+                suspended.await;
+                part_from(&outbox).await;
+                // Its calls go on: nothing of it may end as if it had left.
+                std::mem::forget(client);
             }
             Ok(leaving) => part(&client, &outbox, leaving, options.drain_timeout).await,
         }
@@ -168,14 +189,12 @@ async fn part_from(outbox: &Outbox) {
 async fn part(client: &StreamClient, outbox: &Arc<Outbox>, leaving: Leaving, drain_timeout: Duration) {
     info!(?leaving, "leaving a client");
     outbox.push(framed(leaving.kind(), 0, b""));
-    if leaving != Leaving::Replaced {
-        client.leave();
-        let settled = async {
-            client.session.settled().await;
-            client.pipe.modern.calls_settled().await;
-        };
-        serve::drain(settled, outbox, drain_timeout).await;
-    }
+    client.leave();
+    let settled = async {
+        client.session.settled().await;
+        client.pipe.modern.calls_settled().await;
+    };
+    serve::drain(settled, outbox, drain_timeout).await;
     part_from(outbox).await;
     client.close();
 }

@@ -33,11 +33,21 @@ pub enum Kind {
     Over,
     /// A line for people.
     Note,
+    /// A request that the daemon before has handed to a server: its answer is waited for, it is not asked again.
+    Kept,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Message, Self::Question, Self::Refused, Self::Hold, Self::Stopping, Self::Over, Self::Note];
+    const ALL: [Self; 8] = [
+        Self::Message,
+        Self::Question,
+        Self::Refused,
+        Self::Hold,
+        Self::Stopping,
+        Self::Over,
+        Self::Note,
+        Self::Kept,
+    ];
 
     fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == byte)

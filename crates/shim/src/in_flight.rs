@@ -5,8 +5,8 @@ use manifold_protocol::Id;
 
 use crate::class::{Class, Lasting};
 
-/// Longer requests are not kept to be asked again: after a crash they fail, and can be asked again by the client.
-pub(crate) const MAX_KEPT_BYTES: usize = 64 << 10;
+/// So much is kept of requests to be asked again; those beyond fail after a crash, and the client can ask again.
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// One request, or a batch of them that is answered as one.
 #[derive(Debug)]
@@ -20,6 +20,12 @@ pub(crate) struct Request {
     pub(crate) message: Option<Bytes>,
     pub(crate) was_asked_again: bool,
     pub(crate) asker: Asker,
+}
+
+impl Request {
+    fn kept_bytes(&self) -> usize {
+        self.message.as_ref().map_or(0, Bytes::len)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +44,19 @@ pub(crate) struct InFlight {
     free: Vec<u16>,
     count: usize,
     numbers: u64,
+    kept_bytes: usize,
 }
 
 impl InFlight {
     /// Returns whether another request can be taken in.
     pub(crate) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.slots.len() < usize::from(u16::MAX)
+    }
+
+    /// Returns a copy of a request to be kept, where there is room for it: what was read together with it is not kept for
+    /// its sake.
+    pub(crate) fn copy(&self, message: &Bytes) -> Option<Bytes> {
+        (self.kept_bytes + message.len() <= MAX_KEPT_BYTES).then(|| Bytes::copy_from_slice(message))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -63,6 +76,7 @@ impl InFlight {
             None => return 0,
         };
         let Some(place) = self.slots.get_mut(at) else { return 0 };
+        self.kept_bytes += request.kept_bytes();
         *place = Some(request);
         self.count += 1;
         u16::try_from(at + 1).unwrap_or(0)
@@ -73,6 +87,7 @@ impl InFlight {
         let request = self.slots.get_mut(at)?.take()?;
         self.free.push(slot);
         self.count -= 1;
+        self.kept_bytes -= request.kept_bytes();
         Some(request)
     }
 

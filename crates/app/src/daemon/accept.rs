@@ -10,7 +10,7 @@ use manifold_config::select_namespace;
 use manifold_engine::{Audience, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::litemcp::Service;
-use manifold_frontends::shim::{Options, ShimSession, serve_litemcp};
+use manifold_frontends::shim::{Identity, Options, ShimSession, serve_litemcp};
 use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Transport, Values, Welcome};
 use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
 use tokio::io::{AsyncWriteExt, Interest};
@@ -64,6 +64,8 @@ async fn attend(daemon: Arc<Daemon>, mut socket: UnixStream) {
 /// A client that has said who it is.
 struct Met {
     hello: Hello,
+    /// The name it is taken up again by.
+    session: Arc<str>,
     stages: Arc<Stages>,
     #[expect(dead_code, reason = "servers are resolved with them")]
     values: Values,
@@ -83,10 +85,11 @@ async fn meet(daemon: &Daemon, socket: &mut UnixStream) -> io::Result<Option<Met
     let stages = page
         .ok_or(io::ErrorKind::InvalidData)
         .and_then(|page| Stages::open(&page).map_err(|error| error.kind()))?;
+    let session = Arc::from(answer.session.as_str());
     socket.write_all(&Answer::Welcome(answer).to_line()).await?;
     let (line, _) = receive_line(socket).await?;
     let values = Values::from_line(&line).map_err(|_| io::ErrorKind::InvalidData)?;
-    Ok(Some(Met { hello, stages: Arc::new(stages), values }))
+    Ok(Some(Met { hello, session, stages: Arc::new(stages), values }))
 }
 
 impl Daemon {
@@ -117,13 +120,18 @@ impl Daemon {
             needs: Vec::new(),
             needs_everything: false,
             limit_bytes: settings.limits.request_bytes,
-            kept_calls: false,
+            kept_calls: hello
+                .resume
+                .as_ref()
+                .is_some_and(|resume| self.epoch_before.as_ref() == Some(&resume.epoch)),
         })
     }
 }
 
 async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
-    let Met { hello, stages, .. } = met;
+    let Met { hello, session, stages, .. } = met;
+    let before =
+        hello.resume.as_ref().map_or_else(|| Arc::from(""), |resume| Arc::from(resume.session.as_str()));
     let services = &daemon.services;
     let config = services.fleet.config();
     let selection = select_namespace(&config, hello.namespace.as_deref());
@@ -154,9 +162,10 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         audience: Audience::One,
         requester: Requester::local(),
     };
-    let session = ShimSession::new(destination, socket, stages, options, &services.tasks);
+    let identity = Identity { session, before, kept: Arc::clone(&daemon.kept) };
+    let session = ShimSession::new(destination, socket, (stages, identity), options, &services.tasks);
     let number = daemon.sessions.add(attached(Some(session.notes())));
-    session.serve(daemon.sessions.left()).await;
+    session.serve(daemon.sessions.left(), daemon.sessions.suspended()).await;
     daemon.sessions.remove(number);
 }
 

@@ -2,18 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use manifold_engine::{Gateway, Lock as _};
 use manifold_frontends::shim::{Leaving, Notes};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::Daemon;
+
+/// How long clients may take to be left.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All clients, by number.
 #[derive(Default)]
 pub(crate) struct Sessions {
     state: Mutex<State>,
     leaving: watch::Sender<Option<Leaving>>,
+    /// How many read no more of their clients.
+    held: watch::Sender<usize>,
+    /// Turns true when servers say nothing more to us.
+    suspended: watch::Sender<bool>,
     count: watch::Sender<usize>,
 }
 
@@ -59,6 +68,27 @@ impl Sessions {
             Some(leaving) => leaving,
             None => std::future::pending().await,
         }
+    }
+
+    /// Resolves when servers say nothing more to us. Whoever waits for it reads no more of its client.
+    pub(crate) async fn suspended(&self) {
+        self.held.send_modify(|held| *held += 1);
+        let _ = self.suspended.subscribe().wait_for(|suspended| *suspended).await;
+    }
+
+    /// Has all clients come back to another process, which takes our place: nothing more of them is read.
+    pub(crate) async fn hold(&self) {
+        self.leaving.send_replace(Some(Leaving::Replaced));
+        let mut held = self.held.subscribe();
+        let all = held.wait_for(|held| *held >= *self.count.borrow());
+        // One that cannot be reached by then has nothing to lose.
+        let _ = timeout(PATIENCE, all).await;
+    }
+
+    /// Lets clients go that were held, once they have what was said to them.
+    pub(crate) async fn let_go(&self) {
+        self.suspended.send_replace(true);
+        let _ = timeout(PATIENCE, self.count.subscribe().wait_for(|count| *count == 0)).await;
     }
 
     /// Leaves all clients, and waits until each has heard of it.

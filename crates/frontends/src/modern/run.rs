@@ -6,7 +6,9 @@ mod rounds;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Lock as _, Requester, Sink};
+use manifold_engine::{
+    CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Lock as _, Requester, ReturnAddress, Sink,
+};
 use manifold_protocol::dialect::modern::rounds::InputRequired;
 use manifold_protocol::{
     Answer, Call, Caller, Failure, Fault, Id, Mark, Method, Raw, Reply, envelope, notification,
@@ -208,6 +210,12 @@ impl Sink for Asker {
         if let Some(pending) = &self.0.lock().pending {
             pending.lane.dispatched();
         }
+    }
+
+    fn address(&self) -> Option<ReturnAddress> {
+        let state = self.0.lock();
+        let pending = state.pending.as_ref()?;
+        Some(ReturnAddress { session: pending.lane.address()?, id: pending.id.to_raw(), steps: Vec::new() })
     }
 
     fn progress(&self, params: Raw) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifold_engine::{ClientId, Exchange, Requester, Sink};
+use manifold_engine::{ClientId, Exchange, Requester, ReturnAddress, Sink};
 use manifold_protocol::{Call, Failure, Id, Raw, Reply, Revision, envelope, notification};
 
 use super::{Lane, Session};
@@ -65,5 +65,10 @@ impl Sink for CallSink {
 
     fn dispatched(&self) {
         self.lane.outlet.dispatched();
+    }
+
+    fn address(&self) -> Option<ReturnAddress> {
+        let session = self.lane.outlet.address().filter(|_| self.lane.batch.is_none())?;
+        Some(ReturnAddress { session, id: self.id.to_raw(), steps: Vec::new() })
     }
 }

@@ -113,6 +113,9 @@ impl Session {
                 }
             }
         }
-        gateway.dispatch(call, exchange);
+        match lane.outlet.kept() {
+            None => gateway.dispatch(call, exchange),
+            Some(kept) => kept.go_on(exchange, gateway),
+        }
     }
 }

@@ -1,8 +1,12 @@
 //! Where messages for a client go.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use manifold_engine::Outbox;
 use manifold_protocol::Outgoing;
+
+use crate::shim::KeptCall;
 
 /// A way to a client. None of these may block.
 pub trait Outlet: Send + Sync {
@@ -30,6 +34,17 @@ pub trait Outlet: Send + Sync {
 
     /// No answer will come: its call was cancelled.
     fn abandon(&self) {}
+
+    /// Returns where the answer goes should another process take our place.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// Takes the call that came in by this way, if another process has handed it to a server already and only its answer
+    /// is to be waited for.
+    fn kept(&self) -> Option<Arc<KeptCall>> {
+        None
+    }
 
     /// The call that came in by this way is about to be handed to a server.
     fn dispatched(&self) {}

@@ -8,6 +8,7 @@ use manifold_protocol::Outgoing;
 use manifold_rendezvous::frame::{self, Kind};
 use manifold_rendezvous::{Stage, Stages};
 
+use super::kept::KeptCall;
 use crate::session::Outlet;
 
 pub(super) struct ShimOutlet {
@@ -15,11 +16,25 @@ pub(super) struct ShimOutlet {
     stages: Arc<Stages>,
     /// The place of the request in the shim's table; zero for what belongs to none.
     slot: u16,
+    /// The name by which the session is taken up again.
+    session: Arc<str>,
+    kept: Option<Arc<KeptCall>>,
+}
+
+/// Where the answer of one request goes, as another process finds it.
+pub(super) fn address(session: &str, slot: u16) -> String {
+    format!("{session}/{slot}")
 }
 
 impl ShimOutlet {
-    pub(super) fn new(outbox: &Arc<Outbox>, stages: &Arc<Stages>, slot: u16) -> Self {
-        Self { outbox: Arc::clone(outbox), stages: Arc::clone(stages), slot }
+    pub(super) fn new(outbox: &Arc<Outbox>, stages: &Arc<Stages>, session: &Arc<str>, slot: u16) -> Self {
+        let (outbox, stages, session) = (Arc::clone(outbox), Arc::clone(stages), Arc::clone(session));
+        Self { outbox, stages, slot, session, kept: None }
+    }
+
+    /// Makes it the way back of a call that was kept.
+    pub(super) fn of_kept(self, kept: Arc<KeptCall>) -> Self {
+        Self { kept: Some(kept), ..self }
     }
 }
 
@@ -42,6 +57,14 @@ impl Outlet for ShimOutlet {
         if self.slot != 0 {
             self.outbox.push(framed(Kind::Message, self.slot, b""));
         }
+    }
+
+    fn address(&self) -> Option<String> {
+        (self.slot != 0).then(|| address(&self.session, self.slot))
+    }
+
+    fn kept(&self) -> Option<Arc<KeptCall>> {
+        self.kept.clone()
     }
 
     fn dispatched(&self) {

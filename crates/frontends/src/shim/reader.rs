@@ -6,16 +6,23 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use manifold_engine::Outbox;
 use manifold_protocol::framing::FrameError;
-use manifold_protocol::{Id, Raw};
+use manifold_protocol::{Id, Raw, envelope};
 use manifold_rendezvous::frame::{self, Frame, Kind};
 use manifold_rendezvous::{Stage, Stages};
 use tracing::warn;
 
-use super::outlet::ShimOutlet;
+use super::Identity;
+use super::outlet::{ShimOutlet, address};
 use crate::litemcp::Conversation;
 use crate::serve;
 use crate::session::{Outlet, Received};
 use crate::stdio::StreamClient;
+
+/// What is said of a call that was with a server, and whose answer nobody will bring.
+const LOST: &str = concat!(
+    r#"{"code":-32603,"message":"The gateway was replaced while this call was under way, and its server went. It may have "#,
+    r#"run: see what it did before you call again.","data":{"reason":"gateway restarted","mayHaveRun":true}}"#
+);
 
 /// What is read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -26,6 +33,7 @@ pub(super) struct Requests<'s> {
     /// For what belongs to no request.
     outlet: Arc<dyn Outlet>,
     stages: Arc<Stages>,
+    identity: Identity,
     limit_bytes: usize,
     read: BytesMut,
     is_broken: bool,
@@ -37,16 +45,38 @@ impl<'s> Requests<'s> {
         outbox: &'s Arc<Outbox>,
         outlet: Arc<dyn Outlet>,
         stages: Arc<Stages>,
+        identity: Identity,
         limit_bytes: usize,
     ) -> Self {
-        Self { client, outbox, outlet, stages, limit_bytes, read: BytesMut::new(), is_broken: false }
+        let (read, is_broken) = (BytesMut::new(), false);
+        Self { client, outbox, outlet, stages, identity, limit_bytes, read, is_broken }
     }
 
     /// Returns the way back for what came with this slot.
     fn outlet(&self, slot: u16) -> Arc<dyn Outlet> {
         match slot {
             0 => Arc::clone(&self.outlet),
-            slot => Arc::new(ShimOutlet::new(self.outbox, &self.stages, slot)),
+            slot => Arc::new(self.shim_outlet(slot)),
+        }
+    }
+
+    fn shim_outlet(&self, slot: u16) -> ShimOutlet {
+        ShimOutlet::new(self.outbox, &self.stages, &self.identity.session, slot)
+    }
+
+    /// Takes a request that is with a server already: only its answer is missing.
+    fn receive_kept(&self, slot: u16, payload: Bytes) {
+        let outlet = self.shim_outlet(slot);
+        match self.identity.kept.take(&address(&self.identity.before, slot)) {
+            Some(kept) => {
+                self.stages.set(slot, Stage::Dispatched);
+                let outlet: Arc<dyn Outlet> = Arc::new(outlet.of_kept(kept));
+                let _ = self.client.receive(payload, &outlet);
+            }
+            None => {
+                let id = envelope::peek_id(&payload);
+                outlet.answer(envelope::error(id.as_ref(), &Raw::from_static(LOST)).into());
+            }
         }
     }
 
@@ -66,6 +96,7 @@ pub(super) struct LiteMessages<'s> {
     conversation: &'s mut Conversation,
     outbox: &'s Arc<Outbox>,
     stages: Arc<Stages>,
+    session: Arc<str>,
     read: BytesMut,
     is_broken: bool,
 }
@@ -76,7 +107,9 @@ impl<'s> LiteMessages<'s> {
         outbox: &'s Arc<Outbox>,
         stages: Arc<Stages>,
     ) -> Self {
-        Self { conversation, outbox, stages, read: BytesMut::new(), is_broken: false }
+        // No call of theirs is kept, so the session needs no name.
+        let session = Arc::from("");
+        Self { conversation, outbox, stages, session, read: BytesMut::new(), is_broken: false }
     }
 }
 
@@ -100,7 +133,7 @@ impl serve::Reader for LiteMessages<'_> {
         if kind == Kind::Message {
             // Whether it was with a server already cannot be told: it counts as if it had been.
             self.stages.set(slot, Stage::Dispatched);
-            let outlet = Arc::new(ShimOutlet::new(self.outbox, &self.stages, slot));
+            let outlet = Arc::new(ShimOutlet::new(self.outbox, &self.stages, &self.session, slot));
             self.conversation.receive_on(payload, outlet);
         }
         ControlFlow::Continue(())
@@ -143,6 +176,7 @@ impl serve::Reader for Requests<'_> {
                 }
             }
             Kind::Refused => self.refuse(&payload),
+            Kind::Kept => self.receive_kept(slot, payload),
             // What a shim never says, or a newer one does.
             Kind::Question | Kind::Hold | Kind::Stopping | Kind::Over | Kind::Note => {}
         }

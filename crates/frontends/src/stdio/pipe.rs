@@ -11,6 +11,7 @@ use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
 
 use crate::modern::{Lane, ModernService, Request, RequestHandle, Verdict, refusal};
 use crate::session::{Outlet, Session};
+use crate::shim::KeptCall;
 
 const DOUBLE: &str = "a call with this id is in flight";
 
@@ -151,5 +152,13 @@ impl Lane for PipeLane {
 
     fn dispatched(&self) {
         self.outlet.dispatched();
+    }
+
+    fn address(&self) -> Option<String> {
+        self.outlet.address()
+    }
+
+    fn kept(&self) -> Option<Arc<KeptCall>> {
+        self.outlet.kept()
     }
 }

@@ -79,12 +79,25 @@ impl Relay {
         let waiting =
             |slot: u16| held.iter().any(|one| matches!(one, Held::Request { slot: it, .. } if *it == slot));
         let left: Vec<u16> = self.in_flight.slots().into_iter().filter(|slot| !waiting(*slot)).collect();
-        for slot in left.into_iter().filter(|_| !kept_calls) {
-            if let Some(request) = self.in_flight.remove(slot) {
-                self.fail(&request.ids, MAY_HAVE_RUN);
+        let (mut waited_for, mut lost) = (Vec::new(), Vec::new());
+        for slot in left {
+            match self
+                .in_flight
+                .get_mut(slot)
+                .and_then(|request| request.message.clone())
+                .filter(|_| kept_calls)
+            {
+                Some(message) => waited_for.push((slot, message)),
+                None => lost.extend(self.in_flight.remove(slot)),
             }
         }
+        for request in lost.iter().filter(|request| request.asker == Asker::Client) {
+            self.fail(&request.ids, MAY_HAVE_RUN);
+        }
         self.tell_again();
+        for (slot, message) in waited_for {
+            self.send(Kind::Kept, slot, &message);
+        }
         let mut requests: Vec<Held> = held.into_iter().collect();
         // Those of the last daemon's life first, as they came.
         requests.sort_by_key(|held| match held {

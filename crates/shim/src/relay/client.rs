@@ -10,7 +10,7 @@ use manifold_rendezvous::frame::Kind;
 
 use super::{Dialect, Held, Link, Relay};
 use crate::class::{Class, class, lasting};
-use crate::in_flight::{Asker, MAX_KEPT_BYTES, Request};
+use crate::in_flight::{Asker, Request};
 
 /// What is to be done with a message of the client's.
 pub(crate) enum Taken {
@@ -80,14 +80,12 @@ impl Relay {
         class: Class,
         lasting: Option<crate::class::Lasting>,
     ) {
-        let kept = message.len() <= MAX_KEPT_BYTES;
         let request = Request {
             number: 0,
             ids,
             class,
             lasting,
-            // A copy: what was read together is not kept for the sake of one.
-            message: kept.then(|| Bytes::copy_from_slice(&message)),
+            message: self.in_flight.copy(&message),
             was_asked_again: false,
             asker: Asker::Client,
         };

@@ -31,7 +31,7 @@ impl Relay {
             Kind::Stopping => self.link = Link::Stopping,
             Kind::Over => self.is_over = true,
             Kind::Note => return Some(payload),
-            Kind::Refused => {}
+            Kind::Refused | Kind::Kept => {}
         }
         None
     }

@@ -1,0 +1,165 @@
+//! Calls that the process before us handed to servers: their answers come to us, and their askers come back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use manifold_engine::{
+    AnswerStep, CallHandle, Cancel, ClientId, Exchange, Gateway, Lock as _, Reopen, ReturnAddress, Sink,
+};
+use manifold_protocol::{Call, Raw, Reply};
+
+/// The calls whose askers have not come back yet, by where their answers go.
+#[derive(Default)]
+pub struct KeptCalls {
+    calls: Mutex<HashMap<String, Arc<KeptCall>>>,
+}
+
+/// One call, between its server and an asker that comes back.
+pub struct KeptCall {
+    steps: Vec<AnswerStep>,
+    /// By which it is cancelled.
+    handle: OnceLock<Arc<CallHandle<dyn Sink>>>,
+    state: Mutex<State>,
+    client: OnceLock<ClientId>,
+}
+
+enum State {
+    /// The asker is not back yet.
+    Away,
+    /// The answer came first.
+    Answered(Reply),
+    /// Both are there.
+    Back(Exchange, Arc<Gateway>),
+    Over,
+}
+
+impl KeptCalls {
+    /// Returns the call whose answer goes there, once.
+    pub(super) fn take(&self, address: &str) -> Option<Arc<KeptCall>> {
+        self.lock().remove(address)
+    }
+
+    /// Cancels the calls whose askers have not come back.
+    pub fn give_up(&self) {
+        let left = std::mem::take(&mut *self.lock());
+        for call in left.into_values() {
+            call.cancel(None);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<KeptCall>>> {
+        self.calls.locked()
+    }
+}
+
+impl Reopen for KeptCalls {
+    fn reopen(&self, address: ReturnAddress) -> Option<Exchange> {
+        let call = Arc::new(KeptCall {
+            steps: address.steps,
+            handle: OnceLock::new(),
+            state: Mutex::new(State::Away),
+            client: OnceLock::new(),
+        });
+        let (exchange, handle) = Exchange::open(KeptSink(Arc::clone(&call)));
+        let _ = call.handle.set(handle);
+        self.lock().insert(address.session, call);
+        Some(exchange)
+    }
+}
+
+impl KeptCall {
+    /// Lets the asker, who is back, have the answer: now if it is there, else when it comes.
+    pub(crate) fn go_on(self: &Arc<Self>, exchange: Exchange, gateway: &Arc<Gateway>) {
+        if let Some(client) = exchange.client() {
+            let _ = self.client.set(client);
+        }
+        if !exchange.set_canceller(Arc::new(Canceller(Arc::clone(self))), 0) {
+            return self.cancel(None);
+        }
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Answered(reply) => {
+                drop(state);
+                self.finish(reply, exchange, gateway);
+            }
+            State::Away => *state = State::Back(exchange, Arc::clone(gateway)),
+            State::Back(..) | State::Over => {}
+        }
+    }
+
+    fn finish(&self, reply: Reply, exchange: Exchange, gateway: &Gateway) {
+        let reply = gateway.finish_answer(&self.steps, exchange.principal(), reply);
+        exchange.finish(reply);
+    }
+
+    fn cancel(&self, reason: Option<Raw>) {
+        if let Some(handle) = self.handle.get() {
+            handle.cancel(reason);
+        }
+    }
+
+    /// Returns the asker, if it is back.
+    fn asker(&self) -> Option<Arc<CallHandle<dyn Sink>>> {
+        match &*self.lock() {
+            State::Back(exchange, _) => Some(exchange.asker()),
+            _ => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.locked()
+    }
+}
+
+/// The end of the call that the server answers to.
+struct KeptSink(Arc<KeptCall>);
+
+impl Sink for KeptSink {
+    fn reply(&self, reply: Reply) {
+        let mut state = self.0.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Away => *state = State::Answered(reply),
+            State::Back(exchange, gateway) => {
+                drop(state);
+                self.0.finish(reply, exchange, &gateway);
+            }
+            State::Answered(_) | State::Over => {}
+        }
+    }
+
+    fn progress(&self, params: Raw) {
+        if let Some(asker) = self.0.asker() {
+            asker.progress(params);
+        }
+    }
+
+    fn notice(&self, method: &str, params: Option<Raw>) {
+        if let Some(asker) = self.0.asker() {
+            asker.notice(method, params);
+        }
+    }
+
+    fn ask(&self, call: Call, exchange: Exchange) {
+        // One that is not back cannot be asked: the question is declined as it is dropped.
+        if let Some(asker) = self.0.asker() {
+            asker.ask(call, exchange);
+        }
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        self.0.client.get().copied()
+    }
+
+    fn has_session(&self) -> bool {
+        true
+    }
+}
+
+/// Cancels the call at its server when the asker does.
+struct Canceller(Arc<KeptCall>);
+
+impl Cancel for Canceller {
+    fn cancel(&self, _key: u64, reason: Option<Raw>) {
+        self.0.cancel(reason);
+    }
+}

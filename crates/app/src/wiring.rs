@@ -122,9 +122,11 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
                 How::Default => "default",
                 How::Only => "only",
             };
-            Ok(Opening { namespace: Some(id), selection, audience, eager })
+            Ok(Opening { namespace: Some(id), selection, audience, eager, resolution: None })
         }
-        Selection::All => Ok(Opening { namespace: None, selection: "all", audience, eager }),
+        Selection::All => {
+            Ok(Opening { namespace: None, selection: "all", audience, eager, resolution: None })
+        }
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),
     }

@@ -220,7 +220,13 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
         // `default` may be another name of one that goes by its own now.
         known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
             let selection = if namespace.is_some() { "flag" } else { "all" };
-            let gateway = services.open(Opening { namespace, selection, audience: Audience::Shared, eager });
+            let gateway = services.open(Opening {
+                namespace,
+                selection,
+                audience: Audience::Shared,
+                eager,
+                resolution: None,
+            });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));
             gateway

@@ -69,9 +69,17 @@ impl World {
 
     /// Opens all servers as a window of the daemon does: a client of its own, with these variables and in this folder.
     pub(crate) fn window(&self, config_text: &str, values: &[(&str, &str)], cwd: &str) -> Self {
-        let resolution = resolution(config_text, values, cwd);
+        self.resolved(Audience::One, resolution(config_text, values, cwd))
+    }
+
+    /// Opens all servers for many clients, who have these variables and this folder.
+    pub(crate) fn door(&self, config_text: &str, values: &[(&str, &str)], cwd: &str) -> Self {
+        self.resolved(Audience::Shared, resolution(config_text, values, cwd))
+    }
+
+    fn resolved(&self, audience: Audience, resolution: Arc<Resolution>) -> Self {
         let (fleet, fakes) = (Arc::clone(&self.fleet), Arc::clone(&self.fakes));
-        Self::show_as(fleet, fakes, None, Audience::One, Some(resolution))
+        Self::show_as(fleet, fakes, None, audience, Some(resolution))
     }
 
     fn show(fleet: Arc<Fleet>, fakes: Arc<Fakes>, namespace: Option<&str>, audience: Audience) -> Self {

@@ -32,10 +32,6 @@ impl Fleet {
     /// Ends an instance when nobody has used it for a while. What the config defines for everybody stays.
     pub(super) fn end_if_unused(&self, slot: &Slot) {
         let Some(left) = slot.users.left().filter(|_| !slot.is_defined()) else { return };
-        // A gateway that is dropped when all else is over ends with it.
-        if tokio::runtime::Handle::try_current().is_err() {
-            return;
-        }
         let linger = match slot.server.shared {
             Sharing::Default | Sharing::Everybody => self.config().settings.daemon.linger,
             Sharing::PerClient | Sharing::PerProject => Duration::ZERO,

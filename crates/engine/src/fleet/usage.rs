@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manifold_protocol::notification;
+use tokio::runtime::Handle;
 
 use super::slot::{Slot, Wanted};
 use super::{Fleet, InstanceKey};
@@ -51,7 +52,13 @@ impl Fleet {
             (chosen, moves)
         };
         moves.joined.iter().for_each(|joined| self.joined(user, joined));
-        moves.left.iter().for_each(|slot| self.left(user, slot));
+        for slot in &moves.left {
+            tell_of_roots(user, slot);
+            // A new config ends what it leaves to nobody by itself, and waits for it.
+            if outgrown == Outgrown::Kept {
+                self.end_if_unused(slot);
+            }
+        }
         chosen
     }
 
@@ -64,13 +71,26 @@ impl Fleet {
         }
     }
 
-    /// Tells that a gateway is gone.
+    /// Tells that a gateway is gone. It may be dropped by whoever happens to look at it last, with locks held: what follows
+    /// from it is done by a task.
     pub(crate) fn left_by(&self, user: &Arc<Downstream>) {
         let left: Vec<Slot> = {
             let _choosing = self.choosing.locked();
             self.slots().iter().filter(|slot| slot.users.leave(user)).cloned().collect()
         };
-        left.iter().for_each(|slot| self.left(user, slot));
+        // One that is dropped when all else is over ends with it.
+        if left.is_empty() || Handle::try_current().is_err() {
+            return;
+        }
+        let (fleet, user) = (self.me.clone(), Arc::clone(user));
+        self.tasks().spawn(async move {
+            if let Some(fleet) = fleet.upgrade() {
+                for slot in &left {
+                    tell_of_roots(&user, slot);
+                    fleet.end_if_unused(slot);
+                }
+            }
+        });
     }
 
     /// Finds what is wanted, or makes it.
@@ -102,14 +122,10 @@ impl Fleet {
         if slot.users.introduced() {
             slot.upstream.introduced();
         }
+        tell_of_roots(user, slot);
         // What there is for whom differs where it is no longer one client's.
         let others = slot.users.gateways_but(user);
         others.iter().filter(|_| *was_of_one).for_each(|gateway| gateway.refresh());
-    }
-
-    fn left(&self, user: &Arc<Downstream>, slot: &Slot) {
-        tell_of_roots(user, slot);
-        self.end_if_unused(slot);
     }
 }
 

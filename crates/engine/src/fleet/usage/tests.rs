@@ -1,4 +1,4 @@
-//! Which process a window gets: the one of whoever would start the same (FACES 0.3, 0.11, A13, A14).
+//! Which process a window gets: the one of whoever would start the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ async fn settle() {
     after(Duration::from_millis(1)).await;
 }
 
-// A13
+// Decision 29
 #[tokio::test(start_paused = true)]
 async fn windows_share_a_process_where_it_would_be_started_alike() {
     let daemon = daemon(TOKEN);
@@ -75,7 +75,6 @@ async fn the_folder_counts_unless_it_is_said_not_to() {
     }
 }
 
-// A14
 #[tokio::test(start_paused = true)]
 async fn each_window_has_its_own_process_and_takes_it_along() {
     let text = of("false");
@@ -92,6 +91,18 @@ async fn each_window_has_its_own_process_and_takes_it_along() {
     drop(second);
     settle().await;
     assert!(of_second.is_closed(), "one that is dropped is closed, too");
+}
+
+// Who comes by HTTP has the daemon's own variables.
+#[tokio::test(start_paused = true)]
+async fn a_door_for_many_shares_with_windows_what_they_may_share() {
+    for (shared, is_shared) in [("true", true), ("null", false)] {
+        let text = of(shared);
+        let daemon = daemon(&text);
+        let window = daemon.window(&text, &[("PATH", "/bin")], "/w");
+        let door = daemon.door(&text, &[("PATH", "/bin")], "/");
+        assert_eq!(is_same(&window, &door), is_shared, "{shared}");
+    }
 }
 
 // H3: the first gateway's process must not become the second one's
@@ -288,6 +299,7 @@ async fn roots_are_those_of_all_who_share_a_server() {
     assert_eq!(fake.question("roots/list").await, both);
     assert!(fake.question("elicitation/create").await.starts_with("fault"), "it may be anybody's");
     close(&second);
+    settle().await;
     assert_eq!(fake.notified(), ["notifications/roots/list_changed"]);
     assert_eq!(fake.question("roots/list").await, roots);
 }
@@ -337,4 +349,23 @@ async fn an_operator_sees_who_uses_which_instance_and_in_what_they_differ() {
     windows[0].gateway.attach(Arc::clone(&listener) as _);
     windows[0].used("a").vanish(Phase::Idle);
     assert_eq!(windows[2].names(Kind::Tools).await, ["manifold__servers_list"]);
+}
+
+// A gateway may be dropped by whoever describes it for an event, with the lock of the feed held.
+#[tokio::test(start_paused = true)]
+async fn a_gateway_may_be_dropped_while_an_event_is_made() {
+    let text = of("false");
+    let daemon = daemon(&text);
+    let window = daemon.window(&text, &[], "/w");
+    let fake = window.used("a");
+    fake.publish(&tools(&["x"]));
+    let control = Control::new(&daemon.fleet, Arc::new(crate::fake::NoFile), Program::default());
+    let mut events = control.events().unwrap();
+    daemon.fleet.feed().publish(|| {
+        drop(window);
+        None
+    });
+    settle().await;
+    assert!(fake.is_closed());
+    assert!(events.next().await.is_some());
 }

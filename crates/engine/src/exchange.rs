@@ -1,5 +1,6 @@
 //! One call in flight: answered exactly once, or cancelled, whatever happens to the parts that carry it.
 
+mod address;
 mod one_reply;
 mod sink;
 mod then;
@@ -16,6 +17,7 @@ use crate::changes::ClientId;
 use crate::observe::OpenRecord;
 use crate::principal::{Principal, Requester};
 use crate::sync::Lock as _;
+pub use address::{AnswerStep, Reopen, ReturnAddress};
 pub use sink::{Cancel, Sink};
 use then::Then;
 
@@ -81,9 +83,30 @@ impl Exchange {
 
     /// Does the same, and `next` hears of it too, by `None`, when the call is taken back.
     pub fn then_or_cancelled(self, next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static) -> Exchange {
+        self.before(None, next)
+    }
+
+    /// Does the same where `step` says all that `next` does with the answer, so that another process could do it.
+    pub(crate) fn then_step(
+        self,
+        step: AnswerStep,
+        next: impl FnOnce(Reply, Exchange) + Send + 'static,
+    ) -> Exchange {
+        self.before(Some(step), |reply, outer| {
+            if let Some(reply) = reply {
+                next(reply, outer);
+            }
+        })
+    }
+
+    fn before(
+        self,
+        step: Option<AnswerStep>,
+        next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static,
+    ) -> Exchange {
         let outer = Arc::clone(&self.flight);
         let (target, number) = (self.target.clone(), self.number);
-        let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))) };
+        let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))), step };
         let flight = Arc::new(CallHandle::new(sink));
         if !outer.set_canceller(flight.clone(), 0) {
             // Cancelled meanwhile: whoever gets the inner call must find it so.
@@ -142,6 +165,22 @@ impl Exchange {
 
     pub fn has_session(&self) -> bool {
         self.flight.sink.has_session()
+    }
+
+    /// Tells the asker that the call is about to be handed to a server.
+    pub fn dispatched(&self) {
+        self.flight.sink.dispatched();
+    }
+
+    /// Returns where the answer goes should another process take our place.
+    pub fn address(&self) -> Option<ReturnAddress> {
+        self.flight.sink.address()
+    }
+
+    /// Lets go of the call for good without a word to anybody: another process answers it, and this one is about to be
+    /// replaced. What it holds is never freed.
+    pub fn leave_to_another_process(self) {
+        std::mem::forget(self);
     }
 
     /// Returns the asking end: to bring it progress and questions without holding the call itself.

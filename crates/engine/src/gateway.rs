@@ -1,5 +1,6 @@
 //! One namespace as one server: the place where each method finds its way.
 
+mod answers;
 mod clients;
 mod completion;
 mod extensions;

@@ -38,7 +38,7 @@ pub use control::{
     Control, InstanceRow, NamespaceControl, NamespaceRow, NamespaceTable, Program, ReloadReport, ReloadRow,
     Reloader, ServerRow, configured, reload_report,
 };
-pub use exchange::{CallHandle, Cancel, Exchange, Sink, Target};
+pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::Events;
 pub use fleet::{Fleet, InstanceKey, Outdated};
 pub use gateway::{Gateway, Introduction, KnownTool, Opening};

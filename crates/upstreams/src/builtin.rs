@@ -82,6 +82,7 @@ impl Upstream for Builtin {
         if !self.listing.tools.iter().any(|item| item.label == tool) {
             return exchange.fail(Fault::UnknownToolOf { server: self.id.clone(), tool });
         }
+        exchange.dispatched();
         let work = self.toolbox.call(&tool, call.params.as_ref().and_then(|params| params.get("arguments")));
         self.tasks.spawn(async move { exchange.finish(work.await) });
     }

@@ -111,6 +111,7 @@ struct Heard {
     progress: Vec<String>,
     notices: Vec<String>,
     questions: Vec<(Call, Exchange)>,
+    dispatches: usize,
 }
 
 impl Asked {
@@ -168,6 +169,11 @@ impl Asked {
     pub(crate) fn questions(&self) -> Vec<(Call, Exchange)> {
         std::mem::take(&mut lock(&self.heard).questions)
     }
+
+    /// Returns how often the call was handed to a server.
+    pub(crate) fn dispatches(&self) -> usize {
+        lock(&self.heard).dispatches
+    }
 }
 
 pub(crate) fn show(reply: &Reply) -> String {
@@ -202,6 +208,10 @@ impl Sink for Probe {
     fn notice(&self, method: &str, params: Option<Raw>) {
         let params = params.map(|params| format!(" {params}")).unwrap_or_default();
         lock(&self.heard).notices.push(format!("{method}{params}"));
+    }
+
+    fn dispatched(&self) {
+        lock(&self.heard).dispatches += 1;
     }
 
     fn wants_logs(&self) -> bool {

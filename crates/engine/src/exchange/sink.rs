@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use manifold_protocol::{Call, Raw, Reply};
 
-use super::{Exchange, Target};
+use super::{Exchange, ReturnAddress, Target};
 use crate::changes::ClientId;
 use crate::principal::Requester;
 
@@ -49,6 +49,14 @@ pub trait Sink: Send + Sync {
     /// Returns whether what a server says to everybody reaches the asker beside its calls.
     fn has_session(&self) -> bool {
         false
+    }
+
+    /// The call is about to be handed to a server: from now on it may run.
+    fn dispatched(&self) {}
+
+    /// Returns where the answer goes should another process take our place; `None`: to nobody.
+    fn address(&self) -> Option<ReturnAddress> {
+        None
     }
 
     /// The call was taken back: no answer will come.

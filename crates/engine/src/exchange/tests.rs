@@ -78,3 +78,42 @@ fn cancelling_passes_through_a_wrapped_exchange() {
     drop(inner);
     assert!(replies.try_recv().is_err());
 }
+
+/// An asker whose answers find their way back by an address.
+#[derive(Default)]
+struct Addressed(Arc<AtomicUsize>);
+
+impl Sink for Addressed {
+    fn reply(&self, _reply: Reply) {}
+
+    fn dispatched(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn address(&self) -> Option<ReturnAddress> {
+        Some(ReturnAddress { session: "a".to_owned(), id: Raw::number(1), steps: Vec::new() })
+    }
+}
+
+#[test]
+fn an_address_says_what_is_still_to_be_done_in_order() {
+    let dispatched = Arc::new(AtomicUsize::new(0));
+    let (exchange, _flight) = Exchange::open(Addressed(Arc::clone(&dispatched)));
+    let last = AnswerStep::NameTask { server: "s".to_owned(), is_shared: true };
+    let exchange = exchange.then_step(last.clone(), |reply, outer| outer.finish(reply));
+    let exchange = exchange.then_step(AnswerStep::AllowAnyStructured, |reply, outer| outer.finish(reply));
+    exchange.dispatched();
+    assert_eq!(dispatched.load(Ordering::SeqCst), 1);
+    assert_eq!(exchange.address().unwrap().steps, [AnswerStep::AllowAnyStructured, last]);
+    let exchange = exchange.then(|reply, outer| outer.finish(reply));
+    assert_eq!(exchange.address(), None, "nobody can say what this one does");
+}
+
+#[test]
+fn a_call_left_to_another_process_is_answered_by_nobody_here() {
+    let (exchange, flight, replies) = open();
+    let inner = exchange.then(|reply, outer| outer.finish(reply));
+    inner.leave_to_another_process();
+    drop(flight);
+    assert!(replies.try_recv().is_err());
+}

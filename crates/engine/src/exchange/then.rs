@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use manifold_protocol::{Call, Raw, Reply};
 
 use super::sink::Sink;
-use super::{CallHandle, Exchange, Target};
+use super::{AnswerStep, CallHandle, Exchange, ReturnAddress, Target};
 use crate::changes::ClientId;
 use crate::principal::Requester;
 use crate::sync::Lock as _;
@@ -16,6 +16,8 @@ type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
 pub(super) struct Then {
     pub(super) outer: Arc<CallHandle<dyn Sink>>,
     pub(super) rest: Mutex<Option<(Exchange, Next)>>,
+    /// What the function does with an answer, where that can be said.
+    pub(super) step: Option<AnswerStep>,
 }
 
 impl Then {
@@ -62,6 +64,18 @@ impl Sink for Then {
 
     fn set_target(&self, target: &Arc<Target>) {
         self.outer.set_target(target);
+    }
+
+    fn dispatched(&self) {
+        self.outer.sink.dispatched();
+    }
+
+    /// Where nobody can say what is still to be done with the answer, it has no way back.
+    fn address(&self) -> Option<ReturnAddress> {
+        let step = self.step.clone()?;
+        let mut address = self.outer.sink.address()?;
+        address.steps.insert(0, step);
+        Some(address)
     }
 
     fn wants_logs(&self) -> bool {

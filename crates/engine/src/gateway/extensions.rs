@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use manifold_config::ServerKey;
-use manifold_protocol::{Call, Fault, Mark, Method, Raw, extension};
+use manifold_protocol::{Answer, Call, Fault, Mark, Method, Raw, extension};
 
+use super::task_owners::TaskOwners;
 use super::{Gateway, standing};
 use crate::catalog::{Catalog, Member};
 use crate::changes::{ClientId, Topic};
-use crate::exchange::Exchange;
+use crate::exchange::{AnswerStep, Exchange};
+use crate::principal::Principal;
 use crate::upstream::Phase;
 
 /// Stands between a server's exposed id, which never holds it, and its own id of a task.
@@ -20,19 +22,10 @@ impl Gateway {
     pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
         let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
         let is_shared = member.server.as_ref().is_none_or(|server| server.shared);
-        exchange.then(move |reply, outer| {
-            let exposed = |result: Raw| {
-                let task = expose_task(&prefix, result);
-                if let Some(id) = task.get("taskId").as_ref().and_then(Raw::to_text) {
-                    owners.note(&id, outer.principal(), is_shared);
-                }
-                task
-            };
-            let reply = reply.map(|answer| match answer.mark() {
-                Mark::Extension => answer.map(exposed),
-                Mark::None | Mark::Complete | Mark::InputRequired => answer,
-            });
-            outer.finish(reply);
+        let step = AnswerStep::NameTask { server: prefix.clone(), is_shared };
+        exchange.then_step(step, move |reply, outer| {
+            let named = reply.map(|answer| name_task(&prefix, &owners, outer.principal(), is_shared, answer));
+            outer.finish(named);
         })
     }
 
@@ -55,7 +48,8 @@ impl Gateway {
         call.set_param("taskId", Raw::string(own));
         exchange.set_target(Arc::clone(&member.target));
         let prefix = member.exposed_id.clone();
-        let exchange = exchange.then(move |reply, outer| {
+        let step = AnswerStep::ExposeTask { server: prefix.clone() };
+        let exchange = exchange.then_step(step, move |reply, outer| {
             outer.finish(reply.map(|answer| answer.map(|result| expose_task(&prefix, result))));
         });
         member.upstream.send(call, exchange);
@@ -163,6 +157,27 @@ fn task_owner<'i>(catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {
 
 fn exposed_id(prefix: &str, own: &str) -> String {
     format!("{prefix}{TASK_SEPARATOR}{own}")
+}
+
+/// Lets a task that was begun be known by its exposed id, and notes whose it is.
+pub(super) fn name_task(
+    prefix: &str,
+    owners: &TaskOwners,
+    principal: &Principal,
+    is_shared: bool,
+    answer: Answer,
+) -> Answer {
+    let exposed = |result: Raw| {
+        let task = expose_task(prefix, result);
+        if let Some(id) = task.get("taskId").as_ref().and_then(Raw::to_text) {
+            owners.note(&id, principal, is_shared);
+        }
+        task
+    };
+    match answer.mark() {
+        Mark::Extension => answer.map(exposed),
+        Mark::None | Mark::Complete | Mark::InputRequired => answer,
+    }
 }
 
 /// Puts the exposed id in the place of the server's own.

@@ -8,7 +8,7 @@ use manifold_protocol::{Call, Failure, Fault, Kind, Method, Raw};
 use super::{Gateway, subscriptions};
 use crate::catalog::{Catalog, ResourceOwner};
 use crate::changes::Topic;
-use crate::exchange::Exchange;
+use crate::exchange::{AnswerStep, Exchange};
 use crate::policy;
 use crate::router;
 
@@ -97,7 +97,8 @@ impl Gateway {
         if original != exposed {
             call.set_param("uri", Raw::string(original));
             let (original, exposed) = (original.to_owned(), exposed.to_owned());
-            exchange = exchange.then(move |reply, outer| {
+            let step = AnswerStep::RenameContents { original: original.clone(), exposed: exposed.clone() };
+            exchange = exchange.then_step(step, move |reply, outer| {
                 outer.finish(reply.map(|answer| {
                     answer.map(|result| router::rename_contents(&result, &original, &exposed))
                 }));

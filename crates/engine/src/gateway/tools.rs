@@ -7,7 +7,7 @@ use tracing::debug;
 
 use super::{Gateway, extensions};
 use crate::changes::ClientId;
-use crate::exchange::{Exchange, Target};
+use crate::exchange::{AnswerStep, Exchange, Target};
 use crate::policy;
 use crate::router::{self, Found};
 use crate::upstream::{Phase, Upstream};
@@ -41,8 +41,9 @@ impl Gateway {
                     exchange = self.naming_tasks(member, exchange);
                 }
                 if route.is_loose {
-                    exchange =
-                        exchange.then(|reply, outer| outer.finish(reply.map(Answer::allow_any_structured)));
+                    exchange = exchange.then_step(AnswerStep::AllowAnyStructured, |reply, outer| {
+                        outer.finish(reply.map(Answer::allow_any_structured));
+                    });
                 }
                 member.upstream.send(call, exchange);
             }

@@ -122,6 +122,7 @@ impl Connection {
             Origin::Listening => FOREVER,
             _ => exchange.target().map_or(HARD_LIMIT, |target| target.timeout),
         };
+        exchange.dispatched();
         self.write_as(table, id, call, Pending::new(exchange, origin, timeout, HARD_LIMIT));
     }
 

@@ -4,7 +4,26 @@ use expect_test::expect;
 use manifold_protocol::{Answer, Call, Caller, Kind, Mark, Raw, Scope, notification};
 
 use crate::fake::{Asked, Listener, World, call, raw, servers, show, tools};
-use crate::{ClientId, Principal, Requester};
+use crate::{AnswerStep, ClientId, Principal, Requester};
+
+/// What the exchange would have done is done by its description, too.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_another_process_is_finished_alike() {
+    let world = World::new(&servers(&["a"], ""));
+    let step = AnswerStep::NameTask { server: "a".to_owned(), is_shared: true };
+    let rename = AnswerStep::RenameContents { original: "x:".to_owned(), exposed: "y:".to_owned() };
+    let finish = |step: &AnswerStep, answer: Answer| {
+        show(&world.gateway.finish_answer(std::slice::from_ref(step), &Principal::Local, Ok(answer)))
+    };
+    let task = Answer::marked(raw(r#"{"resultType":"task","taskId":"t.1"}"#), Mark::Extension);
+    assert_eq!(finish(&step, task), r#"{"taskId":"a.t.1"}"#);
+    let other = Principal::Token("other".into());
+    assert!(!world.gateway.task_owners.permits("a.t.1", &other), "it has an owner");
+    let read = raw(r#"{"contents":[{"uri":"x:"}]}"#);
+    assert_eq!(finish(&rename, read.into()), r#"{"contents":[{"uri":"y:"}]}"#);
+    let expose = AnswerStep::ExposeTask { server: "a".to_owned() };
+    assert_eq!(finish(&expose, raw(r#"{"taskId":"t"}"#).into()), r#"{"taskId":"a.t"}"#);
+}
 
 /// A caller that comes back, with these capabilities.
 fn caller(capabilities: &str) -> Arc<Caller> {

@@ -18,6 +18,16 @@ async fn calls_beyond_the_limit_wait_their_turn() {
     assert!(next[0].ends_with(r#""params":{"n":3}}"#), "the cancelled one is passed over: {next:?}");
 }
 
+// What was not handed to a server may be asked again by whoever took the call.
+#[tokio::test(start_paused = true)]
+async fn a_call_is_dispatched_when_it_is_written_and_not_while_it_waits() {
+    let wire = wire(r#","maxConcurrency":1"#);
+    let asked = [wire.ask("{}"), wire.ask("{}")];
+    assert_eq!(asked.each_ref().map(Asked::dispatches), [1, 0]);
+    wire.answer(&wire.ids()[0], "{}");
+    assert_eq!(asked.each_ref().map(Asked::dispatches), [1, 1]);
+}
+
 // M9: 5,000 slow calls of one client made every other's fail.
 #[tokio::test(start_paused = true)]
 async fn one_client_s_flood_makes_no_other_s_call_be_refused() {

@@ -40,6 +40,11 @@ impl FleetHost {
 }
 
 impl Host for FleetHost {
+    /// There is one that is started with what the config says.
+    fn instance(&self) -> Option<String> {
+        Some(String::new())
+    }
+
     fn audience(&self) -> Audience {
         self.users.audience()
     }

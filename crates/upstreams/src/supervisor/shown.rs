@@ -12,15 +12,20 @@ use super::{Launcher, Running, Shared, Supervisor};
 pub(super) struct Shown(Mutex<(Status, History)>);
 
 impl Shown {
-    /// Shows a server that sleeps.
-    pub(super) fn asleep() -> Self {
+    /// Shows a server that sleeps and has come up so often.
+    pub(super) fn asleep(lives: u64) -> Self {
         let status = Status { phase: Phase::Idle, pid: None, since: Instant::now() };
-        let history = History { lives: Some(0), failures: Some(0), ..History::default() };
+        let history = History { lives: Some(lives), failures: Some(0), ..History::default() };
         Self(Mutex::new((status, history)))
     }
 
     pub(super) fn status(&self) -> Status {
         self.lock().0.clone()
+    }
+
+    /// Returns how often it has come up.
+    pub(super) fn lives(&self) -> u64 {
+        self.lock().1.lives.unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, (Status, History)> {
@@ -57,10 +62,11 @@ impl<L: Launcher> Supervisor<L> {
         self.tell_status();
     }
 
-    pub(super) fn show_ready(&self, running: &Running<L::Life>) {
+    pub(super) fn show_ready(&mut self, running: &Running<L::Life>) {
+        let since = self.since.take().unwrap_or_else(Instant::now);
         {
             let (status, history) = &mut *self.shared.shown.lock();
-            *status = Status { phase: Phase::Ready, pid: running.pid, since: Instant::now() };
+            *status = Status { phase: Phase::Ready, pid: running.pid, since };
             history.lives = history.lives.map(|lives| lives + 1);
             history.revision = Some(running.said.revision.clone());
             history.failures = Some(0);

@@ -31,6 +31,11 @@ pub(super) fn descendants_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Our own children, zombies among them.
+pub(super) fn children() -> Vec<u32> {
+    children_of(std::process::id())
+}
+
 /// The children of a process, zombies among them.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
     pids().filter(|pid| state_and_parent(*pid).is_some_and(|(_, found)| found == parent)).collect()

@@ -28,6 +28,16 @@ impl Dual {
         Self { modern, opened: OnceLock::new(), waiting: Mutex::default(), wanted: Notify::new() }
     }
 
+    /// Goes on with a server of which it may be known whether there is a session.
+    pub(super) fn resume(modern: Modern, session: Option<bool>) -> Self {
+        Self { opened: session.map_or_else(OnceLock::new, OnceLock::from), ..Self::new(modern) }
+    }
+
+    /// Returns whether there is a session, if that is known.
+    pub(super) fn opened(&self) -> Option<bool> {
+        self.opened.get().copied()
+    }
+
     pub(super) fn modern(&self) -> &Modern {
         &self.modern
     }

@@ -31,6 +31,8 @@ pub(super) struct Listening {
     waiting: Mutex<Vec<Waiting>>,
     /// Wakes the listener: what stands may have changed.
     pub(super) changed: Notify,
+    /// What happened before it listens for the first time.
+    missed: Missed,
 }
 
 struct Offered {
@@ -88,7 +90,17 @@ impl Listening {
             resources: says(["resources", "listChanged"]),
             subscriptions: says(["resources", "subscribe"]),
         };
-        Self { offered, waiting: Mutex::default(), changed: Notify::new() }
+        Self { offered, waiting: Mutex::default(), changed: Notify::new(), missed: Missed::Nothing }
+    }
+
+    /// Goes on after another program listened: what the server said in between nobody has heard.
+    pub(super) fn resumed(self) -> Self {
+        Self { missed: Missed::Perhaps, ..self }
+    }
+
+    /// Lets go of those who wait, for another program to answer.
+    pub(super) fn leave_waiting(&self) {
+        self.all_waiting().into_iter().for_each(|waiting| waiting.exchange.leave_to_another_process());
     }
 
     /// Answers once the server has been told what stands now.
@@ -180,7 +192,7 @@ impl Connection {
         let Some(modern) = self.dialect().without_sessions() else { return };
         let listening = &modern.listening;
         let mut open: Option<Open> = None;
-        let mut missed = Missed::Nothing;
+        let mut missed = listening.missed;
         let mut rest = FIRST_BACKOFF;
         loop {
             let wanted = listening.wanted(self.host.standing(&self.server.key));

@@ -8,6 +8,7 @@ mod resume;
 mod saved;
 mod suspend;
 
+use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -39,7 +40,7 @@ const READABLE_SINCE: u32 = 1;
 const OLDEST: u32 = 1;
 
 /// All servers that run, with their guard, on their way from one program to the next. Dropping it ends them.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Handover {
     version: u32,
@@ -59,6 +60,14 @@ pub enum HandoverError {
     Version { version: u32 },
     #[error("the state cannot be read or written")]
     Json(#[from] serde_json::Error),
+}
+
+impl fmt::Debug for Handover {
+    /// Shows whose it is and nothing that was said.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let servers: Vec<&str> = self.servers.iter().map(|server| server.id.as_str()).collect();
+        f.debug_struct("Handover").field("version", &self.version).field("servers", &servers).finish()
+    }
 }
 
 #[derive(Deserialize)]

@@ -121,6 +121,7 @@ fn run_tests(args: &[String]) {
         handover_cases::a_stopped_server_stays_stopped,
         handover_cases::a_state_of_another_release_is_read,
         handover_cases::servers_outlive_an_exec,
+        handover_cases::no_call_is_lost_or_doubled_under_load,
         starting::fifty_spawns_at_once,
         guard::guard_and_keepers_are_small,
         guard::the_gateway_can_be_its_own_guard,

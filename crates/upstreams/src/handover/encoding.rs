@@ -1,12 +1,27 @@
 //! Bytes as a state of JSON carries them: unchanged, whatever they are.
 
+use std::fmt;
+
 use bytes::Bytes;
 use manifold_protocol::Raw;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// JSON of somebody else, carried as a text: it keeps its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Json(pub(crate) Raw);
+
+// What clients and servers say may be secret, and a state may be shown in a log.
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.as_bytes().len())
+    }
+}
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -22,7 +37,7 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 /// Any bytes: a text where they are one, else their digits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Data(pub(crate) Bytes);
 
 #[derive(Serialize, Deserialize)]
@@ -90,5 +105,6 @@ mod tests {
         let json = Json(Raw::parse(r#"{ "a":1.0, "a" : "\ud800" }"#).unwrap());
         let text = serde_json::to_string(&json).unwrap();
         assert_eq!(serde_json::from_str::<Json>(&text).unwrap().0.as_str(), json.0.as_str());
+        assert_eq!(format!("{json:?}"), "27 bytes", "it is not shown");
     }
 }

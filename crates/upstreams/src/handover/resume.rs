@@ -95,7 +95,10 @@ fn begin(launch: &Launch, saved: SavedServer, unclaimed: &Unclaimed) -> Begin<st
     }
     let (listing, freshness) = (process.listing.take(), std::mem::take(&mut process.freshness));
     let listing = listing.and_then(|listing| read_listing(&listing, &freshness)).map(Arc::new);
-    let since = Instant::now().checked_sub(Duration::from_millis(process.running_ms));
-    let running = launch.resume(process, &*unclaimed.askers);
-    Begin { listing: listing.filter(|_| running.is_some()), running, since, ..begin }
+    let now = Instant::now();
+    let since = now.checked_sub(Duration::from_millis(process.running_ms)).unwrap_or(now);
+    match launch.resume(process, &*unclaimed.askers) {
+        Some(running) => Begin { listing, running: Some(running), since: Some(since), ..begin },
+        None => begin,
+    }
 }

@@ -46,14 +46,12 @@ impl Supervised {
     pub(crate) fn begin<L: Launcher>(launcher: L, begin: Begin<L::Life>, tasks: &Tasks) -> Arc<Self> {
         let (mailbox, commands) = mailbox();
         let running = begin.running.as_ref().map(|running| Arc::clone(&running.connection));
-        // It has come up already.
-        let lives = begin.lives.saturating_sub(u64::from(running.is_some()));
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
             ready: ArcSwapOption::new(running),
             listing: ArcSwapOption::new(begin.listing.clone()),
             saved: SavedListing::of(&launcher),
-            shown: Shown::asleep(lives),
+            shown: Shown::beginning(&begin),
             logs: Arc::clone(launcher.logs()),
         });
         tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live(begin));

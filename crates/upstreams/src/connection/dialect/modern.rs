@@ -59,7 +59,7 @@ impl Modern {
             Method::Ping | Method::SetLevel => done(exchange),
             Method::Listen => {
                 let task = call.text_param("taskId").map(Wanted::Task);
-                self.listening.wait(task, exchange);
+                self.listening.wait(connection.id(), task, exchange);
             }
             Method::ResourcesSubscribe => {
                 let uri = call.text_param("uri").unwrap_or_default();

@@ -5,16 +5,18 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_engine::{Order, Phase};
 use manifold_protocol::Raw;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::eventually;
 use super::handover::{alive, connect, ready, signal, suspend};
 use super::handover_askers::{Askers, fake, resume, server, upstreams};
-use super::kill_hard;
+use super::{cycles, kill_hard, proc_files};
 
 const SLEPT: &str = "slept";
 
@@ -269,6 +271,8 @@ fn in_folder(folder: &str) -> Arc<manifold_config::Server> {
 
 /// Starts a server, gives it calls, and replaces itself.
 pub(crate) async fn first_program(folder: &str) {
+    // Whoever started us may have left us more than the three streams.
+    let mut kept = kept_across_exec();
     let (first, askers) = (upstreams(), Arc::<Askers>::default());
     let upstream = connect(&first, &in_folder(folder));
     let pid = ready(&*upstream).await;
@@ -278,12 +282,22 @@ pub(crate) async fn first_program(folder: &str) {
     }
     let handover = first.suspend().await.unwrap();
     handover.keep_across_exec().unwrap();
+    kept.extend(handover.descriptors());
+    kept.sort_unstable();
+    assert_eq!(kept_across_exec(), kept, "these and no others");
     let state = json!({"pid": pid, "us": std::process::id(), "handover": handover.to_json().unwrap()});
     let file = Path::new(folder).join("state");
     fs::write(&file, state.to_string()).unwrap();
     let program = CString::new(std::env::current_exe().unwrap().as_os_str().as_bytes()).unwrap();
     let args = [program.clone(), c"second".to_owned(), CString::new(folder).unwrap()];
     nix::unistd::execv(&program, &args).unwrap();
+}
+
+fn kept_across_exec() -> Vec<i32> {
+    let mut numbers = proc_files::open_descriptors();
+    numbers.retain(|number| !proc_files::closes_on_exec(*number));
+    numbers.sort_unstable();
+    numbers
 }
 
 /// Takes up what the first program left.
@@ -301,8 +315,54 @@ pub(crate) async fn second_program(folder: &str) {
     askers.call(&*upstream, 10, "echo", &json!({}));
     eventually("a new call is answered", || askers.answered() == 11).await;
     assert_eq!(upstream.status().pid, Some(pid));
-    assert_eq!(super::proc_files::children().len(), 1, "the guard is the only child");
+    assert_eq!(proc_files::children().len(), 1, "the guard is the only child");
     second.processes().finish().await;
-    eventually("all is gone", || super::proc_files::children().is_empty() && !alive(pid)).await;
+    eventually("all is gone", || proc_files::children().is_empty() && !alive(pid)).await;
     println!("taken over");
+}
+
+/// Programs take each other's place while calls come in all the time. Whoever took a call asks again where it was not
+/// handed to the server, and never where it was.
+pub(crate) async fn no_call_is_lost_or_doubled_under_load() {
+    const EACH: u64 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("runs");
+    let definition = fake(json!({"runs": log}), &json!({"maxConcurrency": 8}));
+    let askers = Arc::<Askers>::default();
+    let mut present = upstreams();
+    let mut upstream = connect(&present, &definition);
+    let pid = ready(&*upstream).await;
+    let (mut carried, mut again) = (0, 0);
+    let rounds = u64::from(cycles(20));
+    for round in 0..rounds {
+        let ids = round * EACH..(round + 1) * EACH;
+        ids.clone().for_each(|id| askers.call(&*upstream, id, "echo", &json!({"text": id.to_string()})));
+        // Each round stops at another moment of the work.
+        let enough = round * EACH + round * EACH / rounds;
+        let working = async {
+            while askers.answered() as u64 <= enough {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(10), working).await.unwrap();
+        let handover = present.suspend().await.unwrap();
+        let in_flight: Vec<u64> =
+            handover.addresses().iter().map(|address| address.id.u64().unwrap()).collect();
+        let dispatched = askers.dispatched();
+        present = resume(&handover.into_json().unwrap(), &askers);
+        upstream = connect(&present, &definition);
+        carried += in_flight.len();
+        for id in ids.filter(|id| !dispatched.contains(id)) {
+            again += 1;
+            askers.call(&*upstream, id, "echo", &json!({"text": id.to_string()}));
+        }
+        eventually("all are answered", || askers.answered() as u64 == (round + 1) * EACH).await;
+    }
+    for id in 0..rounds * EACH {
+        assert_eq!(askers.answers(id), [id.to_string()]);
+    }
+    let runs = fs::read_to_string(&log).unwrap().lines().count() as u64;
+    assert_eq!((runs, upstream.status().pid), (rounds * EACH, Some(pid)));
+    println!("{rounds} rounds: {carried} calls were carried over, {again} asked again");
+    present.processes().finish().await;
 }

@@ -38,8 +38,6 @@ pub(crate) struct Daemon {
     place: Place,
     identity: Identity,
     services: Services,
-    #[expect(dead_code, reason = "servers are resolved with them")]
-    options: LoadOptions,
     life: Arc<Life>,
     sessions: Sessions,
     /// This life, as shims know it.
@@ -77,7 +75,7 @@ pub(crate) async fn serve(
     let daemon = Arc::new(Daemon {
         budget: budget(&config.settings.limits),
         life: Life::new(config.settings.daemon.linger, started),
-        services: Services::new(config, options.clone(), flags, Serving::All),
+        services: Services::new(config, options, flags, Serving::All),
         epoch: random_name(),
         epoch_before: None,
         kept: Arc::default(),
@@ -86,7 +84,6 @@ pub(crate) async fn serve(
         sessions: Sessions::default(),
         place,
         identity,
-        options,
     });
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
     let door = bound.map(|bound| bound.open(&daemon.services, None, false));
@@ -143,10 +140,12 @@ impl Daemon {
     /// Takes over changes of the config, for every client.
     fn follow_config(self: &Arc<Self>, door: Option<&Arc<Door>>) {
         let (me, door) = (Arc::downgrade(self), door.map(Arc::downgrade));
-        self.services.watch_config(move || {
+        self.services.prepare_clients(move || {
             if let Some(daemon) = me.upgrade() {
-                daemon.sessions.reload(&daemon);
+                daemon.sessions.prepare(&daemon.services);
             }
+        });
+        self.services.watch_config(move || {
             if let Some(door) = door.as_ref().and_then(Weak::upgrade) {
                 door.renew();
             }

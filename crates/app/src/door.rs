@@ -109,7 +109,9 @@ fn only_token(secret: Secret) -> Token {
 
 /// Opens every enabled namespace, and the selected one as the default. Those that are open stay so.
 fn served(services: &Services, selected: &Selection, eager: bool, before: Option<&Served>) -> Served {
+    let resolution = services.resolved();
     let open = |namespace: Option<String>| {
+        let resolution = resolution.clone();
         let known = before.and_then(|before| match &namespace {
             Some(id) => before.namespaces.get(id).cloned(),
             None => before.default.clone().filter(|gateway| gateway.namespace().is_none()),
@@ -117,7 +119,13 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
         // `default` may be another name of one that goes by its own now.
         known.filter(|gateway| gateway.namespace() == namespace.as_deref()).unwrap_or_else(|| {
             let selection = if namespace.is_some() { "flag" } else { "all" };
-            let gateway = services.open(Opening { namespace, selection, audience: Audience::Shared, eager });
+            let gateway = services.open(Opening {
+                namespace,
+                selection,
+                audience: Audience::Shared,
+                eager,
+                resolution,
+            });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));
             gateway

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use jiff::Timestamp;
 use manifold_config::{
-    Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, ServerKey, config_path, load,
-    select_namespace, stand_in,
+    ClientEnvironment, Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, ServerKey,
+    VariablesUsed, config_path, load, select_namespace, stand_in, variables_used,
 };
 use manifold_engine::{
-    Audience, BoxFuture, Control, Fleet, Gateway, Opening, Program, ReloadReport, Reloader, Tasks, busy_poll,
-    reload_report,
+    Audience, BoxFuture, Control, Fleet, Gateway, Opening, Program, ReloadReport, Reloader, Resolution,
+    Tasks, busy_poll, reload_report,
 };
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
@@ -58,6 +58,7 @@ impl Services {
             serving,
             fleet: OnceLock::new(),
             gateway: OnceLock::new(),
+            prepare: OnceLock::new(),
             taken_over: Arc::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
@@ -79,6 +80,29 @@ impl Services {
         if let Some(path) = config_path(&self.reloader.options).filter(|_| watches) {
             watch_config(path, Arc::clone(&self.reloader) as Arc<dyn Reloader>, &self.tasks);
         }
+    }
+
+    /// Has `resolve` see to it, before a new config is in force, that clients with variables of their own have their servers
+    /// by it.
+    pub(crate) fn prepare_clients(&self, resolve: impl Fn() + Send + Sync + 'static) {
+        let _ = self.reloader.prepare.set(Box::new(resolve));
+    }
+
+    /// Returns the servers as our own variables resolve them, where others have others.
+    pub(crate) fn resolved(&self) -> Option<Arc<Resolution>> {
+        self.reloader.prepare.get()?;
+        self.resolve(&ClientEnvironment::of(&self.reloader.options.environment))
+    }
+
+    /// Returns the servers as a client's variables and folder resolve them; none where the config cannot be read now.
+    pub(crate) fn resolve(&self, client: &ClientEnvironment) -> Option<Arc<Resolution>> {
+        let options = LoadOptions { client: Some(client.clone()), ..self.reloader.options.clone() };
+        load(&options).ok().map(|config| Resolution::new(config, client))
+    }
+
+    /// Returns which of a client's variables the config uses.
+    pub(crate) fn variables_used(&self) -> VariablesUsed {
+        variables_used(&self.reloader.options).unwrap_or_default()
     }
 
     /// Opens a namespace for one front end.
@@ -122,9 +146,11 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
                 How::Default => "default",
                 How::Only => "only",
             };
-            Ok(Opening { namespace: Some(id), selection, audience, eager })
+            Ok(Opening { namespace: Some(id), selection, audience, eager, resolution: None })
         }
-        Selection::All => Ok(Opening { namespace: None, selection: "all", audience, eager }),
+        Selection::All => {
+            Ok(Opening { namespace: None, selection: "all", audience, eager, resolution: None })
+        }
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),
     }
@@ -146,6 +172,8 @@ struct FileReloader {
     fleet: OnceLock<Weak<Fleet>>,
     /// The one namespace that is served.
     gateway: OnceLock<Weak<Gateway>>,
+    /// Told before a new config is in force.
+    prepare: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Told when a new config is in force.
     taken_over: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
 }
@@ -220,6 +248,9 @@ impl Reloader for FileReloader {
         };
         // As at the start (D6).
         log_problems(&config);
+        if let Some(prepare) = self.prepare.get() {
+            prepare();
+        }
         let taken_over = Arc::clone(&self.taken_over);
         Box::pin(async move {
             let config = Arc::new(config);

@@ -24,7 +24,13 @@ pub(crate) fn gateway(servers: usize, tools: usize) -> Result<Arc<Gateway>, Box<
     let server = Arc::new(Instantly::offering(tools)?);
     let connector = Box::new(Links(Arc::clone(&server)));
     let fleet = Fleet::new(Arc::new(config), connector, Tasks::new());
-    let opening = Opening { namespace: None, selection: "all", audience: Audience::One, eager: false };
+    let opening = Opening {
+        namespace: None,
+        selection: "all",
+        audience: Audience::One,
+        eager: false,
+        resolution: None,
+    };
     Ok(Gateway::open(fleet, opening, Arc::new(NoFile), |_| server))
 }
 

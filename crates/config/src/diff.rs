@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::model::{Config, Server, ServerKey};
+use crate::model::{Config, ProcessSpec, RemoteSpec, Server, ServerKey, Transport};
 
 /// The difference between two configurations. Servers named nowhere keep running untouched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn diff(old: &Config, new: &Config) -> Difference {
 }
 
 /// Compares what a running connection depends on: everything but labels and permissions.
-fn same_connection(old: &Server, new: &Server) -> bool {
+pub fn same_connection(old: &Server, new: &Server) -> bool {
     let relabelled = Server {
         exposed_id: new.exposed_id.clone(),
         display_name: new.display_name.clone(),
@@ -65,6 +65,29 @@ fn same_connection(old: &Server, new: &Server) -> bool {
         ..old.clone()
     };
     relabelled == *new
+}
+
+/// Compares what a running connection depends on beside what it was started with: two that were started alike may go on
+/// as one where this holds too.
+pub fn same_but_for_start(old: &Server, new: &Server) -> bool {
+    let transport = match (&old.transport, &new.transport) {
+        (Transport::Process(old), Transport::Process(new)) => Transport::Process(ProcessSpec {
+            command: new.command.clone(),
+            args: new.args.clone(),
+            cwd: new.cwd.clone(),
+            in_client_folder: new.in_client_folder,
+            env: new.env.clone(),
+            environment: new.environment.clone(),
+            ..old.clone()
+        }),
+        (Transport::Remote(old), Transport::Remote(new)) => Transport::Remote(RemoteSpec {
+            url: new.url.clone(),
+            headers: new.headers.clone(),
+            ..old.clone()
+        }),
+        (old, _) => old.clone(),
+    };
+    same_connection(&Server { transport, variables: new.variables.clone(), ..old.clone() }, new)
 }
 
 fn memberships<'a>(config: &'a Config, key: &ServerKey) -> BTreeSet<&'a str> {

@@ -28,7 +28,7 @@ mod testing;
 mod variables_used;
 
 pub use client_environment::{ClientEnvironment, project_root};
-pub use diff::{Difference, diff};
+pub use diff::{Difference, diff, same_but_for_start, same_connection};
 pub use environment::Environment;
 pub use identity::generate_id;
 pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in};

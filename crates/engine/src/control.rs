@@ -2,6 +2,7 @@
 //! through the manager tools is less, and is `NamespaceControl`.
 
 mod commands;
+mod instances;
 mod manager;
 pub(crate) mod namespace;
 mod rows;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 use crate::catalog::Catalog;
 use crate::discovery::Discovery;
 use crate::feed::Events;
-use crate::fleet::{Fleet, InstanceKey, Slot};
+use crate::fleet::Fleet;
 use crate::sync::Lock as _;
 use crate::upstream::BoxFuture;
 pub use admin::ReloadReport;
@@ -83,7 +84,7 @@ impl Control {
                 refused: fleet.outdated().map(|outdated| outdated.problem.clone()),
                 ..source(&config)
             },
-            servers: fleet.slots().iter().map(|slot| fleet.describe_slot(&config, slot)).collect(),
+            servers: fleet.describe_all(&config),
             namespaces: namespace::all(&config, &gateways),
             clients: sessions.collect(),
         }
@@ -166,30 +167,6 @@ pub(crate) fn servers(config: &Config, catalog: &Catalog, discovery: &Discovery)
         Some(server::live(config, member.server.as_deref()?, upstream, lists, is_in_line))
     });
     servers.collect()
-}
-
-impl Fleet {
-    /// Returns a server as an operator sees it.
-    pub(crate) fn describe(&self, key: &ServerKey) -> Option<admin::Server> {
-        Some(self.describe_slot(&self.config(), &self.find(key, InstanceKey::DEFINED)?))
-    }
-
-    fn describe_slot(&self, config: &Config, slot: &Slot) -> admin::Server {
-        let lists = slot.upstream.listing().map(|listing| server::all_of(&listing));
-        let is_in_line = || {
-            let gateways = self.gateways();
-            gateways.iter().any(|gateway| gateway.discovery().is_underway(&slot.server.key))
-        };
-        server::live(config, &slot.server, slot.upstream.as_ref(), lists, is_in_line)
-    }
-
-    /// Tells those who watch how a server is now.
-    pub(crate) fn server_changed(&self, key: &ServerKey) {
-        self.feed().publish(|| {
-            let server = Box::new(self.describe(key)?);
-            Some(admin::Happening::Server { server })
-        });
-    }
 }
 
 #[cfg(test)]

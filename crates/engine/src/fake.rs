@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use manifold_config::{Config, Environment, LoadOptions, Profile, load_text};
+use manifold_config::{
+    ClientEnvironment, Config, Environment, LoadOptions, Profile, load_text, project_root,
+};
 use manifold_protocol::envelope::MethodName;
 use manifold_protocol::{Answer, Call, Caller, CodeSet, Failure, Kind, List, Method, Raw, Reply};
 use tokio::sync::oneshot;
@@ -18,6 +20,7 @@ use crate::exchange::{CallHandle, Exchange, Sink};
 use crate::fleet::Fleet;
 use crate::gateway::{Gateway, Opening};
 use crate::principal::Requester;
+use crate::resolution::Resolution;
 use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::upstream::BoxFuture;
@@ -64,7 +67,32 @@ impl World {
         Self::show(Arc::clone(&self.fleet), Arc::clone(&self.fakes), Some(namespace), audience)
     }
 
+    /// Opens all servers as a window of the daemon does: a client of its own, with these variables and in this folder.
+    pub(crate) fn window(&self, config_text: &str, values: &[(&str, &str)], cwd: &str) -> Self {
+        self.resolved(Audience::One, resolution(config_text, values, cwd))
+    }
+
+    /// Opens all servers for many clients, who have these variables and this folder.
+    pub(crate) fn door(&self, config_text: &str, values: &[(&str, &str)], cwd: &str) -> Self {
+        self.resolved(Audience::Shared, resolution(config_text, values, cwd))
+    }
+
+    fn resolved(&self, audience: Audience, resolution: Arc<Resolution>) -> Self {
+        let (fleet, fakes) = (Arc::clone(&self.fleet), Arc::clone(&self.fakes));
+        Self::show_as(fleet, fakes, None, audience, Some(resolution))
+    }
+
     fn show(fleet: Arc<Fleet>, fakes: Arc<Fakes>, namespace: Option<&str>, audience: Audience) -> Self {
+        Self::show_as(fleet, fakes, namespace, audience, None)
+    }
+
+    fn show_as(
+        fleet: Arc<Fleet>,
+        fakes: Arc<Fakes>,
+        namespace: Option<&str>,
+        audience: Audience,
+        resolution: Option<Arc<Resolution>>,
+    ) -> Self {
         let manager = Arc::new(Fake::new("manager", None, fakes.tasks.clone(), Arc::default()));
         manager.publish(r#"{"tools":[{"name":"servers_list","description":"List"}]}"#);
         let opening = Opening {
@@ -72,6 +100,7 @@ impl World {
             selection: if namespace.is_some() { "flag" } else { "all" },
             audience,
             eager: false,
+            resolution,
         };
         let mut hands = None;
         let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |control| {
@@ -85,6 +114,15 @@ impl World {
     pub(crate) fn fake(&self, id: &str) -> Arc<Fake> {
         let made = lock(&self.fakes.made);
         Arc::clone(made.iter().rev().find(|fake| fake.id == id).expect("a server of that id"))
+    }
+
+    /// Returns the fake that this gateway uses for a server.
+    pub(crate) fn used(&self, id: &str) -> Arc<Fake> {
+        let catalog = self.gateway.catalog();
+        let member = catalog.view.members.iter().find(|member| member.key.id == id).expect("a member");
+        let used = Arc::as_ptr(&member.upstream).cast::<()>();
+        let made = lock(&self.fakes.made);
+        Arc::clone(made.iter().find(|fake| Arc::as_ptr(fake).cast::<()>() == used).expect("one of ours"))
     }
 
     pub(crate) fn made(&self) -> usize {
@@ -165,6 +203,14 @@ fn load(text: &str, options: LoadOptions) -> Config {
     load_text(text, Some(Path::new("config.json")), &LoadOptions { environment, ..options }).unwrap()
 }
 
+/// Reads a config as a client of the daemon resolves it.
+pub(crate) fn resolution(text: &str, values: &[(&str, &str)], cwd: &str) -> Arc<Resolution> {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let client = ClientEnvironment { values, cwd: cwd.into(), project: project_root(Path::new(cwd)) };
+    let config = load(text, LoadOptions { client: Some(client.clone()), ..LoadOptions::default() });
+    Resolution::new(config, &client)
+}
+
 /// Writes a reply down: a result as it is, an error with what a client with our own codes would see.
 pub(crate) fn show(reply: &Reply) -> String {
     match reply {
@@ -241,7 +287,7 @@ impl Client for Listener {
     }
 }
 
-struct NoFile;
+pub(crate) struct NoFile;
 
 impl Reloader for NoFile {
     fn reload(&self) -> BoxFuture<Result<ReloadReport, String>> {

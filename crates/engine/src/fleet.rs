@@ -1,19 +1,23 @@
 //! All configured servers, by server and instance, whichever namespaces refer to them.
 
+mod ending;
 mod host;
 mod instances;
+mod roots;
+mod slot;
+mod usage;
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
-use manifold_config::{Config, Difference, Server, ServerKey, Sharing, Transport, diff};
+use manifold_config::{Config, Difference, Server, Sharing, diff};
 use serde::Serialize;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::audience::{Audience, Downstream, Users};
+use crate::audience::Users;
 use crate::changes::ClientId;
 use crate::control;
 use crate::discovery;
@@ -26,6 +30,8 @@ use crate::upstream::{Connector, Standing, Upstream};
 use host::FleetHost;
 pub use instances::InstanceKey;
 use instances::PerClient;
+pub(crate) use slot::{Slot, Wanted};
+pub(crate) use usage::Outgrown;
 
 /// The servers, and the namespaces that show them.
 pub struct Fleet {
@@ -34,15 +40,20 @@ pub struct Fleet {
     config: ArcSwap<Config>,
     /// Why a newer file is not in force.
     outdated: ArcSwapOption<Outdated>,
+    /// First those that the config defines, in its order.
     slots: ArcSwap<Vec<Slot>>,
+    /// Held while it changes which slots there are, or who uses them.
+    choosing: Mutex<()>,
+    /// What others have taken the place of, and is yet to be closed.
+    replaced: Mutex<Vec<Arc<dyn Upstream>>>,
+    /// Instances that are being closed as nobody uses them any more.
+    closing: TaskTracker,
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     feed: Arc<Feed>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
-    /// Cancelled once nobody is left for whom a list would be worth waiting.
-    leaving: CancellationToken,
     tasks: Tasks,
     observers: Observers,
 }
@@ -55,17 +66,6 @@ pub struct Outdated {
     pub since: String,
 }
 
-/// One instance of a server of the fleet.
-#[derive(Clone)]
-pub(crate) struct Slot {
-    pub(crate) server: Arc<Server>,
-    pub(crate) instance: InstanceKey,
-    pub(crate) upstream: Arc<dyn Upstream>,
-    pub(crate) standing: Arc<Mutex<Standing>>,
-    /// The gateways that show it.
-    pub(crate) users: Arc<Users>,
-}
-
 impl Fleet {
     /// Makes an upstream for every server of the config. Nothing is started.
     pub fn new(config: Arc<Config>, connector: Box<dyn Connector>, tasks: Tasks) -> Arc<Self> {
@@ -75,15 +75,17 @@ impl Fleet {
             config: ArcSwap::new(Arc::clone(&config)),
             outdated: ArcSwapOption::empty(),
             slots: ArcSwap::default(),
+            choosing: Mutex::default(),
+            replaced: Mutex::default(),
+            closing: TaskTracker::new(),
             applying: tokio::sync::Mutex::default(),
             gateways: Mutex::default(),
             feed: Feed::new(),
             places: discovery::places(),
-            leaving: CancellationToken::new(),
             tasks,
             observers: Observers::default(),
         });
-        let slots = config.servers.iter().map(|server| fleet.slot(server, None)).collect();
+        let slots = config.servers.iter().map(|server| fleet.define(server, None)).collect();
         fleet.slots.store(Arc::new(slots));
         fleet
     }
@@ -110,71 +112,19 @@ impl Fleet {
         self.tell_of_config(|| ConfigChange::Refused { why: problem });
     }
 
-    /// Tells the instances a gateway uses who it is that asks. What they offered others is not shown to it (D5).
-    pub(crate) fn introduced(&self, user: &Arc<Downstream>) {
-        for slot in self.slots.load().iter().filter(|slot| slot.users.has(user)) {
-            slot.users.introduced();
-            slot.upstream.introduced();
-        }
-    }
-
-    /// Tells which instances a gateway uses from now on: these and no others.
-    pub(crate) fn used_by(&self, user: &Arc<Downstream>, chosen: &[Slot]) {
-        for slot in self.slots.load().iter() {
-            if !chosen.iter().any(|one| Arc::ptr_eq(&one.users, &slot.users)) {
-                slot.users.leave(user);
-                continue;
-            }
-            let was_of_one = slot.users.audience() == Audience::One;
-            if slot.users.join(user) {
-                if slot.users.introduced() {
-                    slot.upstream.introduced();
-                }
-                // What there is for whom differs where it is no longer one client's.
-                let others = slot.users.gateways_but(user);
-                others.iter().filter(|_| was_of_one).for_each(|gateway| gateway.refresh());
-            }
-        }
-    }
-
-    /// Tells that a gateway is gone.
-    pub(crate) fn left_by(&self, user: &Arc<Downstream>) {
-        self.slots.load().iter().for_each(|slot| slot.users.leave(user));
-    }
-
-    /// Takes over a new config by difference: an untouched server keeps running. Returns what changed, once every
-    /// server that had to go is gone.
+    /// Takes over a new config by difference: an untouched server keeps running. What clients have resolved anew is in
+    /// force with it (`Gateway::prepare`). Returns what changed, once every server that had to go is gone.
     pub async fn apply(&self, config: Arc<Config>) -> Difference {
         let _one_at_a_time = self.applying.lock().await;
-        let old = self.config();
-        let difference = diff(&old, &config);
-        let before = self.slots.load_full();
-        let old_slot =
-            |server: &Server| before.iter().find(|slot| slot.is(&server.key, InstanceKey::DEFINED));
-        let slots: Vec<Slot> = config
-            .servers
-            .iter()
-            .map(|server| match old_slot(server) {
-                Some(slot) if difference.changed.contains(&server.key) => self.slot(server, Some(slot)),
-                Some(slot) => Slot { server: Arc::new(server.clone()), ..slot.clone() },
-                None => self.slot(server, None),
-            })
-            .collect();
-        let removed = |old: &&Slot| !slots.iter().any(|new| Arc::ptr_eq(&new.users, &old.users));
-        let unused: Vec<Arc<Users>> =
-            before.iter().filter(removed).map(|old| Arc::clone(&old.users)).collect();
-        let gone: Vec<Arc<dyn Upstream>> = before
-            .iter()
-            .filter(|old| !slots.iter().any(|new| Arc::ptr_eq(&new.upstream, &old.upstream)))
-            .map(|old| Arc::clone(&old.upstream))
-            .collect();
-        self.slots.store(Arc::new(slots));
+        let difference = diff(&self.config(), &config);
+        let (unused_before, mut gone) = self.redefine(&config, &difference);
         self.config.store(config);
         self.outdated.store(None);
         for gateway in self.gateways() {
             gateway.rebuild();
         }
-        unused.iter().for_each(|users| users.clear());
+        gone.append(&mut self.replaced.locked());
+        gone.extend(self.take_unused(&unused_before));
         close_all(gone, self.config().settings.drain_timeout).await;
         // Only now: what a server holds, such as a lock or a port, its successor may need.
         for gateway in self.gateways() {
@@ -185,13 +135,35 @@ impl Fleet {
         difference
     }
 
-    /// Lets no list wait for servers any more.
-    pub(crate) fn leave(&self) {
-        self.leaving.cancel();
-    }
-
-    pub(crate) fn leaving(&self) -> &CancellationToken {
-        &self.leaving
+    /// Puts new instances in the place of those the new config defines otherwise. Returns which of the others nobody uses
+    /// already, and what is to be closed.
+    fn redefine(
+        &self,
+        config: &Config,
+        difference: &Difference,
+    ) -> (Vec<Arc<Users>>, Vec<Arc<dyn Upstream>>) {
+        let _choosing = self.choosing.locked();
+        let before = self.slots();
+        let old_slot =
+            |server: &Server| before.iter().find(|slot| slot.is(&server.key, InstanceKey::DEFINED));
+        let defined = config.servers.iter().map(|server| match old_slot(server) {
+            Some(slot) if difference.changed.contains(&server.key) => self.define(server, Some(slot)),
+            Some(slot) => Slot { server: Arc::new(server.clone()), ..slot.clone() },
+            None => self.define(server, None),
+        });
+        let mut slots: Vec<Slot> = defined.collect();
+        slots.extend(before.iter().filter(|slot| !slot.is_defined()).cloned());
+        let is_in = |old: &&Slot| slots.iter().any(|new| Arc::ptr_eq(&new.upstream, &old.upstream));
+        let gone = before.iter().filter(|old| !is_in(old)).map(|old| Arc::clone(&old.upstream)).collect();
+        let removed = |old: &&Slot| !slots.iter().any(|new| Arc::ptr_eq(&new.users, &old.users));
+        before.iter().filter(removed).for_each(|old| old.users.clear());
+        let is_outgrown = |slot: &Slot| {
+            difference.removed.contains(&slot.server.key) || difference.changed.contains(&slot.server.key)
+        };
+        let lingers = |slot: &&Slot| slot.users.is_empty() && !is_outgrown(slot);
+        let unused = slots.iter().filter(lingers).map(|slot| Arc::clone(&slot.users)).collect();
+        self.slots.store(Arc::new(slots));
+        (unused, gone)
     }
 
     fn tell_of_config(&self, change: impl FnOnce() -> ConfigChange) {
@@ -203,6 +175,8 @@ impl Fleet {
         let upstreams = self.slots.load().iter().map(|slot| Arc::clone(&slot.upstream)).collect();
         // Whoever could still wait has been seen to.
         close_all(upstreams, Duration::ZERO).await;
+        self.closing.close();
+        self.closing.wait().await;
     }
 
     /// Ends what servers keep for one client.
@@ -210,10 +184,6 @@ impl Fleet {
         for slot in self.slots.load().iter().filter(|slot| slot.server.shared == Sharing::PerClient) {
             slot.upstream.client_left(client);
         }
-    }
-
-    pub(crate) fn find(&self, server: &ServerKey, instance: InstanceKey) -> Option<Slot> {
-        self.slots.load().iter().find(|slot| slot.is(server, instance)).cloned()
     }
 
     pub(crate) fn slots(&self) -> Arc<Vec<Slot>> {
@@ -242,38 +212,40 @@ impl Fleet {
         gateways.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Makes the slot of a server. What its predecessor was told still holds for it; the log level set so far does in any
-    /// case.
-    fn slot(&self, server: &Server, before: Option<&Slot>) -> Slot {
-        let server = Arc::new(server.clone());
+    /// Makes the instance of a server that the config defines.
+    fn define(&self, server: &Server, before: Option<&Slot>) -> Slot {
+        let instance = InstanceKey::DEFINED;
+        let wanted = Wanted { server: Arc::new(server.clone()), instance, started_with: None };
+        self.make(&wanted, before)
+    }
+
+    /// Makes an instance. What its predecessor was told still holds for it; the log level set so far does in any case.
+    fn make(&self, wanted: &Wanted, before: Option<&Slot>) -> Slot {
+        let Wanted { server, instance, started_with } = wanted;
         let (standing, users) = match before {
             Some(slot) => (Arc::clone(&slot.standing), Arc::clone(&slot.users)),
             None => (Arc::new(Mutex::new(self.first_standing())), Arc::default()),
         };
-        let host =
-            FleetHost { fleet: self.me.clone(), users: Arc::clone(&users), standing: Arc::clone(&standing) };
-        let upstream: Arc<dyn Upstream> = match server.transport {
-            // They keep nothing between calls.
-            Transport::Process(_) | Transport::Remote(_) if server.shared == Sharing::PerClient => {
-                PerClient::new(self, &server, host)
-            }
-            _ => self.connector.connect(&server, Arc::new(host)),
+        let host = FleetHost {
+            fleet: self.me.clone(),
+            server: Arc::clone(server),
+            users: Arc::clone(&users),
+            standing: Arc::clone(&standing),
+        };
+        let upstream: Arc<dyn Upstream> = match instance.client() {
+            None if slot::is_per_client(server) => PerClient::new(self, server, host),
+            _ => self.connector.connect(server, Arc::new(host)),
         };
         if users.introduced() {
             upstream.introduced();
         }
-        Slot { server, instance: InstanceKey::DEFINED, upstream, standing, users }
+        let (server, started_with) = (Arc::clone(server), started_with.clone());
+        Slot { server, instance: *instance, started_with, upstream, standing, users }
     }
 
     fn first_standing(&self) -> Standing {
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
         Standing { log_level, ..Standing::default() }
-    }
-}
-
-impl Slot {
-    fn is(&self, server: &ServerKey, instance: InstanceKey) -> bool {
-        self.server.key == *server && self.instance == instance
     }
 }
 

@@ -18,12 +18,13 @@ mod view;
 mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_config::{Config, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw};
+use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::audience::{Audience, Downstream};
@@ -32,18 +33,19 @@ use crate::changes::Clients;
 use crate::control::{NamespaceControl, Reloader};
 use crate::discovery::Discovery;
 use crate::exchange::Exchange;
-use crate::fleet::{Fleet, Outdated};
+use crate::fleet::{Fleet, Outdated, Outgrown};
 use crate::observe::Observers;
 use crate::principal::Principal;
+use crate::resolution::Resolution;
 use crate::router::{self, Found};
 use crate::sync::Lock as _;
 use crate::upstream::Upstream;
 pub use introduction::Introduction;
 use listings::Purpose;
 pub use lookup::KnownTool;
-use notifications::answer_from_config;
+pub(crate) use notifications::{answer_from_config, roots_of};
 use task_owners::TaskOwners;
-use view::view;
+use view::{Asking, view};
 
 /// Which namespace to serve, and how it came to be chosen.
 #[derive(Debug, Clone)]
@@ -56,6 +58,8 @@ pub struct Opening {
     pub audience: Audience,
     /// Start everything with the first request (`--eager`).
     pub eager: bool,
+    /// The servers as those served resolve them; `None`: as the config in force has them.
+    pub resolution: Option<Arc<Resolution>>,
 }
 
 /// One namespace, served.
@@ -64,6 +68,12 @@ pub struct Gateway {
     opening: Opening,
     /// What the servers behind it see of it.
     downstream: Arc<Downstream>,
+    /// The servers as its client resolves them, from the opening or prepared since.
+    resolution: ArcSwapOption<Resolution>,
+    /// Cancelled once nobody is left here for whom a list would be worth waiting.
+    leaving: CancellationToken,
+    /// Whoever was served is gone for good.
+    closed: AtomicBool,
     /// Takes the place of `opening` once a config that could not be read can be.
     reopened: OnceLock<Opening>,
     catalog: ArcSwap<Catalog>,
@@ -88,16 +98,30 @@ impl Gateway {
         let gateway = Arc::new_cyclic(|me: &Weak<Self>| {
             let manager = manager(NamespaceControl::new(me.clone(), reloader));
             let downstream = Downstream::new(me.clone(), opening.audience);
-            let view = view(&fleet, &opening, &manager, &downstream);
+            let resolution = opening.resolution.clone();
+            let leaving = CancellationToken::new();
+            let view = view(
+                &fleet,
+                Asking {
+                    opening: &opening,
+                    resolution: resolution.as_deref(),
+                    manager: &manager,
+                    downstream: &downstream,
+                },
+                Outgrown::Kept,
+            );
             Self {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
                 clients: Arc::default(),
-                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()), fleet.leaving().clone())),
+                discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()), leaving.clone())),
                 introduced: AtomicBool::new(false),
                 fleet,
                 opening,
                 downstream,
+                resolution: ArcSwapOption::new(resolution),
+                leaving,
+                closed: AtomicBool::new(false),
                 reopened: OnceLock::new(),
                 manager,
                 task_owners: Arc::default(),
@@ -109,10 +133,23 @@ impl Gateway {
         gateway
     }
 
-    /// Tells that whoever is served, or we, are leaving: a list that waits for servers is answered with what is known, and
-    /// no server is started for lists any more (D2). Calls go on.
+    /// Tells that whoever is served here, or we, are leaving: a list that waits for servers is answered with what is known,
+    /// and no server is started for these lists any more (D2). Calls go on.
     pub fn leave(&self) {
-        self.fleet.leave();
+        self.leaving.cancel();
+    }
+
+    /// Tells that whoever was served is gone for good: its servers are not used from here any more.
+    pub fn close(&self) {
+        self.leave();
+        self.closed.store(true, Ordering::Relaxed);
+        self.fleet.left_by(&self.downstream);
+    }
+
+    /// Says how those served resolve the servers of the config that is about to be taken over (`Fleet::apply`), with which
+    /// it is in force.
+    pub fn prepare(&self, resolution: Arc<Resolution>) {
+        self.resolution.store(Some(resolution));
     }
 
     /// Returns why the config in force is not the one in the file, if it is not.
@@ -213,7 +250,7 @@ impl Gateway {
 
     /// Answers a question that no client can: roots from the config, all else declined.
     pub fn decline(&self, call: &Call, exchange: Exchange) {
-        answer_from_config(Some(&self.fleet.config()), None, call, exchange);
+        answer_from_config(Some(&self.fleet.config().settings.roots), call, exchange);
     }
 
     fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {

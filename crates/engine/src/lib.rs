@@ -20,6 +20,7 @@ mod observe;
 mod outbox;
 mod policy;
 mod principal;
+mod resolution;
 mod router;
 mod sync;
 mod tasks;
@@ -45,6 +46,7 @@ pub use gateway::{Gateway, Introduction, KnownTool, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, YIELD_EVERY};
 pub use principal::{Principal, Requester};
+pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
 pub use upstream::{

@@ -34,6 +34,9 @@ pub trait Upstream: Send + Sync {
     /// Looks up what is known of the server for clients like the one that was just introduced. Starts nothing.
     fn introduced(&self) {}
 
+    /// Another client has come to share the server: what it says may be either's from now on.
+    fn widened(&self) {}
+
     /// Returns what of its listing is known not to be for some clients; `None` where all of it is for all of them.
     fn withheld(&self) -> Option<Arc<dyn Withheld>> {
         None
@@ -103,6 +106,19 @@ pub enum Phase {
     Failed(Fault),
     /// An operator stopped it.
     Stopped,
+}
+
+impl Phase {
+    /// Returns how far an instance is from working.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Ready => 0,
+            Self::Starting => 1,
+            Self::Failed(_) => 2,
+            Self::Idle => 3,
+            Self::Stopped => 4,
+        }
+    }
 }
 
 /// What a server offered longer ago than this is asked for again.

@@ -27,7 +27,13 @@ pub(crate) fn world(profile: Profile) -> World {
     let tasks = Tasks::new();
     let fake = Arc::new(Fake::new());
     let fleet = Fleet::new(Arc::new(config), Box::new(Links(Arc::clone(&fake))), tasks.clone());
-    let opening = Opening { namespace: None, selection: "all", audience: Audience::One, eager: false };
+    let opening = Opening {
+        namespace: None,
+        selection: "all",
+        audience: Audience::One,
+        eager: false,
+        resolution: None,
+    };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
     let gateway = Gateway::open(fleet, opening, Arc::new(NoFile), |_| manager);
     World { gateway, fake, tasks }

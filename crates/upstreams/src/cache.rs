@@ -236,7 +236,7 @@ fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
                 add(value.expose());
             }
             match &spec.inherit_env {
-                InheritEnv::All => add("all"),
+                InheritEnv::All | InheritEnv::Named => add("all"),
                 InheritEnv::None => add("none"),
                 InheritEnv::Only(names) => names.iter().for_each(|name| add(name)),
             }

@@ -19,10 +19,11 @@ mod stale_lists;
 mod table;
 mod url_elicitations;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use manifold_config::Server;
-use manifold_engine::{Host, Lock as _, Outbox};
+use manifold_engine::{Audience, Host, Lock as _, Outbox};
 use manifold_protocol::Fault;
 use tokio::task::JoinSet;
 
@@ -47,6 +48,8 @@ pub(crate) struct Connection {
     calls: Calls,
     questions: Questions,
     pub(crate) lists: Lists,
+    /// Another client came to share the server while it ran: what it says may be either's from then on.
+    widened: AtomicBool,
     /// What goes on beside calls: rounds of questions, tasks, listening.
     work: Mutex<JoinSet<()>>,
 }
@@ -77,8 +80,27 @@ impl Connection {
             calls: Calls::new(table),
             questions: Questions::default(),
             lists: Lists::default(),
+            widened: AtomicBool::new(false),
             work: Mutex::default(),
         })
+    }
+
+    /// Notes that another client has come to share the server (H3).
+    pub(crate) fn widen(&self) {
+        self.widened.store(true, Ordering::Release);
+        self.lock().widen();
+    }
+
+    /// Does so where it happened while the server was being started.
+    pub(crate) fn widen_if_shared(&self) {
+        if self.host.audience() == Audience::Shared {
+            self.widen();
+        }
+    }
+
+    /// Returns whose what the server says may be.
+    fn audience(&self) -> Audience {
+        if self.widened.load(Ordering::Acquire) { Audience::Shared } else { self.host.audience() }
     }
 
     /// Speaks this dialect from now on, and for good.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use manifold_config::{ProcessDialect, ProcessSpec, Server};
+use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
 use manifold_engine::Host;
 use manifold_protocol::framing::triple_newline;
 use manifold_protocol::{Era, Fault};
@@ -102,7 +102,7 @@ impl Launcher for Launch {
         for _ in 0..MAX_STARTS {
             match self.start(plan, deadline).await {
                 Ok(running) => return Ok(running),
-                Err(Unmet::Failed(fault)) => return Err(fault),
+                Err(Unmet::Failed(fault)) => return Err(self.with_hint(fault)),
                 Err(Unmet::Again(_)) if self.shutdowns.is_given_up() => return Err(Fault::ShuttingDown),
                 Err(Unmet::Again(next)) => {
                     debug!(server = %self.server.key.id, ?plan, ?next, "it did not understand; restarting");
@@ -211,6 +211,18 @@ impl Launch {
         others.spawn(Arc::clone(&connection).keep_deadlines());
         let life = Process { connection, control, readers, _others: others, logs: Arc::clone(&self.logs) };
         Ok(Opened { pid, life, gauge, said_hello })
+    }
+
+    /// Adds what may be missing where the server has not all of the client's variables, as it has without a daemon.
+    fn with_hint(&self, fault: Fault) -> Fault {
+        match fault {
+            Fault::FailedToStart { server, reason } if self.spec.inherit_env == InheritEnv::Named => {
+                let hint = "under the daemon it has only the variables its definition names: should it need others, \
+                            list them in its `inheritEnv`";
+                Fault::FailedToStart { server, reason: format!("{reason} ({hint})") }
+            }
+            fault => fault,
+        }
     }
 
     pub(crate) fn failed(&self, reason: String) -> Fault {

@@ -145,6 +145,12 @@ pub struct Instance {
     /// Whose own it is; `None`: everybody's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<u64>,
+    /// How many clients would use it, whether or not they have called; where clients have servers by what they resolve to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<usize>,
+    /// In which respects it differs from the server's other instances: names of variables, `PATH`, `cwd`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
     pub state: State,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unresponsive: bool,

@@ -265,10 +265,10 @@ fn text(status: &Value) -> String {
     let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64);
     let _ = writeln!(
         text,
-        "manifold {}, process {}, {} clients",
+        "manifold {}, process {}, {}",
         word("version"),
         number(status, "pid").unwrap_or_default(),
-        number(status, "clients").unwrap_or_default()
+        counted(number(status, "clients").unwrap_or_default())
     );
     let _ = writeln!(text, "config: {}", word("config"));
     let _ = writeln!(text, "socket: {}", word("socket"));
@@ -286,14 +286,18 @@ fn text(status: &Value) -> String {
                 .collect();
             let pid = number(instance, "pid")
                 .map_or_else(|| "not running".to_owned(), |pid| format!("process {pid}"));
-            let clients = number(instance, "clients").unwrap_or_default();
+            let clients = counted(number(instance, "clients").unwrap_or_default());
             let differs = if differs.is_empty() {
                 String::new()
             } else {
                 format!(", differs in {}", differs.join(", "))
             };
-            let _ = writeln!(text, "    {pid}, {clients} clients{differs}");
+            let _ = writeln!(text, "    {pid}, {clients}{differs}");
         }
     }
     text
+}
+
+fn counted(clients: u64) -> String {
+    if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::select_namespace;
-use manifold_engine::{Audience, Requester};
+use manifold_config::{ClientEnvironment, Selection, VariablesUsed, project_root, select_namespace};
+use manifold_engine::{Audience, Opening, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::litemcp::Service;
 use manifold_frontends::shim::{Identity, Options, ShimSession, serve_litemcp};
@@ -67,7 +68,6 @@ struct Met {
     /// The name it is taken up again by.
     session: Arc<str>,
     stages: Arc<Stages>,
-    #[expect(dead_code, reason = "servers are resolved with them")]
     values: Values,
 }
 
@@ -112,13 +112,14 @@ impl Daemon {
             );
         }
         let settings = &self.services.fleet.config().settings;
+        let VariablesUsed { names, everything } = self.services.variables_used();
         Ok(Welcome {
             words: [hello::VERSION; 2],
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
             session: random_name(),
-            needs: Vec::new(),
-            needs_everything: false,
+            needs: names.into_iter().collect(),
+            needs_everything: everything,
             limit_bytes: settings.limits.request_bytes,
             kept_calls: hello
                 .resume
@@ -129,13 +130,20 @@ impl Daemon {
 }
 
 async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
-    let Met { hello, session, stages, .. } = met;
+    let Met { hello, session, stages, values } = met;
     let before =
         hello.resume.as_ref().map_or_else(|| Arc::from(""), |resume| Arc::from(resume.session.as_str()));
     let services = &daemon.services;
     let config = services.fleet.config();
-    let selection = select_namespace(&config, hello.namespace.as_deref());
-    let gateway = opening(selection, Audience::One, hello.eager).map(|opening| services.open(opening));
+    let selection = match config.unread {
+        Some(_) => Selection::All,
+        None => select_namespace(&config, hello.namespace.as_deref()),
+    };
+    let cwd = PathBuf::from(&hello.cwd);
+    let environment = ClientEnvironment { values: values.values, project: project_root(&cwd), cwd };
+    let resolution = services.resolve(&environment);
+    let gateway = opening(selection, Audience::One, hello.eager)
+        .map(|opening| services.open(Opening { resolution, ..opening }));
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }
@@ -148,7 +156,7 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let pid = peer_pid(&socket);
     debug!(pid, cwd = hello.cwd, "a client is attached");
     let shown = gateway.as_ref().ok().cloned();
-    let attached = |notes| Attached { pid, gateway: shown, notes, said: BTreeMap::new() };
+    let attached = |notes| Attached { pid, gateway: shown, environment, notes, said: BTreeMap::new() };
     if hello.transport == Transport::LiteMcp {
         let number = daemon.sessions.add(attached(None));
         let (service, left) = (Service::new(gateway, hello.tool), daemon.sessions.left());

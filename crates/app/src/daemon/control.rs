@@ -9,6 +9,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use manifold_admin::{Instance, Kind, Server};
 use manifold_frontends::shim::Leaving;
 use manifold_rendezvous::is_our_user;
 use serde_json::{Value, json};
@@ -65,6 +66,14 @@ async fn end(daemon: &Daemon, leaving: Leaving) -> (StatusCode, Value) {
     (StatusCode::OK, json!({ "pid": std::process::id() }))
 }
 
+/// Returns the instances that count: what needs no process has none.
+fn shown(server: &Server) -> impl Iterator<Item = &Instance> {
+    server
+        .instances
+        .iter()
+        .filter(|one| one.pid.is_some() || one.key.is_some() && server.kind != Kind::Builtin)
+}
+
 fn error(code: &str, message: &str) -> Value {
     json!({ "error": { "code": code, "message": message } })
 }
@@ -72,15 +81,13 @@ fn error(code: &str, message: &str) -> Value {
 impl Daemon {
     fn status(&self) -> Value {
         let snapshot = self.services.control.snapshot();
+        let instance = |one: &Instance| json!({ "key": one.key, "pid": one.pid, "clients": one.clients, "differs": one.differs });
         let servers: Vec<Value> = snapshot
             .servers
             .iter()
             .map(|server| {
-                json!({
-                    "id": server.key.id,
-                    "state": server.state.as_str(),
-                    "instances": [],
-                })
+                let instances: Vec<Value> = shown(server).map(instance).collect();
+                json!({ "id": server.key.id, "state": server.state.as_str(), "instances": instances })
             })
             .collect();
         json!({

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use manifold_config::ClientEnvironment;
 use manifold_engine::{Gateway, Lock as _};
 use manifold_frontends::shim::{Leaving, Notes};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::Daemon;
+use crate::wiring::Services;
 
 /// How long clients may take to be left.
+#[allow(dead_code, reason = "for the replacement in place")]
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All clients, by number.
@@ -38,6 +40,8 @@ pub(crate) struct Attached {
     #[expect(dead_code, reason = "shown in the list of clients")]
     pub(crate) pid: Option<u32>,
     pub(crate) gateway: Option<Arc<Gateway>>,
+    /// What its servers are resolved with.
+    pub(crate) environment: ClientEnvironment,
     /// By which way lines for people reach it; LiteMCP has none.
     pub(crate) notes: Option<Notes>,
     /// What was said last of each server: it is not said again and again.
@@ -76,6 +80,7 @@ impl Sessions {
         let _ = self.suspended.subscribe().wait_for(|suspended| *suspended).await;
     }
 
+    #[allow(dead_code, reason = "for the replacement in place")]
     /// Has all clients come back to another process, which takes our place: nothing more of them is read.
     pub(crate) async fn hold(&self) {
         self.leaving.send_replace(Some(Leaving::Replaced));
@@ -85,6 +90,7 @@ impl Sessions {
         let _ = timeout(PATIENCE, all).await;
     }
 
+    #[allow(dead_code, reason = "for the replacement in place")]
     /// Lets clients go that were held, once they have what was said to them.
     pub(crate) async fn let_go(&self) {
         self.suspended.send_replace(true);
@@ -110,7 +116,18 @@ impl Sessions {
     }
 
     /// Gives every client the servers of the new config, as its own variables resolve them.
-    pub(crate) fn reload(&self, _daemon: &Daemon) {}
+    pub(crate) fn prepare(&self, services: &Services) {
+        let attached: Vec<_> = {
+            let state = self.lock();
+            let known = |one: &Attached| Some((one.gateway.clone()?, one.environment.clone()));
+            state.attached.values().filter_map(known).collect()
+        };
+        for (gateway, environment) in attached {
+            if let Some(resolution) = services.resolve(&environment) {
+                gateway.prepare(resolution);
+            }
+        }
+    }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.locked()

@@ -50,6 +50,7 @@ fn settings_are_the_daemons_own() {
     assert!(config.settings.http.token.is_some());
 }
 
+// Decision 30
 #[test]
 fn paths_are_the_clients_and_base_variables_the_daemons() {
     let theirs = programs(&["only-here"]);

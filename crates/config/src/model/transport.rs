@@ -52,6 +52,8 @@ pub enum ProcessDialect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InheritEnv {
     All,
+    /// Not said, for a client of the daemon: what the definition names.
+    Named,
     None,
     Only(Vec<String>),
 }

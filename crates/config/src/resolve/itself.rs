@@ -50,7 +50,7 @@ pub(super) fn is_own_address(url: &str, host: &str, port: Option<u16>) -> bool {
 fn config_of(spec: &ProcessSpec, environment: &Environment, own: &Environment) -> Option<PathBuf> {
     let inherits = match &spec.inherit_env {
         InheritEnv::All => true,
-        InheritEnv::None => false,
+        InheritEnv::None | InheritEnv::Named => false,
         InheritEnv::Only(names) => names.iter().any(|name| name == "MCP_CONFIG"),
     };
     // Of our own variables `MANIFOLD_…` are not passed on.

@@ -18,7 +18,7 @@ use crate::keys::{Verdict, scalar};
 use crate::meant::respelled;
 use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, Sharing, Transport};
 use crate::secret::Secret;
-use crate::variables_used::{BY_NAME, inherits_everything, named_by};
+use crate::variables_used::{BY_NAME, named_by};
 use remote::remote;
 
 /// Why an entry cannot be used, and what to do about it.
@@ -136,6 +136,7 @@ fn process(
     let inherit_env = match (fields.flag("inheritEnv"), fields.strings("inheritEnv")) {
         (Some(false), _) => InheritEnv::None,
         (_, Some(names)) => InheritEnv::Only(names),
+        (None, None) if start.client.is_some() => InheritEnv::Named,
         _ => InheritEnv::All,
     };
     let env = variables(fields, &inherit_env, environment)?;
@@ -211,16 +212,16 @@ fn whole_environment(
     let plain = |(name, value): (&String, &String)| (name.clone(), Secret::shown(value.clone()));
     let mut all: BTreeMap<String, Secret> = match inherit_env {
         InheritEnv::None => basics(start.own).map(plain).collect(),
-        InheritEnv::All | InheritEnv::Only(_) => base(start.own).map(plain).collect(),
+        _ => base(start.own).map(plain).collect(),
     };
-    if inherits_everything(fields) {
+    if *inherit_env == InheritEnv::All {
         all.extend(client.values.iter().map(plain));
     }
     all.extend(client.values.get_key_value("PATH").map(plain));
     let named: Vec<String> = match inherit_env {
         InheritEnv::None => Vec::new(),
         InheritEnv::Only(names) => names.clone(),
-        InheritEnv::All => named_by(fields).into_iter().collect(),
+        InheritEnv::All | InheritEnv::Named => named_by(fields).into_iter().collect(),
     };
     for name in named {
         if let Some(value) = client.values.get(&name) {

@@ -57,7 +57,6 @@ fn equal_windows_share() {
     check_differs(PLAIN, window().with("OTHER", "two"), &[]);
 }
 
-// A13
 #[test]
 fn windows_that_differ_in_what_the_server_gets_do_not() {
     check_differs(PLAIN, window().with("TOKEN", "two"), &["TOKEN"]);

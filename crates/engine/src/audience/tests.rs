@@ -70,6 +70,18 @@ fn capabilities_are_joined_so_far_down() {
     assert_eq!(union_of(&raw("1"), &raw("{}"), 1), raw("1"));
 }
 
+#[test]
+fn no_more_of_many_capabilities_are_joined_than_can_be_meant() {
+    let many = |prefix: &str| {
+        let members: Vec<String> = (0..10_000).map(|at| format!(r#""{prefix}{at}":{{}}"#)).collect();
+        raw(&format!("{{{}}}", members.join(",")))
+    };
+    let few = raw(r#"{"sampling":{}}"#);
+    assert_eq!(union_of(&few, &many("x"), MAX_DEPTH).object().unwrap().len(), MAX_MEMBERS);
+    assert_eq!(union_of(&many("x"), &few, MAX_DEPTH), many("x"), "its own it has said itself");
+    assert_eq!(union_of(&many("x"), &many("y"), MAX_DEPTH), many("x"));
+}
+
 // FACES 1.5: several gateways of one client each in one process
 #[tokio::test(start_paused = true)]
 async fn a_server_is_one_clients_until_a_second_gateway_uses_it() {

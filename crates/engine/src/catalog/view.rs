@@ -100,13 +100,14 @@ impl Views {
         key: ViewKey<'_>,
         told: impl FnOnce(&Raw) -> Raw,
     ) -> Arc<ClientView> {
-        let mut kept = self.kept.locked();
-        if let Some((_, view)) = kept.iter().find(|(known, _)| known.is(key)) {
+        if let Some((_, view)) = self.kept.locked().iter().find(|(known, _)| known.is(key)) {
             return Arc::clone(view);
         }
+        // With no lock held: servers have locks of their own. Whoever else asks meanwhile does the same work.
         let told = key.capabilities.map(told);
         let hidden = withheld.iter().filter_map(|(at, one)| Some((*at, one.withheld_from(told.as_ref()?)?)));
         let hidden: Vec<(usize, Arc<Missing>)> = hidden.collect();
+        let mut kept = self.kept.locked();
         let same = kept.iter().map(|(_, view)| view);
         let mut same =
             same.filter(|view| (view.class, view.profile, &view.hidden) == (key.class, key.profile, &hidden));
@@ -114,7 +115,8 @@ impl Views {
             let ViewKey { class, profile, .. } = key;
             Arc::new(ClientView { class, profile, hidden, lists: Default::default() })
         });
-        if key.capabilities.is_none_or(|capabilities| capabilities.as_bytes().len() <= MAX_KEY_BYTES) {
+        let is_short = key.capabilities.is_none_or(|all| all.as_bytes().len() <= MAX_KEY_BYTES);
+        if is_short && !kept.iter().any(|(known, _)| known.is(key)) {
             if kept.len() >= MAX_VIEWS {
                 kept.clear();
             }

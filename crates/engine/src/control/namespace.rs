@@ -8,7 +8,7 @@ use manifold_protocol::Kind;
 
 use super::words::{self, millis};
 use crate::catalog::Catalog;
-use crate::changes::Entry;
+use crate::changes::{ClientAbout, Entry};
 use crate::gateway::Gateway;
 
 /// Returns a namespace that nobody serves.
@@ -66,8 +66,8 @@ pub(crate) fn client(gateway: &Gateway, entry: &Entry) -> admin::Client {
     admin::Client {
         id: entry.id.0,
         principal: about.principal,
-        name: about.name,
-        version: about.version,
+        name: about.name.as_deref().map(ClientAbout::shown),
+        version: about.version.as_deref().map(ClientAbout::shown),
         protocol: about.revision.map(admin::Protocol::of),
         transport: about.transport,
         namespace: gateway.namespace().map(str::to_owned),

@@ -105,7 +105,7 @@ fn saved(listing: &Listing) -> Option<admin::Saved> {
     })
 }
 
-fn instance(report: InstanceReport) -> admin::Instance {
+pub(super) fn instance(report: InstanceReport) -> admin::Instance {
     let InstanceReport { client, status, is_unresponsive, history } = report;
     let ago = status.since.elapsed();
     let unresponsive = status.phase == Phase::Ready && is_unresponsive;
@@ -124,5 +124,6 @@ fn instance(report: InstanceReport) -> admin::Instance {
         error: if unresponsive { Some(words::unresponsive()) } else { words::error_in(&status.phase, ago) },
         last_error: history.last_fault.map(|(fault, at)| words::error(&fault, at.elapsed())),
         calls: None,
+        ..admin::Instance::default()
     }
 }

@@ -149,6 +149,11 @@ pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandE
     admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
 }
 
+/// Returns how an instance is told from others that were started with something else.
+pub(super) fn instance_key(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

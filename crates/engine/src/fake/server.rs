@@ -69,6 +69,8 @@ struct State {
     withheld: Option<Arc<NotFor>>,
     /// How often another instance has listed.
     heard_elsewhere: usize,
+    /// How often another client came to share it.
+    widened: usize,
 }
 
 /// What is not for some clients, by what they can do.
@@ -107,6 +109,7 @@ impl Fake {
             start: None,
             withheld: None,
             heard_elsewhere: 0,
+            widened: 0,
         };
         Self { id: id.to_owned(), told, tasks, discoveries, state: Arc::new(Mutex::new(state)) }
     }
@@ -155,6 +158,11 @@ impl Fake {
     /// Returns how often it was asked what is not for somebody.
     pub(crate) fn asked_withheld(&self) -> usize {
         self.state().withheld.as_ref().map_or(0, |withheld| withheld.asked.load(Ordering::SeqCst))
+    }
+
+    /// Returns how often another client came to share it.
+    pub(crate) fn widened(&self) -> usize {
+        self.state().widened
     }
 
     /// Returns how often it heard that another instance has listed.
@@ -288,6 +296,10 @@ impl Upstream for Fake {
     fn withheld(&self) -> Option<Arc<dyn Withheld>> {
         let is_shared = self.told.as_ref().is_some_and(|(_, host)| host.audience() == Audience::Shared);
         self.state().withheld.clone().filter(|_| is_shared).map(|withheld| withheld as Arc<dyn Withheld>)
+    }
+
+    fn widened(&self) {
+        self.state().widened += 1;
     }
 
     fn listed_elsewhere(&self) {

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use manifold_config::{Config, ServerKey};
-use manifold_protocol::{Call, Raw};
+use manifold_config::{Config, Root, Server, ServerKey};
+use manifold_protocol::{Call, Method, Raw};
 use tracing::debug;
 
-use super::Fleet;
+use super::{Fleet, roots};
 use crate::audience::{Audience, Users};
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, answer_from_config, roots_of};
 use crate::outbox::Outbox;
 use crate::sync::Lock as _;
 use crate::upstream::{Addressee, ClientFacts, Host, Standing};
@@ -19,13 +19,44 @@ use crate::upstream::{Addressee, ClientFacts, Host, Standing};
 #[derive(Clone)]
 pub(super) struct FleetHost {
     pub(super) fleet: Weak<Fleet>,
+    pub(super) server: Arc<Server>,
     pub(super) users: Arc<Users>,
     pub(super) standing: Arc<Mutex<Standing>>,
 }
 
 impl FleetHost {
-    pub(super) fn config(&self) -> Option<Arc<Config>> {
+    fn config(&self) -> Option<Arc<Config>> {
         self.fleet.upgrade().map(|fleet| fleet.config())
+    }
+
+    /// Answers a question that has no client to go to.
+    pub(super) fn answer_alone(&self, call: &Call, exchange: Exchange) {
+        answer_from_config(self.roots().as_deref(), call, exchange);
+    }
+
+    /// Returns the roots that the config has for the server.
+    fn roots(&self) -> Option<Vec<Root>> {
+        let config = self.config()?;
+        Some(roots_of(Some(&self.server), &config.settings).to_vec())
+    }
+
+    /// Answers with the roots of all who use the server; where none has any, with those of the config.
+    fn answer_roots_of_all(&self, gateways: &[Arc<Gateway>], call: &Call, exchange: Exchange) {
+        let (Some(fleet), true) = (self.fleet.upgrade(), self.server.roots.is_empty()) else {
+            return self.answer_alone(call, exchange);
+        };
+        let asked: Vec<_> = gateways.iter().filter_map(|gateway| gateway.ask_for_roots(call)).collect();
+        if asked.is_empty() {
+            return self.answer_alone(call, exchange);
+        }
+        let me = self.clone();
+        let call = call.clone();
+        fleet.tasks().spawn_background(async move {
+            match roots::of_all(asked).await {
+                Some(roots) => exchange.finish(Ok(roots)),
+                None => me.answer_alone(&call, exchange),
+            }
+        });
     }
 
     /// Returns the client of all namespaces that show the server, where there is exactly one.
@@ -85,11 +116,14 @@ impl Host for FleetHost {
         }
     }
 
-    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
+    fn ask(&self, _server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         // A question outside any call has one natural addressee only where one namespace shows the server.
         match self.users.gateways().as_slice() {
-            [only] => only.ask(server, last_caller, call, exchange),
-            _ => Gateway::answer_alone(self.config(), server, call, exchange),
+            [only] => only.ask(&self.server, last_caller, call, exchange),
+            several if call.method == Method::ListRoots => {
+                self.answer_roots_of_all(several, &call, exchange);
+            }
+            _ => self.answer_alone(&call, exchange),
         }
     }
 

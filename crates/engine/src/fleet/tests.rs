@@ -1,3 +1,4 @@
+use manifold_config::ServerKey;
 use manifold_protocol::{Kind, Revision};
 
 use super::*;

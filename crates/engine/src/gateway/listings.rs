@@ -69,7 +69,7 @@ impl Gateway {
         self.fleet.tasks().spawn(async move {
             match purpose {
                 Purpose::List => {
-                    gateway.fleet.leaving().run_until_cancelled(gateway.learn(unknown)).await;
+                    gateway.leaving.run_until_cancelled(gateway.learn(unknown)).await;
                 }
                 Purpose::Call => gateway.learn(unknown).await,
             }
@@ -181,7 +181,7 @@ impl Gateway {
 
     pub(super) fn discover_behind(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>) {
         let (discovery, tasks) = (Arc::clone(&self.discovery), self.fleet.tasks().clone());
-        let leaving = self.fleet.leaving().clone();
+        let leaving = self.leaving.clone();
         self.fleet.tasks().spawn(async move {
             leaving.run_until_cancelled(discovery.discover(servers, &tasks)).await;
         });

@@ -1,16 +1,20 @@
 //! What servers say of themselves and to everybody: changes, notifications, questions outside any call.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use manifold_config::{Config, Server, ServerKey};
-use manifold_protocol::{Call, Fault, Kind, Method, Raw, RawObject, notification};
+use manifold_config::{Root, Server, ServerKey, Settings};
+use manifold_protocol::{Call, Fault, Kind, Method, Raw, RawObject, Reply, notification};
+use tokio::sync::oneshot;
 
 use super::listings::may_discover;
-use super::view::view;
+use super::view::{Asking, view};
 use super::{Gateway, Opening};
+use crate::audience::Audience;
 use crate::catalog::{Catalog, Member, View};
 use crate::changes::{ClientId, Entry, Level, Topic};
 use crate::exchange::Exchange;
+use crate::fleet::Outgrown;
 use crate::sync::Lock as _;
 
 impl Gateway {
@@ -21,9 +25,19 @@ impl Gateway {
 
     /// Takes over a changed config.
     pub(crate) fn rebuild(&self) {
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
         let before = self.catalog.load_full();
         // Before the catalog is built: what is known of servers that are new here is looked up, and shown with them.
-        let view = Arc::new(view(&self.fleet, self.opening(), &self.manager, &self.downstream));
+        let resolution = self.resolution.load();
+        let asking = Asking {
+            opening: self.opening(),
+            resolution: resolution.as_deref(),
+            manager: &self.manager,
+            downstream: &self.downstream,
+        };
+        let view = Arc::new(view(&self.fleet, asking, Outgrown::Replaced));
         self.replace(|_| view);
         let is_new = |member: &&Member| {
             !before.view.members.iter().any(|old| Arc::ptr_eq(&old.upstream, &member.upstream))
@@ -166,41 +180,34 @@ impl Gateway {
 
     /// Brings a question asked outside any call to the client, where there is exactly one (decision 29) and nobody
     /// else made the last call, which the question may belong to.
-    pub(crate) fn ask(
-        &self,
-        server: &ServerKey,
-        last_caller: Option<ClientId>,
-        call: Call,
-        exchange: Exchange,
-    ) {
+    pub(crate) fn ask(&self, server: &Server, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         let only = self.clients.only();
         let only = only.filter(|entry| last_caller.is_none_or(|last| last == entry.id));
         self.ask_entry(server, only.as_deref(), call, exchange);
     }
 
     /// Brings a question to this client, as far as the config has no answer of its own.
-    pub(crate) fn ask_client(&self, server: &ServerKey, client: ClientId, call: Call, exchange: Exchange) {
+    pub(crate) fn ask_client(&self, server: &Server, client: ClientId, call: Call, exchange: Exchange) {
         self.ask_entry(server, self.clients.get(client).as_deref(), call, exchange);
     }
 
-    fn ask_entry(&self, server: &ServerKey, entry: Option<&Entry>, call: Call, exchange: Exchange) {
-        let config = self.fleet.config();
-        let has_roots = |one: &Server| one.key == *server && !one.roots.is_empty();
-        let own_roots = call.method == Method::ListRoots && config.servers.iter().any(has_roots);
-        match entry {
-            Some(entry) if !own_roots => entry.client.ask(call, exchange),
-            _ => answer_from_config(Some(&config), Some(server), &call, exchange),
-        }
+    /// Asks for roots the one client whose gateway this is.
+    pub(crate) fn ask_for_roots(&self, call: &Call) -> Option<oneshot::Receiver<Reply>> {
+        let only = self.clients.only().filter(|_| self.audience() == Audience::One)?;
+        let (exchange, answer) = Exchange::answered_to(only.id);
+        only.client.ask(call.clone(), exchange);
+        Some(answer)
     }
 
-    /// Answers a question that has no client to go to.
-    pub(crate) fn answer_alone(
-        config: Option<Arc<Config>>,
-        server: &ServerKey,
-        call: Call,
-        exchange: Exchange,
-    ) {
-        answer_from_config(config.as_deref(), Some(server), &call, exchange);
+    fn ask_entry(&self, server: &Server, entry: Option<&Entry>, call: Call, exchange: Exchange) {
+        let own_roots = call.method == Method::ListRoots && !server.roots.is_empty();
+        match entry {
+            Some(entry) if !own_roots => entry.client.ask(call, exchange),
+            _ => {
+                let config = self.fleet.config();
+                answer_from_config(Some(roots_of(Some(server), &config.settings)), &call, exchange);
+            }
+        }
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
@@ -221,17 +228,14 @@ fn changed_kinds(method: &str) -> Option<&'static [Kind]> {
     }
 }
 
-pub(super) fn answer_from_config(
-    config: Option<&Config>,
-    server: Option<&ServerKey>,
-    call: &Call,
-    exchange: Exchange,
-) {
-    let roots = config.map(|config| {
-        let own = config.servers.iter().find(|candidate| Some(&candidate.key) == server);
-        let own = own.map(|server| server.roots.clone()).filter(|roots| !roots.is_empty());
-        own.unwrap_or_else(|| config.settings.roots.clone())
-    });
+/// Returns the roots that the config has for a server.
+pub(crate) fn roots_of<'c>(server: Option<&'c Server>, settings: &'c Settings) -> &'c [Root] {
+    let own = server.map(|server| server.roots.as_slice()).filter(|roots| !roots.is_empty());
+    own.unwrap_or(&settings.roots)
+}
+
+/// Answers a question that no client can: with roots where there is a config, all else is declined.
+pub(crate) fn answer_from_config(roots: Option<&[Root]>, call: &Call, exchange: Exchange) {
     match roots {
         Some(roots) if call.method == Method::ListRoots => {
             let roots: Vec<Raw> = roots

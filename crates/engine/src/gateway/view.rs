@@ -1,60 +1,44 @@
 //! A namespace put together from the config and the fleet.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use manifold_config::{ErrorCodes, ServerKey, Settings};
+use manifold_config::{Config, ErrorCodes, Namespace, Server, ServerKey, Settings};
 
 use super::Opening;
 use crate::audience::{Audience, Downstream};
 use crate::catalog::{Member, Naming, View};
 use crate::exchange::Target;
-use crate::fleet::{Fleet, InstanceKey, Slot};
+use crate::fleet::{Fleet, Outgrown, Slot, Wanted};
+use crate::resolution::{Resolution, ResolvedServer};
 use crate::upstream::Upstream;
 
+/// Who asks for what.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) opening: &'a Opening,
+    pub(super) resolution: Option<&'a Resolution>,
+    pub(super) manager: &'a Arc<dyn Upstream>,
+    pub(super) downstream: &'a Arc<Downstream>,
+}
+
 /// Puts the namespace together as the config now has it. Its servers are used from now on, and no others.
-pub(super) fn view(
-    fleet: &Fleet,
-    opening: &Opening,
-    manager: &Arc<dyn Upstream>,
-    downstream: &Arc<Downstream>,
-) -> View {
+pub(super) fn view(fleet: &Fleet, asking: Asking<'_>, outgrown: Outgrown) -> View {
+    let Asking { opening, manager, downstream, .. } = asking;
     let config = fleet.config();
     let settings = &config.settings;
-    let slots = fleet.slots();
     let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
-    let chosen: Vec<Slot> = match namespace {
-        None => slots.iter().cloned().collect(),
-        Some(None) => Vec::new(),
-        Some(Some(namespace)) => {
-            namespace.servers.iter().filter_map(|key| fleet.find(key, InstanceKey::DEFINED)).collect()
-        }
-    };
-    fleet.used_by(downstream, &chosen);
+    let wanted = wanted(&config, namespace, asking);
+    let chosen = fleet.use_instances(downstream, &wanted, outgrown);
     let (call_timeout, has_manager) = match opening.audience {
         Audience::One => {
             (settings.stdio_timeout.unwrap_or(settings.call_timeout), settings.manager_tools_stdio)
         }
         Audience::Shared => (settings.call_timeout, settings.manager_tools_http),
     };
-    let mut members: Vec<Member> = chosen
-        .into_iter()
-        .map(|slot| Member {
-            key: slot.server.key.clone(),
-            exposed_id: slot.server.exposed_id.clone(),
-            description_prefix: settings
-                .prefix_descriptions
-                .then(|| format!("[{}]", slot.server.display_name)),
-            target: Arc::new(Target {
-                server: slot.server.key.id.clone(),
-                tool: None,
-                timeout: slot.server.call_timeout.unwrap_or(call_timeout),
-            }),
-            upstream: slot.upstream,
-            standing: slot.standing,
-            users: slot.users,
-            server: Some(slot.server),
-        })
-        .collect();
+    let members = wanted.into_iter().zip(chosen);
+    let mut members: Vec<Member> =
+        members.map(|(wanted, slot)| member(wanted.server, slot, settings, call_timeout)).collect();
     if has_manager {
         members.push(manager_member(settings, manager));
     }
@@ -65,6 +49,43 @@ pub(super) fn view(
         validate: settings.validate_arguments,
         permissions: namespace.flatten().map(|namespace| namespace.permissions.clone()).unwrap_or_default(),
         names_unknown_servers: settings.error_codes == ErrorCodes::Own,
+    }
+}
+
+/// Returns which instances of which servers are shown, in order.
+fn wanted(config: &Config, namespace: Option<Option<&Namespace>>, asking: Asking<'_>) -> Vec<Wanted> {
+    let (audience, user) = (asking.opening.audience, asking.downstream.id());
+    let defined = |server: &Server| Wanted::defined(server, audience, user);
+    let resolved = |server: &ResolvedServer| Wanted::resolved(server, audience, user);
+    match (asking.resolution, namespace) {
+        (_, Some(None)) => Vec::new(),
+        (None, None) => config.servers.iter().map(defined).collect(),
+        (None, Some(Some(namespace))) => {
+            let find = |key: &ServerKey| config.servers.iter().find(|server| server.key == *key);
+            namespace.servers.iter().filter_map(find).map(defined).collect()
+        }
+        (Some(resolution), None) => resolution.servers.iter().map(resolved).collect(),
+        (Some(resolution), Some(Some(namespace))) => {
+            namespace.servers.iter().filter_map(|key| resolution.find(key)).map(resolved).collect()
+        }
+    }
+}
+
+/// Labels are those of whoever asks, though the instance may have been made for another.
+fn member(server: Arc<Server>, slot: Slot, settings: &Settings, call_timeout: Duration) -> Member {
+    Member {
+        key: server.key.clone(),
+        exposed_id: server.exposed_id.clone(),
+        description_prefix: settings.prefix_descriptions.then(|| format!("[{}]", server.display_name)),
+        target: Arc::new(Target {
+            server: server.key.id.clone(),
+            tool: None,
+            timeout: server.call_timeout.unwrap_or(call_timeout),
+        }),
+        upstream: slot.upstream,
+        standing: slot.standing,
+        users: slot.users,
+        server: Some(server),
     }
 }
 

@@ -1,10 +1,12 @@
 //! What an operator sees of a namespace, and is told of.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use manifold_admin::{self as admin, ClientChange, Happening};
 
 use super::Gateway;
+use crate::audience::Audience;
 use crate::catalog::Catalog;
 use crate::changes::{ClientId, Entry};
 use crate::control;
@@ -12,12 +14,23 @@ use crate::control;
 impl Gateway {
     /// Returns how the servers are doing, from what is known without asking them.
     pub fn servers(&self) -> Vec<admin::Server> {
-        control::servers(&self.fleet.config(), &self.catalog.load(), &self.discovery)
+        let resolution = self.resolution.load();
+        let config = resolution.as_ref().map_or_else(|| self.fleet.config(), |one| Arc::clone(&one.config));
+        control::servers(&config, &self.catalog.load(), &self.discovery)
     }
 
     /// Tells that a client has said who it is.
     pub fn client_changed(&self, id: ClientId) {
         self.tell_of_client(ClientChange::Changed, id);
+    }
+
+    pub(crate) fn audience(&self) -> Audience {
+        self.opening.audience
+    }
+
+    /// Returns whether a client has said who it is.
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.introduced.load(Ordering::Relaxed)
     }
 
     pub(crate) fn sessions(&self) -> Vec<Arc<Entry>> {

@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn about(&self) -> ClientAbout {
         let state = self.lock();
         let info = state.caller.as_ref().and_then(|caller| caller.info.as_ref());
-        let member = |key: &str| Some(info?.get(key)?.to_text()?.into_owned());
+        let member = |key: &str| Some(ClientAbout::shown(&info?.get(key)?.to_text()?));
         ClientAbout {
             principal: principal(&self.destination.requester.principal),
             name: member("name"),

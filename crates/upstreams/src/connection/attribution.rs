@@ -45,6 +45,15 @@ impl Attribution {
         Self { audience, last: None, last_of_another: None, abandoned: VecDeque::new() }
     }
 
+    /// Notes that another client has come to share the server, when so many calls had been numbered. All before were the
+    /// first one's, who is known by what it has in flight.
+    pub(super) fn widen(&mut self, first: Option<ClientId>, count: u64) {
+        if self.audience == Audience::One {
+            self.audience = Audience::Shared;
+            self.last = Some(Ended { client: first, count });
+        }
+    }
+
     /// Returns whether there is more than one client who could be meant.
     pub(super) fn is_shared(&self) -> bool {
         self.audience == Audience::Shared

@@ -15,7 +15,7 @@ impl Connection {
         if let Some(asker) = within.and_then(|call| self.asker_of(call)) {
             return asker.notice(method, params);
         }
-        match self.host.audience() {
+        match self.audience() {
             Audience::One => self.aside_to_one(method, params),
             Audience::Shared if method == notification::ELICITATION_COMPLETE => {
                 match self.questions.urls.over(params.as_ref()) {

@@ -74,6 +74,8 @@ impl Connection {
         }
         let addressed = self.lock().asked(within);
         let (in_call, resume) = match &addressed {
+            // Where everybody's projects are may be told whoever calls.
+            Err(Unaskable::Ambiguous) if call.method == Method::ListRoots => (None, None),
             Err(why) => return self.decline(&id, &call, why),
             // One that may be another call's must not end with this one.
             Ok(Addressed::Call(asked)) => (
@@ -93,7 +95,7 @@ impl Connection {
             Ok(Addressed::Outside { last_caller }) => {
                 self.host.ask(&self.server.key, last_caller, call, exchange);
             }
-            Err(_) => {}
+            Err(_) => self.host.ask(&self.server.key, None, call, exchange),
         }
     }
 

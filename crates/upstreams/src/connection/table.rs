@@ -252,10 +252,18 @@ impl Table {
     pub(super) fn abandon(&mut self, id: u64) -> Option<Pending> {
         let pending = self.remove(id)?;
         let rests_with_us = pending.kept.as_ref().is_some_and(|kept| kept.stage == Stage::Asking);
-        if self.attribution.is_shared() && pending.is_client_s() && !rests_with_us {
+        // Of one client too: another may come to share the server while it goes on with this.
+        if pending.is_client_s() && !rests_with_us {
             self.attribution.abandoned(id, pending.exchange.client());
         }
         Some(pending)
+    }
+
+    /// Notes that another client has come to share the server.
+    pub(super) fn widen(&mut self) {
+        let mut live = self.places.iter().flatten().filter(|(_, pending)| pending.is_client_s());
+        let first = live.find_map(|(_, pending)| pending.exchange.client());
+        self.attribution.widen(first, self.count);
     }
 
     /// Starts the clock of a call afresh. Returns who asked and with which token.

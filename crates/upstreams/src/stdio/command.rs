@@ -52,7 +52,7 @@ impl Launch {
             let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
             match &self.spec.inherit_env {
                 InheritEnv::All => !name.starts_with("MANIFOLD_"),
-                InheritEnv::None => BASICS.contains(&name),
+                InheritEnv::None | InheritEnv::Named => BASICS.contains(&name),
                 InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
             }
         };
@@ -77,3 +77,6 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

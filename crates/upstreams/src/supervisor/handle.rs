@@ -94,6 +94,12 @@ impl Upstream for Supervised {
         }
     }
 
+    fn widened(&self) {
+        if let Some(connection) = &*self.shared.ready.load() {
+            connection.widen();
+        }
+    }
+
     fn withheld(&self) -> Option<Arc<dyn Withheld>> {
         self.shared.saved.withheld()
     }

@@ -68,6 +68,8 @@ impl<L: Launcher> Supervisor<L> {
         let connection = &running.connection;
         self.show_ready(running);
         self.shared.ready.store(Some(Arc::clone(connection)));
+        // Whoever comes from now on is told of by `widened`.
+        connection.widen_if_shared();
         self.retry_at = None;
         for done in self.ordering.drain(..) {
             let _ = done.send(Ok(()));

@@ -11,8 +11,6 @@ use super::{PerClient, lock};
 use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
-use crate::gateway::Gateway;
-use crate::outbox::Outbox;
 use crate::upstream::{Addressee, ClientFacts, Host, Standing};
 
 /// What surrounds the instance of one client.
@@ -75,38 +73,32 @@ impl Host for InstanceHost {
         self.fleet.tell(server, Addressee::Client(self.client), method, params);
     }
 
-    fn ask(&self, server: &ServerKey, _last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
+    fn ask(&self, _server: &ServerKey, _last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
         let gateways = self.fleet.users.gateways();
         match gateways.iter().find(|gateway| gateway.knows(self.client)) {
-            Some(gateway) => gateway.ask_client(server, self.client, call, exchange),
-            None => Gateway::answer_alone(self.fleet.config(), server, call, exchange),
+            Some(gateway) => gateway.ask_client(&self.fleet.server, self.client, call, exchange),
+            None => self.fleet.answer_alone(&call, exchange),
         }
     }
 }
 
-/// What surrounds the instance that only reads lists. Where there is but one client, everything is that one's.
+/// What surrounds the instance that only reads lists.
 pub(super) struct ListerHost {
     pub(super) owner: Weak<PerClient>,
     pub(super) fleet: FleetHost,
 }
 
-impl ListerHost {
-    fn is_for_one(&self) -> bool {
-        self.fleet.audience() == Audience::One
-    }
-}
-
 impl Host for ListerHost {
     fn audience(&self) -> Audience {
-        self.fleet.audience()
+        Audience::Shared
     }
 
     fn client_facts(&self) -> Arc<ClientFacts> {
         self.fleet.client_facts()
     }
 
-    fn standing(&self, server: &ServerKey) -> Standing {
-        if self.is_for_one() { self.fleet.standing(server) } else { Standing::default() }
+    fn standing(&self, _server: &ServerKey) -> Standing {
+        Standing::default()
     }
 
     fn listing_changed(&self, _server: &ServerKey) {
@@ -119,27 +111,15 @@ impl Host for ListerHost {
         self.fleet.status_changed(server);
     }
 
-    fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        if self.is_for_one() {
-            return self.fleet.notice(server, method, params);
-        }
+    fn notice(&self, server: &ServerKey, method: &str, _params: Option<Raw>) {
         debug!(server = %server.id, method, "told to nobody: it was said while lists were read");
     }
 
-    fn tell(&self, server: &ServerKey, to: Addressee, method: &str, params: Option<Raw>) {
-        if self.is_for_one() {
-            self.fleet.tell(server, to, method, params);
-        }
+    fn tell(&self, server: &ServerKey, _to: Addressee, method: &str, _params: Option<Raw>) {
+        debug!(server = %server.id, method, "told to nobody: it was said while lists were read");
     }
 
-    fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
-        if self.is_for_one() {
-            return self.fleet.ask(server, last_caller, call, exchange);
-        }
-        Gateway::answer_alone(self.fleet.config(), server, call, exchange);
-    }
-
-    fn only_client(&self) -> Option<Arc<Outbox>> {
-        self.fleet.only_client()
+    fn ask(&self, _server: &ServerKey, _last_caller: Option<ClientId>, call: Call, exchange: Exchange) {
+        self.fleet.answer_alone(&call, exchange);
     }
 }

@@ -1,5 +1,6 @@
-//! A server with `shared: false`: an instance of its own for each client, made by the client's first call and ended when
-//! the client leaves. Whatever an instance says is for its client alone.
+//! A server with `shared: false` behind a gateway that many clients use: an instance of its own for each, made by the
+//! client's first call and ended when the client leaves. Whatever an instance says is for its client alone. A client that
+//! has a gateway of its own needs none of this: the instance is the gateway's (`fleet/slot.rs`).
 
 mod upstream;
 
@@ -15,7 +16,6 @@ use tracing::{debug, warn};
 use super::super::{Fleet, FleetHost};
 use super::host::{InstanceHost, ListerHost, facts_of};
 use super::{Full, Instance, InstanceKey, Instances, MAX_INSTANCES, lock};
-use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::upstream::{ClientFacts, Host, Listing, Order, Phase, Upstream};
@@ -26,7 +26,7 @@ pub(crate) struct PerClient {
     /// What all of them see of the fleet.
     host: FleetHost,
     server: Arc<Server>,
-    /// Belongs to nobody: it reads the lists and rests again. Where there is but one client it is that one's.
+    /// Belongs to nobody: it reads the lists and rests again.
     lister: Arc<dyn Upstream>,
     /// What an instance listed last, if that is newer than what the lister did.
     listing: ArcSwapOption<Listing>,
@@ -56,11 +56,6 @@ impl PerClient {
                 state: Mutex::default(),
             }
         })
-    }
-
-    /// Returns whether there is but one client: it needs no instance beside the first.
-    fn is_for_one(&self) -> bool {
-        self.host.audience() == Audience::One
     }
 
     /// Takes over what an instance has listed. One that failed says nothing about the others, nor does one that was told

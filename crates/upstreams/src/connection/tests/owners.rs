@@ -127,6 +127,48 @@ async fn the_only_client_is_asked_whatever_else_is_in_flight() {
     assert_eq!(wire.host.notices(), [r#"notifications/message {"data":1}"#]);
 }
 
+// H3: a second window comes to share what was one client's
+#[tokio::test(start_paused = true)]
+async fn what_was_one_clients_is_in_doubt_once_another_shares_it() {
+    let host = Arc::new(FakeHost::for_one());
+    let connection = connection("", &host);
+    let wire = Wire { connection, host, _keeper: JoinSet::new() };
+    let (early, a) = call_in(&wire, 1);
+    let (gone, b) = call_in(&wire, 1);
+    gone.flight.cancel(None);
+    wire.connection.widen();
+    assert!(!wire.is_declined("1"), "so far only the first has called");
+    let (second, c) = call_in(&wire, 2);
+    assert!(wire.is_declined("2"));
+    wire.receive(LOG);
+    assert_eq!(wire.host.notices(), [""; 0], "it may be either's");
+    wire.end(&a);
+    assert!(wire.is_declined("3"), "the first was in flight beside it");
+    wire.end(&c);
+    let (third, _) = call_in(&wire, 2);
+    assert!(wire.is_declined("4"), "the server may go on with what the first has cancelled");
+    wire.end(&b);
+    assert!(!wire.is_declined("5"));
+    assert_eq!((early.questions().len(), second.questions().len(), third.questions().len()), (1, 0, 1));
+}
+
+// H3
+#[tokio::test(start_paused = true)]
+async fn outside_any_call_it_is_nobodys_until_somebody_calls() {
+    let host = Arc::new(FakeHost::for_one());
+    let connection = connection("", &host);
+    let wire = Wire { connection, host, _keeper: JoinSet::new() };
+    let (_, a) = call_in(&wire, 1);
+    wire.end(&a);
+    wire.connection.widen();
+    assert!(wire.is_declined("1"));
+    wire.receive(r#"{"jsonrpc":"2.0","id":2,"method":"roots/list"}"#);
+    assert_eq!(wire.host.questions().len(), 1, "where everybody's projects are may be told");
+    let (_, b) = call_in(&wire, 2);
+    wire.end(&b);
+    assert!(!wire.is_declined("3"));
+}
+
 // M13
 #[tokio::test(start_paused = true)]
 async fn a_log_line_is_told_to_whoever_it_must_belong_to() {

@@ -322,7 +322,7 @@ async fn the_only_client_needs_no_second_process() {
     let (client, listener) = join(&world);
     begin(&world, client).reply.await.unwrap().unwrap();
     let only = world.fake("a");
-    assert_eq!((world.made(), only.orders()), (1, vec![]));
+    assert_eq!((only.discovered(), only.calls().len(), only.orders()), (1, 1, vec![]));
     let (key, host) = only.host();
     host.notice(key, "notifications/message", Some(raw(r#"{"level":"info"}"#)));
     assert_eq!(listener.take().len(), 1);

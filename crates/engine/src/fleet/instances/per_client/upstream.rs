@@ -13,9 +13,6 @@ use crate::upstream::{BoxFuture, InstanceReport, Listing, Order, Phase, Status, 
 
 impl Upstream for PerClient {
     fn send(&self, call: Call, exchange: Exchange) {
-        if self.is_for_one() {
-            return self.lister.send(call, exchange);
-        }
         // A client that left before its call came here must not get an instance.
         if exchange.is_cancelled() {
             return;
@@ -41,9 +38,6 @@ impl Upstream for PerClient {
     }
 
     fn notify(&self, method: &'static str, params: Option<Raw>) {
-        if self.is_for_one() {
-            return self.lister.notify(method, params);
-        }
         for upstream in self.upstreams() {
             upstream.notify(method, params.clone());
         }
@@ -59,10 +53,10 @@ impl Upstream for PerClient {
 
     /// Returns how the instance does that does best: whether the server works at all.
     fn status(&self) -> Status {
-        let status = self.upstreams().iter().map(|one| one.status()).min_by_key(rank);
+        let status = self.upstreams().iter().map(|one| one.status()).min_by_key(|status| status.phase.rank());
         let lister = self.lister.status();
         match status {
-            Some(status) if rank(&status) <= rank(&lister) => status,
+            Some(status) if status.phase.rank() <= lister.phase.rank() => status,
             _ => lister,
         }
     }
@@ -97,9 +91,6 @@ impl Upstream for PerClient {
     }
 
     fn discover(&self) -> BoxFuture<()> {
-        if self.is_for_one() {
-            return self.lister.discover();
-        }
         let lister = Arc::clone(&self.lister);
         Box::pin(async move {
             lister.discover().await;
@@ -109,9 +100,6 @@ impl Upstream for PerClient {
     }
 
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
-        if self.is_for_one() {
-            return self.lister.order(order);
-        }
         let mut orders: Vec<_> = {
             let mut state = self.lock();
             state.order = Some(order);
@@ -155,16 +143,5 @@ impl Upstream for PerClient {
             upstreams.extend(state.instances.take());
         }
         Box::pin(close_all(upstreams, drain))
-    }
-}
-
-/// Returns how far an instance is from working.
-fn rank(status: &Status) -> u8 {
-    match status.phase {
-        Phase::Ready => 0,
-        Phase::Starting => 1,
-        Phase::Failed(_) => 2,
-        Phase::Idle => 3,
-        Phase::Stopped => 4,
     }
 }

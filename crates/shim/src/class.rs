@@ -5,6 +5,8 @@
 pub(crate) enum Class {
     /// Asking again means the same thing.
     Again,
+    /// As above, and it never ends by itself: no daemon is started for its sake alone.
+    Listens,
     /// It reads: asked again once, in case that reading is what ends the daemon.
     AgainOnce,
     /// Once with a server it may have run, and must not run twice.
@@ -61,9 +63,9 @@ pub(crate) fn class(method: &str) -> Class {
         | "logging/setLevel"
         | "resources/subscribe"
         | "resources/unsubscribe"
-        | "subscriptions/listen"
         | "tasks/get"
         | "shutdown" => Class::Again,
+        "subscriptions/listen" => Class::Listens,
         "resources/read" | "prompts/get" => Class::AgainOnce,
         _ => Class::MayHaveRun,
     }

@@ -54,6 +54,7 @@ pub fn serve(
         from_daemon: BytesMut::new(),
         input_ended: false,
         said_all: false,
+        has_lost: false,
     };
     wire.run()
 }
@@ -71,9 +72,12 @@ struct Wire<'a> {
     input_ended: bool,
     /// The daemon knows that the client will say nothing more.
     said_all: bool,
+    /// A daemon has just been lost.
+    has_lost: bool,
 }
 
 /// What can be gone on with.
+#[derive(Default)]
 struct Ready {
     input: bool,
     socket: bool,
@@ -84,7 +88,8 @@ struct Ready {
 impl Wire<'_> {
     fn run(mut self) -> io::Result<Ended> {
         loop {
-            let ready = self.wait()?;
+            // What follows from the loss of a daemon is done before anything is waited for.
+            let ready = if std::mem::take(&mut self.has_lost) { Ready::default() } else { self.wait()? };
             if ready.output_gone {
                 return Ok(Ended::ClientGone);
             }
@@ -185,6 +190,7 @@ impl Wire<'_> {
 
     fn lose_daemon(&mut self) {
         self.socket = None;
+        self.has_lost = true;
         if self.relay.is_over() {
             return;
         }

@@ -42,6 +42,30 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
+/// Returns the running processes that another has started itself.
+pub fn children(pid: u32) -> Vec<u32> {
+    all().into_iter().filter(|child| parent(*child) == Some(pid) && alive(*child)).collect()
+}
+
+/// Returns the words a process was started with.
+pub fn command_line(pid: u32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// Returns a number that the kernel tells of a process: `Threads`, say.
+pub fn status_number(pid: u32, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Returns how many descriptors a process has open.
+pub fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
 fn all() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

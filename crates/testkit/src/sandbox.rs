@@ -75,6 +75,14 @@ impl Sandbox {
         command
     }
 
+    /// Returns a command for the gateway that may use and start the daemon of this home: it bears no mark of a tree, by
+    /// which it would take itself to be below another. What it leaves behind is found by the path of its config.
+    pub fn daemon(&self) -> Command {
+        let mut command = self.manifold();
+        command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
+        command
+    }
+
     /// Starts `manifold serve --stdio` with this config and more arguments.
     pub fn serve(&self, config: &Value, more: &[&str]) -> Client {
         let path = self.write_config(config);
@@ -103,8 +111,15 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        for pid in self.processes() {
-            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        // More than once: a client whose daemon is killed first starts another.
+        for _ in 0..20 {
+            let left = self.processes();
+            if left.is_empty() {
+                break;
+            }
+            for pid in left {
+                let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+            }
         }
     }
 }

@@ -191,17 +191,22 @@ fn is_there(place: &Place) -> bool {
 /// Orders something of the daemon and waits until it is done. Returns whether there is one.
 fn order(place: &Place, path: &str) -> Result<bool, String> {
     let Some(client) = client(place, STOP_PATIENCE)? else { return Ok(false) };
-    match client.post::<Value>(path) {
-        Ok(_) => {}
+    let before = told_pid(place);
+    let ended = match client.post::<Value>(path) {
+        Ok(answer) => answer.get("pid").and_then(Value::as_u64).or(before),
         // It ended faster than it could say so.
-        Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => {}
+        Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => before,
         Err(error) => return Err(error.to_string()),
-    }
-    // Its lock is the last thing it lets go of.
+    };
+    // Its lock is the last thing it lets go of, and a client may have started another daemon at once.
     let until = Instant::now() + STOP_PATIENCE;
-    match Lock::take_until(&place.run_lock(), until) {
-        Ok(_) => Ok(true),
-        Err(error) => Err(format!("the daemon does not end: {error}")),
+    loop {
+        match Lock::try_take(&place.run_lock()) {
+            Ok(_) => return Ok(true),
+            Err(LockError::Held) if told_pid(place).is_some_and(|pid| Some(pid) != ended) => return Ok(true),
+            Err(LockError::Held) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(format!("the daemon does not end: {error}")),
+        }
     }
 }
 
@@ -237,6 +242,12 @@ fn upgrade(place: &Place) -> ExitCode {
     fail("the daemon does not answer after its upgrade", 1)
 }
 
+/// Returns which process the daemon is, as it writes down once it has the lock.
+fn told_pid(place: &Place) -> Option<u64> {
+    let about: Value = serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
+    about.get("pid")?.as_u64()
+}
+
 /// Connects to the daemon's control socket, if there is a daemon.
 fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
     match place.connect(&place.control_socket()) {
@@ -252,13 +263,18 @@ fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
 }
 
 fn status(place: &Place, json: bool) -> ExitCode {
-    let found = match client(place, START_PATIENCE) {
-        Ok(Some(client)) => client.get::<Value>("/v1/daemon").map(Some).map_err(|error| error.to_string()),
+    let ask = || match client(place, START_PATIENCE) {
+        Ok(Some(client)) => client.get::<Value>("/v1/daemon").map(Some),
         Ok(None) => Ok(None),
-        Err(why) => Err(why),
+        Err(why) => Err(ClientError::Refused { status: 0, message: why }),
+    };
+    // One that was killed as it was asked is not there; another may be.
+    let found = match ask() {
+        Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => ask(),
+        found => found,
     };
     match found {
-        Err(why) => fail(&why, 1),
+        Err(why) => fail(&why.to_string(), 1),
         Ok(Some(status)) => {
             if json {
                 print(&serde_json::to_string_pretty(&status).unwrap_or_default())

@@ -13,6 +13,9 @@ use super::Started;
 #[cfg(test)]
 mod tests;
 
+/// How long is waited once the time is up, for those who were at the door already: we may have been held up ourselves.
+const LAST_LOOK: Duration = Duration::from_millis(20);
+
 pub(crate) struct Life {
     state: Mutex<State>,
     changed: Notify,
@@ -26,6 +29,8 @@ struct State {
     started: Started,
     /// Since when there has been nobody.
     idle_since: Instant,
+    /// Until when is waited though the time is up.
+    last_look: Option<Instant>,
     is_over: bool,
 }
 
@@ -34,7 +39,14 @@ pub(crate) struct Presence(Arc<Life>);
 
 impl Life {
     pub(crate) fn new(linger: Duration, started: Started) -> Arc<Self> {
-        let state = State { clients: 0, linger, started, idle_since: Instant::now(), is_over: false };
+        let state = State {
+            clients: 0,
+            linger,
+            started,
+            idle_since: Instant::now(),
+            last_look: None,
+            is_over: false,
+        };
         Arc::new(Self {
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -50,6 +62,7 @@ impl Life {
             return None;
         }
         state.clients += 1;
+        state.last_look = None;
         drop(state);
         self.changed.notify_waiters();
         Some(Presence(Arc::clone(self)))
@@ -95,6 +108,10 @@ impl Life {
         let end = state.idle_since + state.linger;
         if end > now {
             return Judged::LooksAgainAt(end);
+        }
+        let last_look = *state.last_look.get_or_insert(now + LAST_LOOK);
+        if last_look > now {
+            return Judged::LooksAgainAt(last_look);
         }
         state.is_over = true;
         Judged::Over

@@ -51,7 +51,8 @@ impl Relay {
     fn meet(&mut self, slot: u16, fate: Fate) {
         match fate {
             Fate::Waits => {}
-            Fate::Again => {
+            Fate::Again | Fate::AgainAtOnce => {
+                self.is_dormant &= !matches!(fate, Fate::AgainAtOnce);
                 if let Some(request) = self.in_flight.get_mut(slot) {
                     request.was_asked_again = true;
                     // As if it had just been read, before what the client said since.
@@ -160,6 +161,8 @@ enum Fate {
     /// It is with a server that goes on.
     Waits,
     Again,
+    /// As above, and a daemon is started for it.
+    AgainAtOnce,
     Fails(&'static str),
     /// Nobody wants its answer.
     Dropped,
@@ -180,8 +183,10 @@ impl Fate {
 
     fn of_stopped(request: &Request, stage: Stage) -> Self {
         match Self::of(request, stage) {
-            // A listening goes on for as long as the client does.
-            Self::Again if request.class == Class::Again => Self::Again,
+            // It goes on for as long as the client does.
+            Self::Again if request.class == Class::Listens => Self::Again,
+            // The daemon never saw it: it is the client's next request.
+            Self::Again if stage == Stage::Sent => Self::AgainAtOnce,
             Self::Again => Self::Fails(DID_NOT_RUN),
             fate => fate,
         }

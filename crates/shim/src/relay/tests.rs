@@ -203,6 +203,25 @@ fn after_an_ordered_end_nobody_starts_a_daemon_before_the_client_asks() {
 }
 
 #[test]
+fn what_an_ordered_end_overtook_is_asked_of_the_next_daemon_and_the_rest_is_answered() {
+    let mut between = Between::new();
+    between.open();
+    for (id, method) in [(2, "tools/list"), (3, "tools/call"), (4, "tools/list"), (5, "tools/call")] {
+        between.client(&request(id, method));
+    }
+    for (slot, _) in between.sent().iter().take(2) {
+        between.page.set(*slot, Stage::Received);
+    }
+    between.daemon(Kind::Stopping, 0, "");
+    between.lose();
+    let told = between.told();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|line| line.contains(r#""mayHaveRun":false"#)), "{told:?}");
+    assert!(between.relay.wants_daemon(), "what it never read is the client's next request");
+    assert_eq!(between.find(false)[2..], [request(4, "tools/list"), request(5, "tools/call")]);
+}
+
+#[test]
 fn a_cancelled_request_is_forgotten_where_nobody_has_it_and_its_slot_waits_where_somebody_does() {
     let mut between = Between::new();
     between.open();

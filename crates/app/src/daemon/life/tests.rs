@@ -5,7 +5,7 @@ use super::*;
 const LINGER: Duration = Duration::from_secs(60);
 
 async fn is_over(life: &Life) -> bool {
-    timeout(Duration::ZERO, life.over()).await.is_ok()
+    timeout(LAST_LOOK * 2, life.over()).await.is_ok()
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,6 +41,20 @@ async fn one_that_was_ordered_stays_until_it_is_stopped() {
 #[tokio::test(start_paused = true)]
 async fn one_that_no_client_came_to_ends_too() {
     let life = Life::new(LINGER, Started::ForClients);
+    advance(LINGER + Duration::from_secs(1)).await;
+    assert!(is_over(&life).await);
+}
+
+// A3: one that was stopped for longer than it lingers lets in who came meanwhile
+#[tokio::test(start_paused = true)]
+async fn who_was_at_the_door_when_the_time_was_up_is_let_in() {
+    let life = Life::new(LINGER, Started::ForClients);
+    advance(LINGER * 3).await;
+    assert!(timeout(LAST_LOOK / 2, life.over()).await.is_err());
+    let late = life.enter().unwrap();
+    advance(LINGER * 3).await;
+    assert!(!is_over(&life).await);
+    drop(late);
     advance(LINGER + Duration::from_secs(1)).await;
     assert!(is_over(&life).await);
 }

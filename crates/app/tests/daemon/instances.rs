@@ -1,0 +1,138 @@
+//! Which windows share a process of a server: those for which it would be started alike.
+
+use std::fs;
+use std::path::PathBuf;
+
+use manifold_testkit::{Client, alive, until};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::{SOON, fake_with, text_of};
+
+fn home(more: Value) -> Home {
+    let mut server = fake_with(&["pid", "env", "cwd"], json!({}));
+    for (name, value) in more.as_object().into_iter().flatten() {
+        server[name] = value.clone();
+    }
+    Home::new(json!({"fx": server}))
+}
+
+fn folder(home: &Home, name: &str) -> PathBuf {
+    let folder = home.sandbox.path(name);
+    fs::create_dir_all(&folder).expect("it can be made");
+    folder
+}
+
+fn pid_of(client: &mut Client) -> u32 {
+    text_of(&client.call("fx__pid", json!({}))).parse().expect("a process")
+}
+
+fn variable(client: &mut Client, name: &str) -> String {
+    text_of(&client.call("fx__env", json!({"name": name}))).to_owned()
+}
+
+/// Returns the instances of the server, as `daemon status` shows them.
+fn instances(home: &Home) -> Vec<Value> {
+    let status = home.status().expect("it runs");
+    status["servers"][0]["instances"].as_array().expect("a list").clone()
+}
+
+// A13
+#[test]
+#[ignore = "instances"]
+fn windows_with_different_variables_have_different_processes() {
+    let home = home(json!({"env": {"TOKEN": "${TOKEN}"}}));
+    let at = folder(&home, "project");
+    let mut first = home.open_as(&[("TOKEN", "one")], &at);
+    let mut second = home.open_as(&[("TOKEN", "two")], &at);
+    let mut third = home.open_as(&[("TOKEN", "one"), ("WINDOWID", "3")], &at);
+    let pids = [pid_of(&mut first), pid_of(&mut second), pid_of(&mut third)];
+    assert_ne!(pids[0], pids[1]);
+    assert_eq!(pids[0], pids[2]);
+    for (client, token) in [(&mut first, "one"), (&mut second, "two"), (&mut third, "one")] {
+        assert_eq!(variable(client, "TOKEN"), token);
+    }
+    let instances = instances(&home);
+    assert_eq!(instances.len(), 2, "{instances:?}");
+    for instance in &instances {
+        let clients = if instance["pid"] == json!(pids[0]) { 2 } else { 1 };
+        assert_eq!(instance["clients"], json!(clients), "{instance}");
+        assert!(instance["key"].is_string(), "{instance}");
+    }
+    let differs: Vec<&Value> = instances.iter().map(|instance| &instance["differs"]).collect();
+    assert!(differs.contains(&&json!(["TOKEN"])), "{differs:?}");
+    assert!(!home.status().expect("it runs").to_string().contains("two"), "values are nobody's business");
+}
+
+// A13
+#[test]
+#[ignore = "instances"]
+fn windows_with_another_path_or_folder_have_different_processes() {
+    let home = home(json!({}));
+    let (here, there) = (folder(&home, "here"), folder(&home, "there"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let longer = format!("{path}:/nowhere");
+    let mut windows = [
+        home.open_as(&[("PATH", &path)], &here),
+        home.open_as(&[("PATH", &longer)], &here),
+        home.open_as(&[("PATH", &path)], &there),
+        home.open_as(&[("PATH", &path)], &here),
+    ];
+    let pids = windows.each_mut().map(pid_of);
+    assert_eq!(pids[0], pids[3]);
+    assert!(pids[0] != pids[1] && pids[0] != pids[2] && pids[1] != pids[2], "{pids:?}");
+    for (window, expected) in windows.iter_mut().zip([&here, &here, &there, &here]) {
+        assert_eq!(text_of(&window.call("fx__cwd", json!({}))), expected.to_string_lossy());
+    }
+    assert_eq!(variable(&mut windows[1], "PATH"), longer);
+    let differs: Vec<Value> = instances(&home).into_iter().map(|one| one["differs"].clone()).collect();
+    assert!(differs.contains(&json!(["PATH"])) && differs.contains(&json!(["cwd"])), "{differs:?}");
+}
+
+// A13
+#[test]
+#[ignore = "instances"]
+fn a_shared_server_is_one_process_wherever_windows_are() {
+    let home = home(json!({"shared": true}));
+    let mut windows = [
+        home.open_as(&[], &folder(&home, "here")),
+        home.open_as(&[("WINDOWID", "7")], &folder(&home, "there")),
+    ];
+    let pids = windows.each_mut().map(pid_of);
+    assert_eq!(pids[0], pids[1]);
+    assert_eq!(instances(&home).len(), 1);
+}
+
+// A14
+#[test]
+#[ignore = "instances"]
+fn a_server_that_is_not_shared_is_one_process_for_each_window() {
+    let home = home(json!({"shared": false}));
+    let mut stays = home.open();
+    let mut leaves = home.open();
+    let pids = [pid_of(&mut stays), pid_of(&mut leaves)];
+    assert_ne!(pids[0], pids[1]);
+    leaves.leave();
+    assert!(until(SOON, || !alive(pids[1])), "it goes with its window");
+    assert_eq!(pid_of(&mut stays), pids[0]);
+}
+
+// A14
+#[test]
+#[ignore = "instances"]
+fn a_server_of_a_project_is_one_process_for_each_root() {
+    let home = home(json!({"shared": "project"}));
+    for project in ["one", "two"] {
+        folder(&home, &format!("{project}/.git"));
+    }
+    let mut one = home.open_as(&[], &folder(&home, "one"));
+    let mut below = home.open_as(&[], &folder(&home, "one/src/deep"));
+    let mut two = home.open_as(&[], &folder(&home, "two"));
+    let pids = [pid_of(&mut one), pid_of(&mut below), pid_of(&mut two)];
+    assert_eq!(pids[0], pids[1]);
+    assert_ne!(pids[0], pids[2]);
+    two.leave();
+    assert!(until(SOON, || !alive(pids[2])), "it goes with the last window of its project");
+    one.leave();
+    assert_eq!(pid_of(&mut below), pids[0]);
+}

@@ -1,0 +1,104 @@
+//! The folder of the sockets: who may connect, and what if it is removed.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use manifold_testkit::{Client, alive, until};
+use serde_json::json;
+
+use crate::home::{Home, guards_of};
+use crate::{SOON, fake_with, text_of};
+
+/// Where a test, run again as another user, finds the socket to try.
+const SOCKET: &str = "MANIFOLD_TEST_SOCKET";
+
+fn home() -> Home {
+    Home::new(json!({"fx": fake_with(&["pid", "echo"], json!({}))}))
+}
+
+fn pid_of(client: &mut Client) -> u32 {
+    text_of(&client.call("fx__pid", json!({}))).parse().expect("a process")
+}
+
+// A15
+#[test]
+fn another_user_is_refused_though_the_file_would_let_him_in() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: only root can be another user");
+    }
+    let home = home();
+    let mut window = home.open();
+    pid_of(&mut window);
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("root can");
+    open(home.sandbox.home());
+    open(&home.sandbox.path(".run"));
+    open(&home.run_folder());
+    for ending in ["mcp.sock", "ctl.sock"] {
+        let socket = home.run_file(ending).expect("it is there");
+        open(&socket);
+        let mut command = Command::new(std::env::current_exe().expect("a running test has a path"));
+        command.args(["--exact", "place::tries_the_socket_it_is_given", "--nocapture"]);
+        command.env(SOCKET, &socket).uid(65534).gid(65534);
+        let output = command.output().expect("the test runs again");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("refused"), "{ending}: {said}");
+    }
+    assert_eq!(home.status().map(|status| status["clients"].clone()), Some(json!(1)));
+    pid_of(&mut window);
+}
+
+/// No test by itself: it is run by another as a user who must not be served.
+#[test]
+fn tries_the_socket_it_is_given() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let mut socket = UnixStream::connect(socket).expect("the file lets us in");
+    let _ = socket.write_all(b"GET /v1/daemon HTTP/1.1\r\nHost: manifold\r\n\r\nMANIFOLD 1 {}\n");
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    println!("refused");
+}
+
+// A17
+#[test]
+fn the_folder_may_be_removed_under_the_daemon() {
+    let home = home();
+    let mut old = [home.open(), home.open()];
+    let server = pid_of(&mut old[0]);
+    let daemon = home.daemon();
+    fs::remove_dir_all(home.run_folder()).expect("it can be removed");
+    for window in &mut old {
+        assert_eq!(pid_of(window), server, "who is attached is served on");
+    }
+    assert!(until(SOON, || home.run_file("mcp.sock").is_some()), "{}", home.log());
+    let mut new = home.open();
+    assert_eq!(pid_of(&mut new), server, "who comes is served by the same");
+    assert_eq!(home.daemons(), [daemon]);
+    old.into_iter().chain([new]).for_each(Client::leave);
+    home.wait_gone();
+}
+
+// A17: as at the last logout
+#[test]
+fn the_whole_runtime_folder_may_be_removed() {
+    let home = home();
+    let mut old = home.open();
+    let server = pid_of(&mut old);
+    let daemon = home.daemon();
+    fs::remove_dir_all(home.sandbox.path(".run")).expect("it can be removed");
+    assert_eq!(pid_of(&mut old), server, "who is attached is served on");
+    let mut new = home.open();
+    pid_of(&mut new);
+    assert_eq!(pid_of(&mut old), server);
+    old.leave();
+    assert!(until(SOON, || !alive(daemon) || home.daemons() == [daemon]), "{}", home.log());
+    pid_of(&mut new);
+    new.leave();
+    home.wait_gone();
+    assert!(guards_of(daemon).is_empty());
+}

@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
+use crate::daemon::Numbers;
 use help::command;
 pub(crate) use help::help;
 use values::profile;
@@ -166,7 +167,15 @@ pub(crate) enum DaemonCommand {
         /// Somebody will stop us: do not end with the last client
         #[arg(long, hide = true)]
         stay: bool,
+        /// We take the place of another program, which left these descriptors to us
+        #[arg(long, hide = true, value_name = "NUMBERS")]
+        resume: Option<Numbers>,
     },
+    /// Say whether this program could take the place of a running daemon
+    #[command(hide = true)]
+    SelfCheck,
+    /// Have the installed program take its place; servers and calls go on
+    Upgrade,
     /// Start it in the background, where it stays until stopped
     Start,
     /// Stop it and all its servers

@@ -19,6 +19,8 @@ use manifold_config::{
 };
 use tracing::{info, warn};
 
+pub(crate) use attach::config_args;
+
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;

@@ -3,19 +3,25 @@
 mod accept;
 mod control;
 mod home;
+mod inherited;
+mod installed;
 mod life;
 mod notes;
 mod place;
 mod sessions;
+mod upgrade;
 
 use std::io::{self, Write as _};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use manifold_config::{Config, LoadOptions};
-use manifold_engine::Budget;
+use manifold_engine::{Budget, Reopen};
 use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -26,12 +32,23 @@ use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Services, Serving};
 use home::Home;
+pub(crate) use inherited::{Inherited, Numbers};
+use installed::Installed;
+pub(crate) use installed::SelfCheck;
 pub(crate) use life::Life;
 pub(crate) use place::{identity, is_below_another, wanted};
 use sessions::Sessions;
+pub(crate) use upgrade::STATES;
+use upgrade::{Failed, State};
 
 /// What a daemon that can be reached says to whoever started it.
 const READY: &[u8] = b"ready\n";
+
+/// How long the clients of a process that was replaced may take to come back.
+const COMING_BACK: Duration = Duration::from_secs(15);
+
+/// How long responses may take when another program takes our place.
+const HTTP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Everything a daemon is.
 pub(crate) struct Daemon {
@@ -40,6 +57,7 @@ pub(crate) struct Daemon {
     services: Services,
     life: Arc<Life>,
     sessions: Sessions,
+    upgrades: mpsc::Sender<upgrade::Order>,
     /// This life, as shims know it.
     epoch: String,
     /// The life whose place this one took, if it took one.
@@ -60,52 +78,124 @@ pub(crate) enum Started {
     ByOrder,
 }
 
+/// What a daemon begins with.
+pub(crate) struct Beginning {
+    pub(crate) place: Place,
+    pub(crate) identity: Identity,
+    pub(crate) started: Started,
+    /// Whether somebody waits on a pipe to hear that we can be reached.
+    pub(crate) detached: bool,
+    pub(crate) from: From,
+}
+
+/// Where its lock and its sockets come from.
+pub(crate) enum From {
+    Nothing(Lock),
+    /// The program whose place we took.
+    Another(Inherited),
+}
+
 /// Serves until the last client has been gone for long enough, or somebody orders the end.
 pub(crate) async fn serve(
     config: Config,
     options: LoadOptions,
     flags: &Flags,
-    (place, identity, lock): (Place, Identity, Lock),
-    (started, detached): (Started, bool),
+    beginning: Beginning,
 ) -> Result<(), String> {
+    let Beginning { place, identity, mut started, detached, from } = beginning;
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
-    let mut home = Home::open(place.clone(), lock).map_err(failed)?;
-    let bound = http_door(&config, flags).await;
+    let mut http_before = None;
+    let (mut home, left) = match from {
+        From::Nothing(lock) => (Home::open(place.clone(), lock).map_err(failed)?, None),
+        From::Another(Inherited { lock, clients, orders, http, state }) => {
+            http_before = http;
+            let home = Home::inherited(place.clone(), lock, clients, orders).map_err(failed)?;
+            // Its servers end with their sockets, and clients go on as after a crash.
+            let read =
+                State::read(&state).inspect_err(|why| warn!("the state left to us cannot be read: {why}"));
+            (home, read.ok())
+        }
+    };
+    let (kept, epoch_before) =
+        (Arc::<KeptCalls>::default(), left.as_ref().map(|(state, _)| state.epoch.clone()));
+    if let Some((State { stays: true, .. }, _)) = &left {
+        started = Started::ByOrder;
+    }
+    let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
+    let bound = http_door(&config, flags, http_before).await;
     let started = if bound.is_some() { Started::ByOrder } else { started };
+    let mut installed = Installed::new(options.environment.program.clone().unwrap_or_default());
+    let (upgrades, mut orders) = mpsc::channel(1);
     let daemon = Arc::new(Daemon {
         budget: budget(&config.settings.limits),
         life: Life::new(config.settings.daemon.linger, started),
-        services: Services::new(config, options, flags, Serving::All),
+        services: Services::going_on(config, options.clone(), flags, Serving::All, left),
         epoch: random_name(),
-        epoch_before: None,
-        kept: Arc::default(),
+        epoch_before,
+        kept,
         marks: SandboxMarks::own(),
         since: Instant::now(),
         sessions: Sessions::default(),
+        upgrades,
         place,
         identity,
     });
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
+    let spare = bound.as_ref().and_then(|bound| bound.spare().ok());
     let door = bound.map(|bound| bound.open(&daemon.services, None, false));
+    let close_door = Notify::new();
     daemon.follow_config(door.as_ref());
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
     say_ready(detached);
+    daemon.wait_for_those_who_come_back();
     let drain = daemon.services.fleet.config().settings.drain_timeout;
-    let opened = async {
+    let mut opened = pin!(async {
         match &door {
-            Some(door) => door.serve(drain, daemon.life.over()).await,
+            Some(door) => {
+                let closed = async {
+                    tokio::select! {
+                        () = daemon.life.over() => {}
+                        () = close_door.notified() => {}
+                    }
+                };
+                door.serve(drain, closed).await;
+            }
             None => std::future::pending().await,
         }
-    };
-    tokio::select! {
-        () = accept::accept(Arc::clone(&daemon), home.clients()) => {}
-        () = control::serve(Arc::clone(&daemon), home.orders()) => {}
-        () = notes::tell(&daemon) => {}
-        () = daemon.life.over() => {}
-        () = opened => {}
-        () = signals::asked(stop) => daemon.life.end(),
-        () = home.keep(&daemon.life) => {}
+    });
+    let mut stop = pin!(signals::asked(stop));
+    loop {
+        let order: Option<upgrade::Order> = tokio::select! {
+            () = accept::accept(Arc::clone(&daemon), home.clients()) => break,
+            () = control::serve(Arc::clone(&daemon), home.orders()) => break,
+            () = notes::tell(&daemon) => break,
+            () = daemon.life.over() => break,
+            () = &mut opened => break,
+            () = &mut stop => {
+                daemon.life.end();
+                break;
+            }
+            order = orders.recv() => order,
+            () = installed.changed() => None,
+            () = home.keep(&daemon.life) => break,
+        };
+        // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
+        let door_closed = async {
+            if door.is_some() {
+                close_door.notify_one();
+                let _ = tokio::time::timeout(HTTP_PATIENCE, &mut opened).await;
+            }
+        };
+        match upgrade::upgrade(&daemon, &home, spare.as_ref(), &installed, &options, door_closed).await {
+            Failed::NotBegun(why) => {
+                warn!("not upgraded: {why}");
+                if let Some(order) = order {
+                    let _ = order.send(why);
+                }
+            }
+            Failed::Fatal(why) => return Err(why),
+        }
     }
     home.close();
     daemon.finish().await;
@@ -113,12 +203,15 @@ pub(crate) async fn serve(
 }
 
 /// Opens the door of HTTP, where the config wants one. Clients on pipes are served whether it opens or not.
-async fn http_door(config: &Config, flags: &Flags) -> Option<Bound> {
+async fn http_door(config: &Config, flags: &Flags, before: Option<OwnedFd>) -> Option<Bound> {
     if !config.settings.daemon.http {
         return None;
     }
     let opened = match check(config, flags) {
-        Ok(tls) => Bound::at(config, tls).await,
+        Ok(tls) => match before {
+            Some(listener) => Bound::on(config, tls, listener.into()),
+            None => Bound::at(config, tls).await,
+        },
         Err(why) => Err(why),
     };
     opened.inspect_err(|why| warn!("HTTP is not served: {why}")).ok()
@@ -133,8 +226,20 @@ impl Daemon {
         info!("daemon ended");
         self.life.finished();
         // Whoever ordered the end hears of it before we are gone.
-        let _ =
-            tokio::time::timeout(std::time::Duration::from_millis(500), self.services.tasks.finished()).await;
+        let _ = tokio::time::timeout(Duration::from_millis(500), self.services.tasks.finished()).await;
+    }
+
+    /// Gives clients of the process whose place we took some time to come back; what nobody has taken up then, ends.
+    fn wait_for_those_who_come_back(&self) {
+        if self.epoch_before.is_none() {
+            return;
+        }
+        let (upstreams, kept) = (Arc::clone(&self.services.upstreams), Arc::clone(&self.kept));
+        self.services.tasks.spawn_background(async move {
+            tokio::time::sleep(COMING_BACK).await;
+            upstreams.stop_unclaimed();
+            kept.give_up();
+        });
     }
 
     /// Takes over changes of the config, for every client.

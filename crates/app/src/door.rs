@@ -19,6 +19,8 @@ use crate::wiring::Services;
 /// An address that is ours, with nothing behind it yet.
 pub(crate) struct Bound {
     listener: TcpListener,
+    /// The same once more: it stays open when the door is closed.
+    spare: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
     settings: HttpSettings,
     limits: Limits,
@@ -45,7 +47,29 @@ impl Bound {
                 "cannot listen on {host}:{port}: {error}; is another one running? choose another with --port"
             )
         })?;
-        Ok(Self { listener, tls, settings, limits: config.settings.limits, profile: config.profile })
+        let listener = listener.into_std().map_err(|error| error.to_string())?;
+        Self::on(config, tls, listener)
+    }
+
+    /// Goes on where another listened.
+    pub(crate) fn on(
+        config: &Config,
+        tls: Option<TlsAcceptor>,
+        listener: std::net::TcpListener,
+    ) -> Result<Self, String> {
+        let opened = || -> std::io::Result<(TcpListener, std::net::TcpListener)> {
+            listener.set_nonblocking(true)?;
+            let spare = listener.try_clone()?;
+            Ok((TcpListener::from_std(listener)?, spare))
+        };
+        let (listener, spare) = opened().map_err(|error| error.to_string())?;
+        let settings = config.settings.http.clone();
+        Ok(Self { listener, spare, tls, settings, limits: config.settings.limits, profile: config.profile })
+    }
+
+    /// Returns the listener, for a program that takes our place.
+    pub(crate) fn spare(&self) -> std::io::Result<std::net::TcpListener> {
+        self.spare.try_clone()
     }
 
     /// Puts the namespaces behind it.
@@ -67,7 +91,8 @@ impl Door {
 
     /// Lets clients in until `stop` resolves, then lets calls in flight finish. It is open once.
     pub(crate) async fn serve(&self, drain: Duration, stop: impl Future<Output = ()>) {
-        let Some(Bound { listener, tls, settings, limits, profile }) = self.bound.lock().await.take() else {
+        let Some(Bound { listener, tls, settings, limits, profile, .. }) = self.bound.lock().await.take()
+        else {
             return;
         };
         let Ok(address) = listener.local_addr() else { return };
@@ -125,6 +150,7 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
                 audience: Audience::Shared,
                 eager,
                 resolution,
+                session: None,
             });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));

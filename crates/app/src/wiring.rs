@@ -10,11 +10,11 @@ use manifold_config::{
 };
 use manifold_engine::{
     Audience, BoxFuture, Control, Fleet, Gateway, Lock as _, Opening, Program, ReloadReport, Reloader,
-    Resolution, Tasks, busy_poll, reload_report,
+    Reopen, Resolution, Tasks, busy_poll, reload_report,
 };
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
-use manifold_upstreams::{Cache, Upstreams};
+use manifold_upstreams::{Cache, Handover, Upstreams};
 use tracing::{info, warn};
 
 use crate::cli::Flags;
@@ -30,6 +30,7 @@ pub(crate) struct Services {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) control: Control,
     pub(crate) tasks: Tasks,
+    pub(crate) upstreams: Arc<Upstreams>,
     processes: ProcessHost,
     reloader: Arc<FileReloader>,
 }
@@ -46,12 +47,29 @@ pub(crate) enum Serving {
 impl Services {
     /// Makes the servers of a config ready to be started.
     pub(crate) fn new(config: Config, options: LoadOptions, flags: &Flags, serving: Serving) -> Self {
+        Self::going_on(config, options, flags, serving, None)
+    }
+
+    /// Does the same with the servers of the program whose place we took, where there was one.
+    pub(crate) fn going_on(
+        config: Config,
+        options: LoadOptions,
+        flags: &Flags,
+        serving: Serving,
+        left: Option<(Handover, Arc<dyn Reopen>)>,
+    ) -> Self {
         let tasks = Tasks::new();
         let nesting = Nesting::of(config.source.path.as_deref(), &options.environment);
-        let upstreams = Upstreams::new(tasks.clone(), cache(&options), config.settings.limits.message_bytes)
-            .marked(&nesting.mark());
+        let limit_bytes = config.settings.limits.message_bytes;
+        let upstreams = match left {
+            None => Upstreams::new(tasks.clone(), cache(&options), limit_bytes),
+            Some((handover, askers)) => {
+                Upstreams::resume(tasks.clone(), cache(&options), limit_bytes, handover, askers)
+            }
+        };
+        let upstreams = Arc::new(upstreams.marked(&nesting.mark()));
         let processes = upstreams.processes();
-        let fleet = Fleet::new(Arc::new(config), Box::new(upstreams), tasks.clone());
+        let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&upstreams)), tasks.clone());
         let reloader = Arc::new(FileReloader {
             options,
             namespace: flags.namespace.clone(),
@@ -72,7 +90,7 @@ impl Services {
         let control = Control::new(&fleet, Arc::clone(&reloader) as Arc<dyn Reloader>, program);
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
-        Self { fleet, control, tasks, processes, reloader }
+        Self { fleet, control, tasks, upstreams, processes, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -163,11 +181,16 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
                 How::Default => "default",
                 How::Only => "only",
             };
-            Ok(Opening { namespace: Some(id), selection, audience, eager, resolution: None })
+            Ok(Opening { namespace: Some(id), selection, audience, eager, resolution: None, session: None })
         }
-        Selection::All => {
-            Ok(Opening { namespace: None, selection: "all", audience, eager, resolution: None })
-        }
+        Selection::All => Ok(Opening {
+            namespace: None,
+            selection: "all",
+            audience,
+            eager,
+            resolution: None,
+            session: None,
+        }),
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),
     }

@@ -30,6 +30,7 @@ pub(crate) fn gateway(servers: usize, tools: usize) -> Result<Arc<Gateway>, Box<
         audience: Audience::One,
         eager: false,
         resolution: None,
+        session: None,
     };
     Ok(Gateway::open(fleet, opening, Arc::new(NoFile), |_| server))
 }

@@ -19,7 +19,7 @@ use crate::principal::{Principal, Requester};
 use crate::sync::Lock as _;
 pub use address::{AnswerStep, Reopen, ReturnAddress};
 pub use sink::{Cancel, Sink};
-use then::Then;
+use then::{Does, Then};
 
 /// Whom a call is for and how long it may take; made once per route, shared by all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Exchange {
 
     /// Does the same, and `next` hears of it too, by `None`, when the call is taken back.
     pub fn then_or_cancelled(self, next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static) -> Exchange {
-        self.before(None, next)
+        self.before(Does::Anything, next)
     }
 
     /// Does the same where `step` says all that `next` does with the answer, so that another process could do it.
@@ -92,21 +92,25 @@ impl Exchange {
         step: AnswerStep,
         next: impl FnOnce(Reply, Exchange) + Send + 'static,
     ) -> Exchange {
-        self.before(Some(step), |reply, outer| {
+        self.before(Does::Step(step), |reply, outer| {
             if let Some(reply) = reply {
                 next(reply, outer);
             }
         })
     }
 
-    fn before(
+    /// Does the same where `next` gives the answer on as it is.
+    pub(crate) fn then_unchanged(
         self,
-        step: Option<AnswerStep>,
         next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static,
     ) -> Exchange {
+        self.before(Does::Nothing, next)
+    }
+
+    fn before(self, does: Does, next: impl FnOnce(Option<Reply>, Exchange) + Send + 'static) -> Exchange {
         let outer = Arc::clone(&self.flight);
         let (target, number) = (self.target.clone(), self.number);
-        let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))), step };
+        let sink = Then { outer: Arc::clone(&outer), rest: Mutex::new(Some((self, Box::new(next)))), does };
         let flight = Arc::new(CallHandle::new(sink));
         if !outer.set_canceller(flight.clone(), 0) {
             // Cancelled meanwhile: whoever gets the inner call must find it so.

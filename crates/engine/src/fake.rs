@@ -101,6 +101,7 @@ impl World {
             audience,
             eager: false,
             resolution,
+            session: None,
         };
         let mut hands = None;
         let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |control| {

@@ -218,18 +218,19 @@ impl Fleet {
     /// Makes the instance of a server that the config defines.
     fn define(&self, server: &Server, before: Option<&Slot>) -> Slot {
         let instance = InstanceKey::DEFINED;
-        let wanted = Wanted { server: Arc::new(server.clone()), instance, started_with: None };
+        let wanted = Wanted { server: Arc::new(server.clone()), instance, started_with: None, session: None };
         self.make(&wanted, before)
     }
 
     /// Makes an instance. What its predecessor was told still holds for it; the log level set so far does in any case.
     fn make(&self, wanted: &Wanted, before: Option<&Slot>) -> Slot {
-        let Wanted { server, instance, started_with } = wanted;
+        let Wanted { server, instance, started_with, .. } = wanted;
         let (standing, users) = match before {
             Some(slot) => (Arc::clone(&slot.standing), Arc::clone(&slot.users)),
             None => (Arc::new(Mutex::new(self.first_standing())), Arc::default()),
         };
         let host = FleetHost {
+            known_as: instance.known_as(wanted.session.as_deref()),
             fleet: self.me.clone(),
             server: Arc::clone(server),
             users: Arc::clone(&users),

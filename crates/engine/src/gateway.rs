@@ -60,6 +60,8 @@ pub struct Opening {
     pub eager: bool,
     /// The servers as those served resolve them; `None`: as the config in force has them.
     pub resolution: Option<Arc<Resolution>>,
+    /// What the client's session is known by in a process that takes our place, if it is.
+    pub session: Option<Arc<str>>,
 }
 
 /// One namespace, served.

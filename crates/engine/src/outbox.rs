@@ -110,7 +110,7 @@ impl Outbox {
     }
 
     /// Waits for messages and moves all of them into `batch`. Returns false once closed and empty.
-    pub async fn take(&self, batch: &mut Vec<Outgoing>) -> bool {
+    pub async fn take(&self, batch: &mut impl Extend<Outgoing>) -> bool {
         loop {
             let filled = self.filled.notified();
             {
@@ -154,6 +154,13 @@ impl Outbox {
         self.lock().closed = true;
         self.filled.notify_one();
         self.emptied.notify_waiters();
+    }
+
+    /// Refuses further messages and returns the queued ones, which somebody else will write.
+    pub fn hand_over(&self) -> Vec<Outgoing> {
+        let queued = std::mem::take(&mut self.lock().messages).into();
+        self.abandon();
+        queued
     }
 
     /// Refuses further messages and forgets the queued ones: the peer no longer reads.

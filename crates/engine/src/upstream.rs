@@ -269,6 +269,12 @@ pub trait Host: Send + Sync {
     /// A question asked outside any call. Where calls were made before, only whoever made the last may be asked.
     fn ask(&self, server: &ServerKey, last_caller: Option<ClientId>, call: Call, exchange: Exchange);
 
+    /// Returns what tells this instance from others of its server, and is the same in a process that takes our place; `None`
+    /// where nothing does, and no other process may take it for its own.
+    fn instance(&self) -> Option<String> {
+        None
+    }
+
     /// Where everything goes, if all servers work for one client: none is read while that is crowded, so that what
     /// the client does not read stays with the servers (F20).
     fn only_client(&self) -> Option<Arc<Outbox>> {
@@ -279,6 +285,12 @@ pub trait Host: Send + Sync {
 /// Makes upstreams from definitions.
 pub trait Connector: Send + Sync {
     fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream>;
+}
+
+impl<C: Connector> Connector for Arc<C> {
+    fn connect(&self, server: &Arc<Server>, host: Arc<dyn Host>) -> Arc<dyn Upstream> {
+        (**self).connect(server, host)
+    }
 }
 
 #[cfg(test)]

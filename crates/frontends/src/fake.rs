@@ -33,6 +33,7 @@ pub(crate) fn world(profile: Profile) -> World {
         audience: Audience::One,
         eager: false,
         resolution: None,
+        session: None,
     };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
     let gateway = Gateway::open(fleet, opening, Arc::new(NoFile), |_| manager);

@@ -3,6 +3,7 @@
 //! Each decoder has a `buffer` the reader reads into, a `next` to call until it returns nothing, and a
 //! `finish` to call likewise when the stream has ended.
 
+use bytes::Bytes;
 #[cfg(test)]
 use bytes::{BufMut, BytesMut};
 
@@ -19,6 +20,17 @@ pub use content_length::ContentLengthDecoder;
 pub use newline::{Line, LineDecoder};
 pub use sse::{SseDecoder, SseEvent, SseItem};
 pub use triple_newline::TripleNewlineDecoder;
+
+/// What a decoder holds of a stream past its first message when another goes on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unfinished {
+    /// What was read and not yet given out.
+    pub rest: Bytes,
+    /// Head, tail and size of a message so long that it is being dropped.
+    pub long: Option<(Bytes, Bytes, u64)>,
+    /// How many newlines stood right before the rest of such a message.
+    pub newlines: usize,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {

@@ -27,6 +27,7 @@ use crate::era::Found;
 use folder::{Folder, mark_used};
 pub(crate) use listing_key::ListingKey;
 pub use lists::Saved;
+pub(crate) use lists::{read as read_listing, write as write_listing};
 pub(crate) use withheld::Others;
 use writer::Writer;
 
@@ -211,7 +212,7 @@ pub(crate) fn now() -> u64 {
 }
 
 /// Returns a name for a server's definition that gives none of it away.
-fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
+pub(crate) fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
     // Each part with its length, so that no two definitions read the same.
     let mut add = |part: &str| {
         hash.update(&(part.len() as u64).to_le_bytes());

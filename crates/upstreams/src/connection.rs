@@ -7,6 +7,7 @@ mod calls;
 mod continuation;
 mod deadlines;
 mod dialect;
+mod handover;
 mod health;
 mod incoming;
 mod inflow;

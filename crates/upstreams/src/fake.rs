@@ -10,7 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{
-    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Lock as _, Sink, Standing, Target,
+    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Lock as _, ReturnAddress, Sink,
+    Standing, Target,
 };
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
@@ -208,6 +209,10 @@ impl Sink for Probe {
     fn notice(&self, method: &str, params: Option<Raw>) {
         let params = params.map(|params| format!(" {params}")).unwrap_or_default();
         lock(&self.heard).notices.push(format!("{method}{params}"));
+    }
+
+    fn address(&self) -> Option<ReturnAddress> {
+        Some(ReturnAddress { session: self.client.0.to_string(), id: Raw::number(1), steps: Vec::new() })
     }
 
     fn dispatched(&self) {

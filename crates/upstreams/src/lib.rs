@@ -8,6 +8,7 @@ mod era;
 mod fair_queue;
 #[cfg(test)]
 mod fake;
+mod handover;
 mod listing;
 mod litemcp;
 mod logs;
@@ -16,14 +17,17 @@ mod remote;
 mod stdio;
 mod supervisor;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use manifold_config::{Builtin, Server, Transport};
-use manifold_engine::{Connector, Host, Tasks, Upstream};
+use manifold_engine::{Connector, Host, Lock as _, Tasks, Upstream};
 
 pub use builtin::manager;
 pub use cache::{Cache, Saved};
+pub use handover::{Handover, HandoverError};
+use handover::{Live, Unclaimed};
 use process::ProcessHost;
+use supervisor::Supervised;
 
 /// Makes upstreams for every kind of server we can reach.
 pub struct Upstreams {
@@ -35,6 +39,10 @@ pub struct Upstreams {
     limit_bytes: usize,
     /// What tells a gateway among our servers who stands above it (`config::Nesting`).
     above: Arc<str>,
+    /// Those that run, or may.
+    live: Mutex<Vec<Live>>,
+    /// What the program left whose place we took.
+    unclaimed: Option<Unclaimed>,
 }
 
 impl Upstreams {
@@ -43,12 +51,27 @@ impl Upstreams {
         let (processes, owner) = ProcessHost::new();
         tasks.spawn_background(owner);
         let cache = cache.written_behind(&tasks);
-        Self { processes, tasks, trust: remote::Trust::default(), cache, limit_bytes, above: Arc::default() }
+        Self {
+            processes,
+            tasks,
+            trust: remote::Trust::default(),
+            cache,
+            limit_bytes,
+            above: Arc::default(),
+            live: Mutex::default(),
+            unclaimed: None,
+        }
     }
 
     /// Marks every process, so that a gateway among them knows who stands above it.
     pub fn marked(self, above: &str) -> Self {
         Self { above: above.into(), ..self }
+    }
+
+    fn note_live(&self, server: &Arc<Server>, instance: Option<String>, supervised: &Arc<Supervised>) {
+        let mut live = self.live.locked();
+        live.retain(|live| live.supervised.strong_count() > 0);
+        live.push(Live { server: Arc::clone(server), instance, supervised: Arc::downgrade(supervised) });
     }
 
     /// Returns what starts the processes, to be finished when all servers are closed.
@@ -76,7 +99,10 @@ impl Connector for Upstreams {
                     above: Arc::clone(&self.above),
                     shutdowns: stdio::Shutdowns::default(),
                 };
-                supervisor::Supervised::new(launch, &self.tasks)
+                let instance = launch.host.instance();
+                let supervised = self.supervise(launch, instance.as_deref());
+                self.note_live(server, instance, &supervised);
+                supervised
             }
             Transport::Remote(spec) => {
                 let remote = remote::Remote {
@@ -89,7 +115,9 @@ impl Connector for Upstreams {
                     cache: self.cache.clone(),
                     limit_bytes: self.limit_bytes,
                 };
-                supervisor::Supervised::new(remote, &self.tasks)
+                let supervised = Supervised::new(remote, &self.tasks);
+                self.note_live(server, None, &supervised);
+                supervised
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use manifold_engine::{Item, Listing};
@@ -184,27 +185,38 @@ const BREATH: Duration = Duration::from_millis(250);
 /// Changes that come together are read together.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Keeps the listing up to date for as long as it is polled; `publish` takes each new one. What the server says of changes
+/// Keeps the listing up to date for as long as it is polled, beginning with what is `known`; `publish` takes each new one. What the server says of changes
 /// is passed on after it.
 pub(crate) async fn follow(
     connection: Arc<Connection>,
     said: ServerFacts,
+    known: Option<Arc<Listing>>,
     publish: impl Fn(Result<Arc<Listing>, Failure>),
 ) {
-    let mut current = read_all(&connection, &said, &publish).await;
+    let mut current = match known {
+        Some(known) => {
+            connection.learn(&mut known.tools.clone());
+            publish(Ok(Arc::clone(&known)));
+            Some(known)
+        }
+        None => read_all(&connection, &said, &publish).await,
+    };
     loop {
         connection.lists.stale.marked.notified().await;
         // More marks may come while we wait; they are taken together.
         tokio::time::sleep(SETTLE).await;
         // Before the lists themselves: nobody is told of a change that is not read yet.
+        connection.lists.is_reading.store(true, Ordering::Relaxed);
         let told = connection.lists.stale.take_said();
         let mut kinds = connection.lists.stale.take();
         // Marks that came together wake us twice and are taken once.
         if kinds.is_empty() && told.is_empty() {
+            connection.lists.is_reading.store(false, Ordering::Relaxed);
             continue;
         }
         let Some(known) = &current else {
             current = read_all(&connection, &said, &publish).await;
+            connection.lists.is_reading.store(false, Ordering::Relaxed);
             connection.pass_on(told);
             continue;
         };
@@ -226,6 +238,7 @@ pub(crate) async fn follow(
         let next = Arc::new(next);
         current = Some(Arc::clone(&next));
         publish(Ok(next));
+        connection.lists.is_reading.store(false, Ordering::Relaxed);
         connection.pass_on(told);
         tokio::time::sleep(BREATH).await;
     }

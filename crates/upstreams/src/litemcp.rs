@@ -7,7 +7,7 @@ mod websocket;
 use std::sync::Arc;
 
 use manifold_protocol::dialect::ServerFacts;
-use manifold_protocol::framing::TripleNewlineDecoder;
+use manifold_protocol::framing::{TripleNewlineDecoder, Unfinished};
 use manifold_protocol::{Failure, Fault, Method, Raw};
 use tokio::io::AsyncReadExt;
 use tokio::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant};
 use crate::connection::{Connection, Dialect, Way};
 use crate::process::ServerOutput;
 use crate::remote::{HttpClient, Reached, Remote};
-use crate::stdio::{Launch, Opened, Process};
+use crate::stdio::{Launch, Opened, Process, Release, Released};
 use crate::supervisor::{Life, Running};
 
 /// Starts a process and asks for its tool, which is all the handshake there is.
@@ -74,20 +74,38 @@ fn facts() -> ServerFacts {
     }
 }
 
-/// Reads what a server writes to its output, to its end.
-pub(crate) async fn read_messages(connection: Arc<Connection>, mut stdout: ServerOutput, limit_bytes: usize) {
-    let mut messages = TripleNewlineDecoder::new(limit_bytes);
-    loop {
-        connection.room().await;
-        if !matches!(stdout.read_buf(messages.buffer()).await, Ok(count) if count > 0) {
-            break;
+/// Returns what cuts a server's output, from where another program stopped if one did.
+pub(crate) fn decoder(limit_bytes: usize, unread: Option<Unfinished>) -> TripleNewlineDecoder {
+    match unread {
+        Some(unread) => TripleNewlineDecoder::resume(limit_bytes, unread),
+        None => TripleNewlineDecoder::new(limit_bytes),
+    }
+}
+
+/// Reads what a server writes to its output, until that ends or somebody else is to go on.
+pub(crate) async fn read_messages(
+    connection: Arc<Connection>,
+    mut stdout: ServerOutput,
+    mut messages: TripleNewlineDecoder,
+    release: Arc<Release>,
+) -> Released {
+    let reading = async {
+        loop {
+            while let Some(frame) = messages.next() {
+                connection.receive_frame(frame);
+            }
+            connection.room().await;
+            if !matches!(stdout.read_buf(messages.buffer()).await, Ok(count) if count > 0) {
+                break;
+            }
         }
-        while let Some(frame) = messages.next() {
-            connection.receive_frame(frame);
-        }
+    };
+    if !release.until_told(reading).await {
+        return Released::Output { stdout, unread: messages.into_unfinished() };
     }
     while let Some(frame) = messages.finish() {
         connection.receive_frame(frame);
     }
     connection.fall_silent();
+    Released::Nothing
 }

@@ -40,6 +40,11 @@ impl LogRing {
         self.push_bytes([b"[stdout] ", cut(line)].concat().into());
     }
 
+    /// Takes up lines that another program kept.
+    pub(crate) fn recall(&self, lines: &[String]) {
+        lines.iter().for_each(|line| self.push(line.as_bytes()));
+    }
+
     /// Notes that what follows is said by a new process.
     pub(crate) fn new_life(&self) {
         self.lock().fresh = 0;

@@ -12,7 +12,8 @@ compile_error!(
 
 pub(crate) use system::InputGauge;
 pub use system::{
-    ExitWatch, ProcessControl, ProcessHost, ServerInput, ServerOutput, guard_main_if_asked, own_all_orphans,
+    Descriptor, ExitWatch, ProcessControl, ProcessHost, SavedHost, SavedKeeper, ServerInput, ServerOutput,
+    guard_main_if_asked, own_all_orphans,
 };
 
 /// The variable that every process below a gateway has.
@@ -118,16 +119,18 @@ pub async fn stop(process: ServerProcess, grace: StopGrace) -> ExitStatusInfo {
     drop(stdin);
     tokio::select! {
         status = control.stop(grace) => status,
-        never = drain(stdout, stderr) => match never {},
+        never = drain([Some(stdout), Some(stderr)]) => match never {},
     }
 }
 
-async fn drain(mut stdout: ServerOutput, mut stderr: ServerOutput) -> Infallible {
-    let (mut no_output, mut no_errors) = (tokio::io::sink(), tokio::io::sink());
-    let _ = tokio::join!(
-        tokio::io::copy(&mut stdout, &mut no_output),
-        tokio::io::copy(&mut stderr, &mut no_errors)
-    );
+/// Reads what a server still says and throws it away, for as long as it is polled.
+pub(crate) async fn drain(outputs: [Option<ServerOutput>; 2]) -> Infallible {
+    let [stdout, stderr] = outputs.map(|output| async {
+        if let Some(mut output) = output {
+            let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
+        }
+    });
+    tokio::join!(stdout, stderr);
     pending().await
 }
 

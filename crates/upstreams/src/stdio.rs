@@ -1,17 +1,21 @@
 //! A server that is a local process: its pipes, its handshake, its end.
 
 mod command;
+mod handover;
 mod handshake;
 mod pipes;
+mod release;
 mod shutdown;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
 use manifold_engine::Host;
-use manifold_protocol::framing::triple_newline;
+use manifold_protocol::dialect::ServerFacts;
+use manifold_protocol::framing::{Unfinished, triple_newline};
 use manifold_protocol::{Era, Fault};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,14 +24,18 @@ use tracing::debug;
 use crate::cache::Cache;
 use crate::connection::Connection;
 use crate::era::{self, Found, Plan};
+use crate::handover::SavedProcess;
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::process::{
-    Excess, ExitStatusInfo, InputGauge, ProcessControl, ProcessHost, ServerProcess, StopGrace,
+    Excess, ExitStatusInfo, InputGauge, ProcessControl, ProcessHost, ServerInput, ServerOutput,
+    ServerProcess, StopGrace,
 };
 use crate::supervisor::{Ending, GivenUp, Launcher, Life, Running};
+pub(crate) use handover::stop;
 use handshake::{Handshake, Unmet};
-use pipes::{read_log, read_messages, write_messages};
+use pipes::{Writing, decoder, read_log, read_messages};
+pub(crate) use release::{Release, Released};
 pub(crate) use shutdown::Shutdowns;
 
 /// How long after the end of its output a server may take to exit by itself.
@@ -62,12 +70,33 @@ pub(crate) struct Opened {
 /// A running process. Dropping it kills the whole process tree.
 pub(crate) struct Process {
     pub(crate) connection: Arc<Connection>,
+    pid: u32,
     control: ProcessControl,
     /// Reads what the server writes, to its end.
-    readers: JoinSet<()>,
-    /// Writer and deadlines; dropped with the server.
-    _others: JoinSet<()>,
+    readers: JoinSet<Released>,
+    /// Writes to it, and ends with it.
+    writer: JoinSet<Released>,
+    _deadlines: JoinSet<()>,
+    release: Arc<Release>,
+    /// What stands behind each message to it.
+    end_of_message: &'static str,
     logs: Arc<LogRing>,
+}
+
+/// What there is of a process before anybody serves it.
+struct Streams {
+    pid: u32,
+    stdin: ServerInput,
+    stdout: ServerOutput,
+    stderr: Option<ServerOutput>,
+    control: ProcessControl,
+}
+
+/// What the program whose place we took left half done.
+struct Left {
+    unread: Unfinished,
+    unread_log: Unfinished,
+    unwritten: Bytes,
 }
 
 impl Launcher for Launch {
@@ -184,33 +213,69 @@ impl Launch {
     /// Starts the process and everything that serves its pipes.
     pub(crate) async fn open(&self, deadline: Instant) -> Result<Opened, Fault> {
         self.logs.new_life();
-        let process = self.spawn(deadline).await?;
-        let connection = Connection::new(
+        let ServerProcess { pid, stdin, stdout, stderr, control, .. } = self.spawn(deadline).await?;
+        let gauge = InputGauge::of(&stdin).ok();
+        let streams = Streams { pid, stdin, stdout, stderr: Some(stderr), control };
+        let (life, said_hello) = self.serve(self.connection(), streams, None);
+        Ok(Opened { pid, life, gauge, said_hello })
+    }
+
+    fn connection(&self) -> Arc<Connection> {
+        Connection::new(
             Arc::clone(&self.server),
             Arc::clone(&self.host),
             Arc::clone(&self.logs),
             self.limit_bytes,
-        );
-        let ServerProcess { pid, stdin, stdout, stderr, control, .. } = process;
-        let gauge = InputGauge::of(&stdin).ok();
-        let said_hello = Arc::new(AtomicBool::new(false));
-        let mut readers = JoinSet::new();
-        let end = match self.spec.dialect {
+        )
+    }
+
+    /// Starts everything that serves a process's pipes, from where another program stopped if one did.
+    fn serve(
+        &self,
+        connection: Arc<Connection>,
+        streams: Streams,
+        left: Option<Left>,
+    ) -> (Process, Arc<AtomicBool>) {
+        let Streams { pid, stdin, stdout, stderr, control } = streams;
+        let (unread, unread_log, unwritten) = match left {
+            Some(left) => (Some(left.unread), Some(left.unread_log), left.unwritten),
+            None => (None, None, Bytes::new()),
+        };
+        let (said_hello, release) = (Arc::new(AtomicBool::new(false)), Arc::<Release>::default());
+        let (mut readers, mut writer, mut deadlines) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
+        let limit = self.limit_bytes;
+        let (me, released) = (Arc::clone(&connection), Arc::clone(&release));
+        let end_of_message = match self.spec.dialect {
             ProcessDialect::Mcp => {
-                readers.spawn(read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
+                let lines = decoder(limit, unread);
+                readers.spawn(read_messages(me, stdout, lines, released));
                 "\n"
             }
             ProcessDialect::LiteMcp => {
-                readers.spawn(litemcp::read_messages(Arc::clone(&connection), stdout, self.limit_bytes));
+                let messages = litemcp::decoder(limit, unread);
+                readers.spawn(litemcp::read_messages(me, stdout, messages, released));
                 triple_newline::TERMINATOR
             }
         };
-        readers.spawn(read_log(Arc::clone(&self.logs), stderr));
-        let mut others = JoinSet::new();
-        others.spawn(write_messages(Arc::clone(&connection), stdin, end, Arc::clone(&said_hello)));
-        others.spawn(Arc::clone(&connection).keep_deadlines());
-        let life = Process { connection, control, readers, _others: others, logs: Arc::clone(&self.logs) };
-        Ok(Opened { pid, life, gauge, said_hello })
+        if let Some(stderr) = stderr {
+            readers.spawn(read_log(Arc::clone(&self.logs), stderr, unread_log, Arc::clone(&release)));
+        }
+        let writing = Writing::new(Arc::clone(&connection), stdin, end_of_message, unwritten);
+        writer.spawn(writing.write(Arc::clone(&said_hello), Arc::clone(&release)));
+        deadlines.spawn(Arc::clone(&connection).keep_deadlines());
+        let logs = Arc::clone(&self.logs);
+        let life = Process {
+            connection,
+            pid,
+            control,
+            readers,
+            writer,
+            _deadlines: deadlines,
+            release,
+            end_of_message,
+            logs,
+        };
+        (life, said_hello)
     }
 
     /// Adds what may be missing where the server has not all of the client's variables, as it has without a daemon.
@@ -240,6 +305,8 @@ impl Process {
 }
 
 impl Life for Process {
+    const OUTLIVES_US: bool = true;
+
     async fn ended(&mut self) -> Ending {
         let status = tokio::select! {
             status = self.control.exit().wait() => status,
@@ -252,6 +319,10 @@ impl Life for Process {
         Ending::Exited { clean: status == ExitStatusInfo::Code(0), how: self.exited().await }
     }
 
+    async fn suspend(self, said: &ServerFacts) -> Option<SavedProcess> {
+        self.let_go(said).await
+    }
+
     /// Its whole tree goes with it.
     async fn stop(mut self) {
         self.connection.outbox.close();
@@ -261,7 +332,7 @@ impl Life for Process {
 }
 
 /// Takes what a dead server left in its pipes: last answers, last words. Its tree is gone by then, so they end.
-async fn read_out(readers: &mut JoinSet<()>) {
+async fn read_out(readers: &mut JoinSet<Released>) {
     let deadline = Instant::now() + Duration::from_secs(1);
     while let Ok(Some(_)) = timeout_at(deadline, readers.join_next()).await {}
 }

@@ -11,11 +11,12 @@ mod ready;
 mod saved_listing;
 mod shown;
 mod starting;
+mod suspend;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::Exchange;
+use manifold_engine::{Exchange, Listing};
 use manifold_protocol::{Call, Fault};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -27,6 +28,8 @@ pub(crate) use handle::Supervised;
 pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::Commands;
 use not_running::NotRunning;
+use suspend::Suspending;
+pub(crate) use suspend::{Begin, Suspended};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Callers wait through a rest of this length.
@@ -50,6 +53,9 @@ struct Supervisor<L> {
     /// Starts that calls may still cause.
     attempts: Attempts,
     complaint: Complaint,
+    /// What a server offers that ran before us, and since when it runs.
+    known: Option<Arc<Listing>>,
+    since: Option<Instant>,
 }
 
 /// What a rest or a life ended with.
@@ -57,6 +63,9 @@ enum Next {
     Start,
     NotRunning(NotRunning),
     Closed(Option<oneshot::Sender<()>>),
+    /// Another program goes on with it.
+    Suspended(Suspending),
+    Left,
 }
 
 impl<L: Launcher> Supervisor<L> {
@@ -72,12 +81,19 @@ impl<L: Launcher> Supervisor<L> {
             retry_at: None,
             attempts: Attempts::default(),
             complaint: Complaint::default(),
+            known: None,
+            since: None,
         }
     }
 
     /// Each state is one method; this loop is the whole diagram.
-    async fn live(mut self) {
-        let mut next = Next::NotRunning(NotRunning::Asleep);
+    async fn live(mut self, begin: Begin<L::Life>) {
+        (self.known, self.since) = (begin.listing, begin.since);
+        let mut next = match begin.running {
+            Some(running) => self.ready(running).await,
+            None if begin.is_stopped => Next::NotRunning(NotRunning::Stopped),
+            None => Next::NotRunning(NotRunning::Asleep),
+        };
         let done = loop {
             next = match next {
                 Next::NotRunning(state) => self.not_running(state).await,
@@ -86,6 +102,15 @@ impl<L: Launcher> Supervisor<L> {
                     Err(next) => next,
                 },
                 Next::Closed(done) => break done,
+                Next::Suspended(suspending) => {
+                    self.leave(suspending, false, None);
+                    Next::Left
+                }
+                Next::Left => {
+                    self.launcher.cache().settle(self.launcher.server());
+                    // Nothing of it may act any more: calls that wait here are asked again elsewhere.
+                    return std::mem::forget(self);
+                }
             };
         };
         self.refuse_all(&Fault::ShuttingDown);

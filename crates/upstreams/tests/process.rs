@@ -8,6 +8,12 @@
 mod cgroup;
 #[path = "process/guard.rs"]
 mod guard;
+#[path = "process/handover.rs"]
+mod handover;
+#[path = "process/handover/askers.rs"]
+mod handover_askers;
+#[path = "process/handover/cases.rs"]
+mod handover_cases;
 #[path = "process/killed.rs"]
 mod killed;
 #[path = "process/limits.rs"]
@@ -56,9 +62,16 @@ const NASTY_SLEEPERS: usize = 6;
 fn main() {
     guard_main_if_asked();
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.is_empty() && std::env::var_os("FAKE_SERVER").is_some() {
+        manifold_testkit::fake::main();
+        return;
+    }
     match args.first().map(String::as_str) {
         Some("gateway") => Runtime::new().unwrap().block_on(killed::gateway(&args[1])),
         Some("doomed") => Runtime::new().unwrap().block_on(cgroup::doomed(&args[1])),
+        Some("half") => handover_askers::half_server(&args[1]),
+        Some("first") => Runtime::new().unwrap().block_on(handover_cases::first_program(&args[1])),
+        Some("second") => Runtime::new().unwrap().block_on(handover_cases::second_program(&args[1])),
         Some("measure") => Runtime::new().unwrap().block_on(guard::measure()),
         _ => run_tests(&args),
     }
@@ -96,6 +109,19 @@ fn run_tests(args: &[String]) {
         killed::killed_guard_ends_servers_and_is_replaced,
         killed::killed_keeper_ends_its_server_only,
         guard::guard_ends_with_the_host,
+        handover::servers_of_every_dialect_outlive_the_program,
+        handover::a_litemcp_server_outlives_the_program,
+        handover_cases::halves_of_messages_are_completed,
+        handover_cases::a_server_that_ends_in_between_is_dead_for_its_calls,
+        handover_cases::a_changed_definition_ends_the_server_in_good_order,
+        handover_cases::what_nobody_takes_up_is_ended,
+        handover_cases::a_question_is_asked_again,
+        handover_cases::a_call_can_be_taken_back_after_the_handover,
+        handover_cases::calls_that_wait_are_forgotten,
+        handover_cases::a_stopped_server_stays_stopped,
+        handover_cases::a_state_of_another_release_is_read,
+        handover_cases::servers_outlive_an_exec,
+        handover_cases::no_call_is_lost_or_doubled_under_load,
         starting::fifty_spawns_at_once,
         guard::guard_and_keepers_are_small,
         guard::the_gateway_can_be_its_own_guard,

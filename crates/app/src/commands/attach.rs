@@ -156,7 +156,7 @@ pub(super) fn start(options: &LoadOptions, is_wanted: bool, marks: &SandboxMarks
 }
 
 /// Returns the arguments by which the daemon reads the same config.
-pub(super) fn config_args(options: &LoadOptions) -> Vec<OsString> {
+pub(crate) fn config_args(options: &LoadOptions) -> Vec<OsString> {
     match &options.path {
         Some(path) => vec!["--config".into(), options.environment.cwd.join(path).into()],
         None => Vec::new(),

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::attach::{config_args, start};
 use super::{Unreadable, fail, print, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
-use crate::daemon::{self, Started, identity, wanted};
+use crate::daemon::{self, Beginning, From, STATES, SelfCheck, Started, identity, wanted};
 
 /// The exit code of `status` where no daemon runs.
 const NOT_RUNNING: u8 = 3;
@@ -36,19 +36,27 @@ pub(super) fn run(
     let identity = identity(&options, Profile::Manifold);
     let place = match Place::open(&wanted(&options.environment), &identity) {
         Ok(place) => place,
-        Err(error) => return told(&error.to_string(), &command),
+        Err(error) => {
+            return told(&error.to_string(), matches!(command, DaemonCommand::Run { detached: true, .. }));
+        }
     };
     match command {
         DaemonCommand::Run { detach: true, stay, .. } => detach(&options, stay),
-        DaemonCommand::Run { detached, stay, .. } => {
-            let lock = match take_lock(&place, detached) {
-                Ok(lock) => lock,
-                Err(why) => return told(&why, &DaemonCommand::Run { detach: false, detached, stay }),
+        DaemonCommand::Run { detached, stay, resume, .. } => {
+            let from = match resume {
+                Some(numbers) => numbers.take().map(From::Another).map_err(|error| error.to_string()),
+                None => take_lock(&place, detached).map(From::Nothing),
+            };
+            let from = match from {
+                Ok(from) => from,
+                Err(why) => return told(&why, detached),
             };
             // Where systemd listens for us, the next client starts us again.
-            let is_for_clients = detached && !stay || options.environment.vars.contains_key("LISTEN_FDS");
+            let is_for_clients = (detached || resume.is_some()) && !stay
+                || options.environment.vars.contains_key("LISTEN_FDS");
             let started = if is_for_clients { Started::ForClients } else { Started::ByOrder };
-            be(options, flags, (place, identity, lock), started, detached)
+            let is_away = detached || matches!(from, From::Another(_));
+            be(options, flags, Beginning { place, identity, started, detached, from }, is_away)
         }
         DaemonCommand::Start => match start_now(&place, &options) {
             Ok(true) => print("the daemon has been started"),
@@ -65,6 +73,11 @@ pub(super) fn run(
                 Ok(_) => print("the daemon has been restarted"),
                 Err(error) => fail(&error, 1),
             }
+        }
+        DaemonCommand::Upgrade => upgrade(&place),
+        DaemonCommand::SelfCheck => {
+            let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
+            print(&serde_json::to_string(&check).unwrap_or_default())
         }
         DaemonCommand::Status { json } => status(&place, json),
         DaemonCommand::Install { print } => units::install(&place, &options, print),
@@ -105,13 +118,8 @@ fn detach(options: &LoadOptions, stay: bool) -> ExitCode {
     }
 }
 
-fn be(
-    mut options: LoadOptions,
-    flags: &Flags,
-    at: (Place, manifold_rendezvous::Identity, Lock),
-    started: Started,
-    detached: bool,
-) -> ExitCode {
+fn be(mut options: LoadOptions, flags: &Flags, beginning: Beginning, is_away: bool) -> ExitCode {
+    let detached = beginning.detached;
     if detached {
         // A session of its own: no terminal ends it, no group it was born in.
         let _ = nix::unistd::setsid();
@@ -119,9 +127,9 @@ fn be(
         options.environment.cwd = "/".into();
         let _ = std::env::set_current_dir("/");
     }
-    let log = detached.then(|| log_file(&options, at.0.name())).flatten();
+    let log = is_away.then(|| log_file(&options, beginning.place.name())).flatten();
     let changed = |settings: &mut LogSettings| {
-        if detached {
+        if is_away {
             settings.console = false;
             settings.file = settings.file.take().or(log);
         }
@@ -129,21 +137,15 @@ fn be(
     with_config(options, flags, Unreadable::StaysUp, changed, |config, options, flags| {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => {
-                return told(&format!("the runtime could not be started: {error}"), &run_again(detached));
-            }
+            Err(error) => return told(&format!("the runtime could not be started: {error}"), detached),
         };
-        let served = runtime.block_on(daemon::serve(config, options, flags, at, (started, detached)));
+        let served = runtime.block_on(daemon::serve(config, options, flags, beginning));
         runtime.shutdown_background();
         match served {
             Ok(()) => ExitCode::SUCCESS,
-            Err(why) => told(&why, &run_again(detached)),
+            Err(why) => told(&why, detached),
         }
     })
-}
-
-fn run_again(detached: bool) -> DaemonCommand {
-    DaemonCommand::Run { detach: false, detached, stay: false }
 }
 
 /// Returns where a daemon without a terminal writes its log, unless the config names another file.
@@ -154,8 +156,8 @@ fn log_file(options: &LoadOptions, name: &str) -> Option<std::path::PathBuf> {
 }
 
 /// Says what went wrong where it is looked for: a daemon that was started for somebody has only its pipe.
-fn told(why: &str, command: &DaemonCommand) -> ExitCode {
-    if matches!(command, DaemonCommand::Run { detached: true, .. }) {
+fn told(why: &str, detached: bool) -> ExitCode {
+    if detached {
         let _ = writeln!(io::stdout(), "{why}");
         return ExitCode::FAILURE;
     }
@@ -212,6 +214,38 @@ fn order(place: &Place, path: &str) -> Result<bool, String> {
 fn told_pid(place: &Place) -> Option<u64> {
     let about: Value = serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
     about.get("pid")?.as_u64()
+}
+
+/// Has the installed program take the daemon's place, and waits until it serves.
+fn upgrade(place: &Place) -> ExitCode {
+    let ask = || match client(place, START_PATIENCE) {
+        Ok(Some(client)) => client.get::<Value>("/v1/daemon").ok(),
+        _ => None,
+    };
+    let Some(before) = ask() else { return fail("no daemon runs", NOT_RUNNING) };
+    match client(place, STOP_PATIENCE) {
+        Ok(Some(client)) => {
+            if let Err(ClientError::Refused { message, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
+                return fail(&format!("the daemon was not upgraded: {message}"), 1);
+            }
+        }
+        Ok(None) => return fail("no daemon runs", NOT_RUNNING),
+        Err(why) => return fail(&why, 1),
+    }
+    // The connection ends as the program is replaced; the next answer is the new one's.
+    let until = Instant::now() + START_PATIENCE;
+    while Instant::now() < until {
+        if let Some(after) = ask().filter(|after| after.get("epoch") != before.get("epoch")) {
+            let same = after.get("pid") == before.get("pid");
+            let version = after.get("version").and_then(Value::as_str).unwrap_or_default();
+            return match same {
+                true => print(&format!("the daemon has been upgraded to {version}")),
+                false => fail("the daemon was lost over its upgrade, and another was started", 1),
+            };
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    fail("the daemon does not answer after its upgrade", 1)
 }
 
 /// Connects to the daemon's control socket, if there is a daemon.

@@ -93,6 +93,19 @@ async fn meet(daemon: &Daemon, socket: &mut UnixStream) -> io::Result<Option<Met
 }
 
 impl Daemon {
+    /// Returns the name of a session: the one it had, where it goes on.
+    fn name_of(&self, hello: &Hello) -> String {
+        match &hello.resume {
+            Some(resume) if self.goes_on(hello) => resume.session.clone(),
+            _ => random_name(),
+        }
+    }
+
+    /// Returns whether a client was served by the process whose place we took.
+    fn goes_on(&self, hello: &Hello) -> bool {
+        hello.resume.as_ref().is_some_and(|resume| self.epoch_before.as_ref() == Some(&resume.epoch))
+    }
+
     /// Judges what a shim says of itself.
     fn welcome(&self, hello: &Hello) -> Result<Welcome, Refused> {
         let refuse = |code, message: &str| Err(Refused { code, message: message.to_owned() });
@@ -117,14 +130,11 @@ impl Daemon {
             words: [hello::VERSION; 2],
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
-            session: random_name(),
+            session: self.name_of(hello),
             needs: names.into_iter().collect(),
             needs_everything: everything,
             limit_bytes: settings.limits.request_bytes,
-            kept_calls: hello
-                .resume
-                .as_ref()
-                .is_some_and(|resume| self.epoch_before.as_ref() == Some(&resume.epoch)),
+            kept_calls: self.goes_on(hello),
         })
     }
 }
@@ -143,7 +153,7 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let environment = ClientEnvironment { values: values.values, project: project_root(&cwd), cwd };
     let resolution = services.resolve(&environment);
     let gateway = opening(selection, Audience::One, hello.eager)
-        .map(|opening| services.open(Opening { resolution, ..opening }));
+        .map(|opening| services.open(Opening { resolution, session: Some(Arc::clone(&session)), ..opening }));
     if let Err(fault) = &gateway {
         warn!("{}", fault.message());
     }

@@ -13,6 +13,7 @@ use manifold_admin::{Instance, Kind, Server};
 use manifold_frontends::shim::Leaving;
 use manifold_rendezvous::is_our_user;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tracing::warn;
 
@@ -48,6 +49,7 @@ async fn answer(
         (&Method::GET, "/v1/daemon") => (StatusCode::OK, daemon.status()),
         (&Method::POST, "/v1/daemon/stop") => end(&daemon, Leaving::Stopping).await,
         (&Method::POST, "/v1/daemon/restart") => end(&daemon, Leaving::Restarting).await,
+        (&Method::POST, "/v1/daemon/upgrade") => upgrade(&daemon).await,
         (_, "/v1/daemon" | "/v1/daemon/stop" | "/v1/daemon/restart") => {
             (StatusCode::METHOD_NOT_ALLOWED, error("method", "this cannot be done to it"))
         }
@@ -64,6 +66,18 @@ async fn end(daemon: &Daemon, leaving: Leaving) -> (StatusCode, Value) {
     daemon.life.end_as(leaving);
     daemon.life.until_finished().await;
     (StatusCode::OK, json!({ "pid": std::process::id() }))
+}
+
+/// Has the installed program take our place. Who asked hears from that one, or here why not.
+async fn upgrade(daemon: &Daemon) -> (StatusCode, Value) {
+    let (order, refused) = oneshot::channel();
+    if daemon.upgrades.send(order).await.is_err() {
+        return (StatusCode::CONFLICT, error("ending", "the daemon is about to end"));
+    }
+    match refused.await {
+        Ok(why) => (StatusCode::CONFLICT, error("refused", &why)),
+        Err(_) => (StatusCode::CONFLICT, error("ending", "the daemon is about to end")),
+    }
 }
 
 /// Returns the instances that count: what needs no process has none.
@@ -94,6 +108,7 @@ impl Daemon {
             "running": true,
             "pid": std::process::id(),
             "version": env!("CARGO_PKG_VERSION"),
+            "epoch": self.epoch,
             "config": self.identity.config,
             "socket": self.place.client_socket(),
             "control": self.place.control_socket(),

@@ -1,6 +1,7 @@
 //! The daemon's sockets and its lock, kept where clients look for them.
 
 use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::Life;
+use super::inherited::leave_open;
 
 /// How often it is seen to that everything is in its place: a folder for runtime files goes with the last login.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -47,6 +49,25 @@ impl Home {
             lock,
             are_given,
         })
+    }
+
+    /// Takes over what the process before us listened at.
+    pub(super) fn inherited(
+        place: Place,
+        lock: OwnedFd,
+        clients: OwnedFd,
+        orders: OwnedFd,
+    ) -> io::Result<Self> {
+        let listening = |descriptor: OwnedFd| into_tokio(descriptor.into()).map(watch::Sender::new);
+        let lock =
+            Lock::inherited(lock, &place.run_lock()).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Self { clients: listening(clients)?, orders: listening(orders)?, place, lock, are_given: false })
+    }
+
+    /// Lets the sockets and the lock stay open for the program that takes our place. Returns their numbers.
+    pub(super) fn leave_open(&self) -> io::Result<[RawFd; 3]> {
+        let (clients, orders) = (self.clients.borrow(), self.orders.borrow());
+        Ok([leave_open(&self.lock)?, leave_open(&**clients)?, leave_open(&**orders)?])
     }
 
     pub(super) fn clients(&self) -> Listening {

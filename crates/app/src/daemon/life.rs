@@ -68,6 +68,10 @@ impl Life {
         Some(Presence(Arc::clone(self)))
     }
 
+    pub(crate) fn started(&self) -> Started {
+        self.lock().started
+    }
+
     pub(crate) fn clients(&self) -> usize {
         self.lock().clients
     }

@@ -13,7 +13,6 @@ use tokio::time::timeout;
 use crate::wiring::Services;
 
 /// How long clients may take to be left.
-#[allow(dead_code, reason = "for the replacement in place")]
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All clients, by number.
@@ -80,7 +79,6 @@ impl Sessions {
         let _ = self.suspended.subscribe().wait_for(|suspended| *suspended).await;
     }
 
-    #[allow(dead_code, reason = "for the replacement in place")]
     /// Has all clients come back to another process, which takes our place: nothing more of them is read.
     pub(crate) async fn hold(&self) {
         self.leaving.send_replace(Some(Leaving::Replaced));
@@ -90,7 +88,6 @@ impl Sessions {
         let _ = timeout(PATIENCE, all).await;
     }
 
-    #[allow(dead_code, reason = "for the replacement in place")]
     /// Lets clients go that were held, once they have what was said to them.
     pub(crate) async fn let_go(&self) {
         self.suspended.send_replace(true);

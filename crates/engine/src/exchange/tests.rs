@@ -102,6 +102,7 @@ fn an_address_says_what_is_still_to_be_done_in_order() {
     let last = AnswerStep::NameTask { server: "s".to_owned(), is_shared: true };
     let exchange = exchange.then_step(last.clone(), |reply, outer| outer.finish(reply));
     let exchange = exchange.then_step(AnswerStep::AllowAnyStructured, |reply, outer| outer.finish(reply));
+    let exchange = exchange.then_unchanged(|_, _| {});
     exchange.dispatched();
     assert_eq!(dispatched.load(Ordering::SeqCst), 1);
     assert_eq!(exchange.address().unwrap().steps, [AnswerStep::AllowAnyStructured, last]);

@@ -16,8 +16,17 @@ type Next = Box<dyn FnOnce(Option<Reply>, Exchange) + Send>;
 pub(super) struct Then {
     pub(super) outer: Arc<CallHandle<dyn Sink>>,
     pub(super) rest: Mutex<Option<(Exchange, Next)>>,
-    /// What the function does with an answer, where that can be said.
-    pub(super) step: Option<AnswerStep>,
+    pub(super) does: Does,
+}
+
+/// What the function does with an answer.
+pub(super) enum Does {
+    /// Nobody can say.
+    Anything,
+    /// This, and nothing else.
+    Step(AnswerStep),
+    /// It passes on what it is given.
+    Nothing,
 }
 
 impl Then {
@@ -72,9 +81,12 @@ impl Sink for Then {
 
     /// Where nobody can say what is still to be done with the answer, it has no way back.
     fn address(&self) -> Option<ReturnAddress> {
-        let step = self.step.clone()?;
         let mut address = self.outer.sink.address()?;
-        address.steps.insert(0, step);
+        match &self.does {
+            Does::Anything => return None,
+            Does::Step(step) => address.steps.insert(0, step.clone()),
+            Does::Nothing => {}
+        }
         Some(address)
     }
 

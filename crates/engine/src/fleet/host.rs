@@ -18,6 +18,8 @@ use crate::upstream::{Addressee, ClientFacts, Host, Standing};
 /// What surrounds an instance that any gateway may use. The fleet is held weakly, so that it is not kept alive.
 #[derive(Clone)]
 pub(super) struct FleetHost {
+    /// What the instance is known by in a process that takes our place; none where nobody could tell whose it is.
+    pub(super) known_as: Option<String>,
     pub(super) fleet: Weak<Fleet>,
     pub(super) server: Arc<Server>,
     pub(super) users: Arc<Users>,
@@ -71,6 +73,10 @@ impl FleetHost {
 }
 
 impl Host for FleetHost {
+    fn instance(&self) -> Option<String> {
+        self.known_as.clone()
+    }
+
     fn audience(&self) -> Audience {
         self.users.audience()
     }

@@ -40,6 +40,15 @@ impl InstanceKey {
         Self { client: Some(client), ..self }
     }
 
+    /// Returns what it is known by in another process: by what it is started with, and by the session where it is one
+    /// client's own.
+    pub(super) fn known_as(self, session: Option<&str>) -> Option<String> {
+        match self.client {
+            None => Some(format!("{:016x}", self.started_with)),
+            Some(_) => session.map(|session| format!("{:016x}-{session}", self.started_with)),
+        }
+    }
+
     /// Returns whose own the instance is.
     pub fn client(self) -> Option<ClientId> {
         self.client

@@ -30,23 +30,31 @@ pub(crate) struct Wanted {
     pub(crate) server: Arc<Server>,
     pub(super) instance: InstanceKey,
     pub(super) started_with: Option<Arc<StartedWith>>,
+    /// What the client's session is known by from one process to the next.
+    pub(super) session: Option<Arc<str>>,
 }
 
 impl Wanted {
     /// Wants a server as the config in force has it.
     pub(crate) fn defined(server: &Server, audience: Audience, user: ClientId) -> Self {
         let instance = own_where_it_must(InstanceKey::DEFINED, server, audience, user);
-        Self { server: Arc::new(server.clone()), instance, started_with: None }
+        Self { server: Arc::new(server.clone()), instance, started_with: None, session: None }
     }
 
     /// Wants a server as a client has resolved it.
-    pub(crate) fn resolved(resolved: &ResolvedServer, audience: Audience, user: ClientId) -> Self {
+    pub(crate) fn resolved(
+        resolved: &ResolvedServer,
+        audience: Audience,
+        user: ClientId,
+        session: Option<&Arc<str>>,
+    ) -> Self {
         let ResolvedServer { server, started_with } = resolved;
         let instance = InstanceKey::started_with(started_with.hash());
         Self {
             instance: own_where_it_must(instance, server, audience, user),
             server: Arc::clone(server),
             started_with: Some(Arc::clone(started_with)),
+            session: session.cloned(),
         }
     }
 }

@@ -56,7 +56,8 @@ pub(super) fn view(fleet: &Fleet, asking: Asking<'_>, outgrown: Outgrown) -> Vie
 fn wanted(config: &Config, namespace: Option<Option<&Namespace>>, asking: Asking<'_>) -> Vec<Wanted> {
     let (audience, user) = (asking.opening.audience, asking.downstream.id());
     let defined = |server: &Server| Wanted::defined(server, audience, user);
-    let resolved = |server: &ResolvedServer| Wanted::resolved(server, audience, user);
+    let session = asking.opening.session.as_ref();
+    let resolved = |server: &ResolvedServer| Wanted::resolved(server, audience, user, session);
     match (asking.resolution, namespace) {
         (_, Some(None)) => Vec::new(),
         (None, None) => config.servers.iter().map(defined).collect(),

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::Unfinished;
 use super::buffer::Buffer;
 use super::oversized::Oversized;
 use crate::scan::is_blank;
@@ -37,6 +38,20 @@ impl LineDecoder {
     /// Goes on with a stream whose start is past.
     pub(super) fn with_buffer(max_bytes: usize, buffer: Buffer) -> Self {
         Self { buffer, first: false, ..Self::new(max_bytes) }
+    }
+
+    /// Goes on where another decoder of the same stream stopped.
+    pub fn resume(max_bytes: usize, unfinished: Unfinished) -> Self {
+        let mut decoder = Self::with_buffer(max_bytes, Buffer::default());
+        decoder.buffer().extend_from_slice(&unfinished.rest);
+        decoder.long = unfinished.long.map(Oversized::from_parts);
+        decoder
+    }
+
+    /// Stops for good. Returns what no line has been made of.
+    pub fn into_unfinished(mut self) -> Unfinished {
+        let rest = self.buffer.take(self.buffer.len());
+        Unfinished { rest, long: self.long.map(Oversized::into_parts), newlines: 0 }
     }
 
     pub fn buffer(&mut self) -> &mut BytesMut {

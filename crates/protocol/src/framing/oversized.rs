@@ -17,7 +17,7 @@ pub(super) struct Oversized {
 impl Oversized {
     pub(super) fn absorb(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
-        let room = HEAD_BYTES - self.head.len();
+        let room = HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend_from_slice(piece.get(..room).unwrap_or(piece));
         match piece.len().checked_sub(TAIL_BYTES) {
             Some(start) => {
@@ -34,6 +34,11 @@ impl Oversized {
 
     pub(super) fn id(&self) -> Option<Id> {
         peek_id(&self.head).or_else(|| peek_id_at_end(&self.tail))
+    }
+
+    /// Goes on with what is kept of one.
+    pub(super) fn from_parts((head, tail, bytes): (Bytes, Bytes, u64)) -> Self {
+        Self { head: head.into(), tail: tail.into(), bytes }
     }
 
     pub(super) fn into_parts(self) -> (Bytes, Bytes, u64) {

@@ -2,6 +2,7 @@
 
 use bytes::BytesMut;
 
+use super::Unfinished;
 use super::buffer::Buffer;
 use super::client::{Frame, FrameError};
 use super::newline::BOM;
@@ -32,6 +33,22 @@ impl TripleNewlineDecoder {
     pub fn new(max_bytes: usize) -> Self {
         let buffer = Buffer::default();
         Self { buffer, max_bytes, searched: 0, newlines: 0, first: true, long: None }
+    }
+
+    /// Goes on where another decoder of the same stream stopped.
+    pub fn resume(max_bytes: usize, unfinished: Unfinished) -> Self {
+        let mut decoder = Self { first: false, ..Self::new(max_bytes) };
+        decoder.buffer().extend_from_slice(&unfinished.rest);
+        decoder.long = unfinished.long.map(Oversized::from_parts);
+        // Where nothing of the message is left to be searched again, what stood before its rest still counts.
+        decoder.newlines = if decoder.long.is_some() { unfinished.newlines } else { 0 };
+        decoder
+    }
+
+    /// Stops for good. Returns what no message has been made of.
+    pub fn into_unfinished(mut self) -> Unfinished {
+        let rest = self.buffer.take(self.buffer.len());
+        Unfinished { rest, long: self.long.map(Oversized::into_parts), newlines: self.newlines }
     }
 
     pub fn buffer(&mut self) -> &mut BytesMut {

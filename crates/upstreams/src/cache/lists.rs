@@ -45,7 +45,7 @@ impl Lists {
     /// Returns what the server offered when it last ran and was told the same of who asks (D5).
     pub(crate) fn told(&self, server: &Server, capabilities: &Raw) -> Option<Listing> {
         let told = ListingKey::of(server, self.era, capabilities);
-        Cache::read_listing(&self.known.get(told.member())?)
+        read(&self.known.get(told.member())?)
     }
 
     /// Returns what it offered each set of capabilities but this one.
@@ -67,24 +67,7 @@ impl Cache {
     fn latest(&self, server: &Server) -> Option<Listing> {
         let known = self.known(server)?;
         let listings = known.iter().filter(|(name, _)| ListingKey::is_member(name));
-        listings.filter_map(|(_, saved)| Self::read_listing(&saved)).max_by_key(|listing| listing.saved_at)
-    }
-
-    fn read_listing(saved: &Raw) -> Option<Listing> {
-        let saved = saved.object()?;
-        let at = saved.get("at")?.u64()?;
-        let mut listing = Listing {
-            instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
-            capabilities: saved.get("capabilities").map(|capabilities| capabilities.detached()),
-            saved_at: Some(UNIX_EPOCH.checked_add(Duration::from_secs(at))?),
-            freshness: [Freshness::default(); 4],
-            ..Listing::default()
-        };
-        for kind in Kind::ALL {
-            let items = saved.get(kind.member())?.elements()?;
-            *listing.items_mut(kind) = items.iter().map(|raw| item(kind, raw)).collect::<Option<_>>()?;
-        }
-        Some(listing)
+        listings.filter_map(|(_, saved)| read(&saved)).max_by_key(|listing| listing.saved_at)
     }
 
     /// Remembers what a server offers those it was told of.
@@ -151,8 +134,26 @@ pub(super) fn make_room(known: &mut RawObject) {
     }
 }
 
-/// Writes what a server offers as [`Cache::listing`] reads it.
-pub(super) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Result<()> {
+/// Reads what a server offers.
+pub(crate) fn read(saved: &Raw) -> Option<Listing> {
+    let saved = saved.object()?;
+    let at = saved.get("at")?.u64()?;
+    let mut listing = Listing {
+        instructions: saved.get("instructions").and_then(|text| Some(text.to_text()?.into_owned())),
+        capabilities: saved.get("capabilities").map(|capabilities| capabilities.detached()),
+        saved_at: Some(UNIX_EPOCH.checked_add(Duration::from_secs(at))?),
+        freshness: [Freshness::default(); 4],
+        ..Listing::default()
+    };
+    for kind in Kind::ALL {
+        let items = saved.get(kind.member())?.elements()?;
+        *listing.items_mut(kind) = items.iter().map(|raw| item(kind, raw)).collect::<Option<_>>()?;
+    }
+    Some(listing)
+}
+
+/// Writes what a server offers as [`read`] reads it.
+pub(crate) fn write(out: &mut dyn Write, listing: &Listing, at: u64) -> io::Result<()> {
     write!(out, "{{\"at\":{at}")?;
     if let Some(instructions) = &listing.instructions {
         write!(out, ",\"instructions\":{}", Raw::string(instructions).as_str())?;

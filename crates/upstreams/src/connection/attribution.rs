@@ -54,6 +54,22 @@ impl Attribution {
         }
     }
 
+    /// Returns the calls taken back that the server may still be working on.
+    pub(super) fn abandoned_calls(&mut self) -> Vec<u64> {
+        self.forget_old();
+        self.abandoned.iter().map(|one| one.call).collect()
+    }
+
+    /// Goes on for several clients after another program, which had numbered so many calls. Whose those were that are over nobody knows here, so
+    /// they may have been anybody's, unless it is known that they were of the client whose calls are in flight.
+    pub(super) fn resume_shared(&mut self, is_one_clients: bool, count: u64, abandoned: &[u64]) {
+        self.audience = Audience::Shared;
+        if !is_one_clients {
+            self.last = Some(Ended { client: None, count });
+        }
+        abandoned.iter().for_each(|call| self.abandoned(*call, None));
+    }
+
     /// Returns whether there is more than one client who could be meant.
     pub(super) fn is_shared(&self) -> bool {
         self.audience == Audience::Shared

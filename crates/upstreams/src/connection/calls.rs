@@ -80,10 +80,13 @@ impl Connection {
         self.lock_work().abort_all();
         for pending in pending {
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
-            let server = self.id().to_owned();
-            pending.exchange.fail(Fault::Died { server, tool, reason: reason.to_owned() });
+            pending.exchange.fail(self.died(tool, reason));
         }
         queued
+    }
+
+    pub(super) fn died(&self, tool: Option<String>, reason: &str) -> Fault {
+        Fault::Died { server: self.id().to_owned(), tool, reason: reason.to_owned() }
     }
 
     pub(crate) fn is_busy(&self) -> bool {

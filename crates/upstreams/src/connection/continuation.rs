@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use manifold_protocol::envelope::Outcome;
-use manifold_protocol::{Call, Caller, Reply};
+use manifold_protocol::{Call, Caller, Raw, Reply};
 use tokio::sync::oneshot;
 
 use super::Connection;
@@ -21,8 +21,8 @@ pub(super) struct Continuation {
 pub(super) enum Stage {
     /// The server owes an answer.
     Written,
-    /// The asker does.
-    Asking,
+    /// The asker does, to this round of questions.
+    Asking(Raw),
     /// It goes on as this task of the server's.
     Task(String),
 }

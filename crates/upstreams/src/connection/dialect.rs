@@ -2,6 +2,7 @@
 //! number, match, time and cancel calls is its own affair, and the same for all dialects.
 
 mod dual;
+mod handover;
 mod legacy;
 mod litemcp;
 mod modern;
@@ -197,7 +198,7 @@ impl Dialect {
             return;
         }
         match pending.kept.as_ref().map(|kept| &kept.stage) {
-            Some(Stage::Asking) => {}
+            Some(Stage::Asking(_)) => {}
             Some(Stage::Task(task)) => connection.cancel_task(task, pending),
             // Posted, it is cancelled by letting go of the connection, which `pending` does.
             Some(Stage::Written) | None if self.has_headers() && !pending.in_session => {}

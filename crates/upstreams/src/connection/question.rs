@@ -11,6 +11,7 @@ use super::Connection;
 use super::dialect::answer_question;
 use super::table::{Addressed, Unaskable};
 use super::url_elicitations::UrlElicitations;
+use crate::handover::{Json, SavedQuestion};
 
 /// Questions a server may have open at once; one that asks more than people answer gets refusals.
 const MAX_OPEN: usize = 1024;
@@ -26,6 +27,8 @@ struct Open {
     flight: Arc<CallHandle<dyn Sink>>,
     /// The call it was asked in.
     call: Option<u64>,
+    /// What is asked.
+    asked: Call,
 }
 
 impl Questions {
@@ -42,6 +45,17 @@ impl Questions {
         for open in open.into_values() {
             open.flight.cancel(None);
         }
+    }
+
+    /// Returns what is open, to be asked again by the program that takes our place.
+    pub(super) fn save(&self) -> Vec<SavedQuestion> {
+        let open = self.lock();
+        let saved = open.iter().map(|(id, open)| SavedQuestion {
+            id: Json(id.clone()),
+            call: open.call,
+            request: (&open.asked).into(),
+        });
+        saved.collect()
     }
 
     fn of_call(&self, call: u64) -> Vec<Raw> {
@@ -86,7 +100,9 @@ impl Connection {
         };
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
         let (exchange, flight) = Exchange::open(answer);
-        self.questions.lock().insert(id.to_raw().detached(), Open { flight, call: in_call });
+        self.questions
+            .lock()
+            .insert(id.to_raw().detached(), Open { flight, call: in_call, asked: call.clone() });
         match addressed {
             Ok(Addressed::Call(asked)) => {
                 self.questions.urls.note_question(&call, asked.client);

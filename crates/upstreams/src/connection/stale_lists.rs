@@ -35,6 +35,11 @@ impl StaleLists {
         self.mark(&Kind::ALL);
     }
 
+    /// Returns whether any is out of date.
+    pub(super) fn is_marked(&self) -> bool {
+        !self.kinds.locked().is_empty() || !self.said.locked().is_empty()
+    }
+
     pub(crate) fn take(&self) -> Vec<Kind> {
         take(&self.kinds)
     }

@@ -1,5 +1,7 @@
 //! The calls in flight on one connection, by number.
 
+mod handover;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -251,7 +253,7 @@ impl Table {
     /// Takes out a call for which nobody waits any more; the server may go on with it.
     pub(super) fn abandon(&mut self, id: u64) -> Option<Pending> {
         let pending = self.remove(id)?;
-        let rests_with_us = pending.kept.as_ref().is_some_and(|kept| kept.stage == Stage::Asking);
+        let rests_with_us = pending.kept.as_ref().is_some_and(|kept| matches!(kept.stage, Stage::Asking(_)));
         // Of one client too: another may come to share the server while it goes on with this.
         if pending.is_client_s() && !rests_with_us {
             self.attribution.abandoned(id, pending.exchange.client());

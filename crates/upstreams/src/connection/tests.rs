@@ -1,5 +1,6 @@
 mod answers;
 mod clock;
+mod handover;
 mod interleavings;
 mod owners;
 mod questions;

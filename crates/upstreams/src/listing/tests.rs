@@ -164,7 +164,7 @@ async fn changes_that_come_together_are_read_together() {
             lock(&published).push(read.unwrap().tools[0].label.clone());
         }
     };
-    tasks.spawn(follow(Arc::clone(&connection), said(r#"{"tools":{},"prompts":{}}"#), publish));
+    tasks.spawn(follow(Arc::clone(&connection), said(r#"{"tools":{},"prompts":{}}"#), None, publish));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(*lock(&published), ["v1"]);
     lock(&asked).clear();
@@ -208,7 +208,7 @@ async fn the_servers_own_word_is_passed_on() {
             }
             _ => Does::Nothing,
         });
-        tasks.spawn(follow(Arc::clone(&connection), said(r#"{"tools":{"listChanged":true}}"#), |_| {}));
+        tasks.spawn(follow(Arc::clone(&connection), said(r#"{"tools":{"listChanged":true}}"#), None, |_| {}));
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(host.notices(), [""; 0]);
         for round in 1..=2 {
@@ -241,7 +241,7 @@ async fn a_changed_list_that_cannot_be_read_leaves_the_old_one() {
         let last = Arc::clone(&last);
         move |read: Result<Arc<Listing>, Failure>| *lock(&last) = read.unwrap().tools.clone()
     };
-    tasks.spawn(follow(Arc::clone(&connection), said("{}"), publish));
+    tasks.spawn(follow(Arc::clone(&connection), said("{}"), None, publish));
     tokio::time::sleep(Duration::from_secs(1)).await;
     receive(&connection, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     tokio::time::sleep(Duration::from_secs(1)).await;

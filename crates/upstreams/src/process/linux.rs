@@ -22,11 +22,13 @@
 
 mod cgroup;
 mod client;
+mod descriptor;
 mod link;
 mod orphans;
 mod pipes;
 mod program;
 mod request;
+mod saved;
 mod tree;
 mod unix;
 
@@ -37,11 +39,13 @@ pub(super) const TREE_MARKER: &str = manifold_guard::MARKER;
 mod tests;
 
 pub use client::ProcessHost;
+pub use descriptor::Descriptor;
 pub use link::{ExitWatch, ProcessControl};
 pub use orphans::own_all_orphans;
 pub(crate) use pipes::InputGauge;
 pub use pipes::{ServerInput, ServerOutput};
 pub use program::guard_main_if_asked;
+pub use saved::{SavedHost, SavedKeeper};
 
 use nix::sys::signal::Signal;
 

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::mailbox::{Command, Mailbox, mailbox};
 use super::saved_listing::SavedListing;
 use super::shown::Shown;
+use super::suspend::{Begin, Suspended, Suspending};
 use super::{Launcher, Supervisor};
 use crate::connection::Connection;
 use crate::logs::LogRing;
@@ -38,17 +39,29 @@ pub(super) struct Shared {
 impl Supervised {
     /// Makes the server's handle and starts its supervisor; the server itself sleeps.
     pub(crate) fn new(launcher: impl Launcher, tasks: &Tasks) -> Arc<Self> {
+        Self::begin(launcher, Begin::default(), tasks)
+    }
+
+    /// Makes the server's handle and starts its supervisor, from where another program stopped if one did.
+    pub(crate) fn begin<L: Launcher>(launcher: L, begin: Begin<L::Life>, tasks: &Tasks) -> Arc<Self> {
         let (mailbox, commands) = mailbox();
+        let running = begin.running.as_ref().map(|running| Arc::clone(&running.connection));
         let shared = Arc::new(Shared {
             id: launcher.server().key.id.clone(),
-            ready: ArcSwapOption::empty(),
-            listing: ArcSwapOption::empty(),
+            ready: ArcSwapOption::new(running),
+            listing: ArcSwapOption::new(begin.listing.clone()),
             saved: SavedListing::of(&launcher),
-            shown: Shown::asleep(),
+            shown: Shown::beginning(&begin),
             logs: Arc::clone(launcher.logs()),
         });
-        tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live());
+        tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live(begin));
         Arc::new(Self { shared, mailbox })
+    }
+
+    /// Lets go of the server for the program that takes our place. Nothing is heard of this one again; `None` if there was
+    /// nothing to be heard.
+    pub(crate) async fn suspend(&self, is_carried: bool) -> Option<Suspended> {
+        self.ask(|reply| Command::Suspend(Suspending { is_carried, reply })).await
     }
 
     fn ask<T: Send + 'static>(

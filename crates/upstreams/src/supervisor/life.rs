@@ -11,6 +11,7 @@ use manifold_protocol::dialect::ServerFacts;
 use super::CALL_BACKOFF;
 use crate::cache::Cache;
 use crate::connection::Connection;
+use crate::handover::SavedProcess;
 use crate::logs::LogRing;
 
 /// Brings a server to life. A seam, so that the diagram below is tested without processes.
@@ -63,8 +64,20 @@ pub(crate) struct Running<L> {
 
 /// What keeps a server alive; dropping it ends the server.
 pub(crate) trait Life: Send + 'static {
+    /// Whether it can go on when another program takes our place.
+    const OUTLIVES_US: bool = false;
+
     /// Waits for the server's end and says how it came.
     fn ended(&mut self) -> impl Future<Output = Ending> + Send;
+
+    /// Lets go of the server without its end, where it can outlive us. `None`: it has ended, and its calls have failed.
+    fn suspend(self, said: &ServerFacts) -> impl Future<Output = Option<SavedProcess>> + Send
+    where
+        Self: Sized,
+    {
+        let _ = said;
+        std::future::ready(None)
+    }
 
     /// Ends the server step by step.
     fn stop(self) -> impl Future<Output = ()> + Send;

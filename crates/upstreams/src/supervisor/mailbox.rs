@@ -8,6 +8,7 @@ use manifold_protocol::{Call, Fault};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::suspend::Suspending;
 use crate::fair_queue::FairQueue;
 
 /// Orders that may wait; whoever has another waits before the mailbox.
@@ -18,6 +19,7 @@ pub(super) enum Command {
     Discover(oneshot::Sender<()>),
     Order(Order, oneshot::Sender<Result<(), Fault>>),
     Close(oneshot::Sender<()>),
+    Suspend(Suspending),
 }
 
 /// The end that is told.

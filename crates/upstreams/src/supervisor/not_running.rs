@@ -45,6 +45,10 @@ impl<L: Launcher> Supervisor<L> {
             match command {
                 None => return Next::Closed(None),
                 Some(Command::Close(done)) => return Next::Closed(Some(done)),
+                Some(Command::Suspend(suspending)) => {
+                    self.leave(suspending, matches!(state, NotRunning::Stopped), None);
+                    return Next::Left;
+                }
                 Some(Command::Call(call, exchange)) => match self.called(&state) {
                     Admit::Refuse(fault) => exchange.fail(fault),
                     then => {

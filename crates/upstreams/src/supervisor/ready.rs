@@ -59,6 +59,10 @@ impl<L: Launcher> Supervisor<L> {
         };
         reading.follower.abort_all();
         self.shared.ready.store(None);
+        if let Next::Suspended(suspending) = next {
+            self.let_go(running, suspending).await;
+            return Next::Left;
+        }
         self.end(&connection, running.life, &next).await;
         next
     }
@@ -90,6 +94,7 @@ impl<L: Launcher> Supervisor<L> {
         match command {
             None => return Some(Next::Closed(None)),
             Some(Command::Close(done)) => return Some(Next::Closed(Some(done))),
+            Some(Command::Suspend(suspending)) => return Some(Next::Suspended(suspending)),
             Some(Command::Call(call, exchange)) => {
                 if let Err((call, exchange)) = connection.send(call, exchange) {
                     self.wait(call, exchange);
@@ -103,7 +108,7 @@ impl<L: Launcher> Supervisor<L> {
                 let _ = done.send(());
                 reading.read_once = false;
                 reading.follower = JoinSet::new();
-                reading.follower.spawn(self.follower(running, reading.listed.clone()));
+                reading.follower.spawn(self.follower(running, None, reading.listed.clone()));
             }
             Some(Command::Discover(done)) => self.discovering.push(done),
             Some(Command::Order(Order::Start, done)) => {
@@ -135,17 +140,20 @@ impl<L: Launcher> Supervisor<L> {
     }
 
     /// Starts reading the lists.
-    fn read(&self, running: &Running<L::Life>) -> Reading {
+    fn read(&mut self, running: &Running<L::Life>) -> Reading {
         let (listed, seen) = watch::channel(0_u32);
         let mut follower = JoinSet::new();
-        follower.spawn(self.follower(running, listed.clone()));
-        Reading { follower, listed, seen, read_once: false }
+        let known = self.known.take();
+        let read_once = known.is_some();
+        follower.spawn(self.follower(running, known, listed.clone()));
+        Reading { follower, listed, seen, read_once }
     }
 
     /// Makes the task that reads the lists and keeps them fresh.
     fn follower(
         &self,
         running: &Running<L::Life>,
+        known: Option<Arc<Listing>>,
         listed: watch::Sender<u32>,
     ) -> impl Future<Output = ()> + Send + 'static + use<L> {
         let shared = Arc::clone(&self.shared);
@@ -166,7 +174,7 @@ impl<L: Launcher> Supervisor<L> {
             }
             listed.send_modify(|readings| *readings += 1);
         };
-        listing::follow(Arc::clone(&running.connection), running.said.clone(), publish)
+        listing::follow(Arc::clone(&running.connection), running.said.clone(), known, publish)
     }
 }
 

@@ -6,21 +6,33 @@ use manifold_engine::{History, InstanceReport, Listing, Lock as _, Phase, Status
 use manifold_protocol::Fault;
 use tokio::time::Instant;
 
-use super::{Launcher, Running, Shared, Supervisor};
+use super::{Begin, Launcher, Running, Shared, Supervisor};
 
 /// How a server is doing.
 pub(super) struct Shown(Mutex<(Status, History)>);
 
 impl Shown {
-    /// Shows a server that sleeps.
-    pub(super) fn asleep() -> Self {
-        let status = Status { phase: Phase::Idle, pid: None, since: Instant::now() };
-        let history = History { lives: Some(0), failures: Some(0), ..History::default() };
+    /// Shows a server that sleeps, or runs already.
+    pub(super) fn beginning<L>(begin: &Begin<L>) -> Self {
+        let now = Instant::now();
+        let status = match &begin.running {
+            Some(running) => {
+                Status { phase: Phase::Ready, pid: running.pid, since: begin.since.unwrap_or(now) }
+            }
+            None if begin.is_stopped => Status { phase: Phase::Stopped, pid: None, since: now },
+            None => Status { phase: Phase::Idle, pid: None, since: now },
+        };
+        let history = History { lives: Some(begin.lives), failures: Some(0), ..History::default() };
         Self(Mutex::new((status, history)))
     }
 
     pub(super) fn status(&self) -> Status {
         self.lock().0.clone()
+    }
+
+    /// Returns how often it has come up.
+    pub(super) fn lives(&self) -> u64 {
+        self.lock().1.lives.unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, (Status, History)> {
@@ -57,11 +69,13 @@ impl<L: Launcher> Supervisor<L> {
         self.tell_status();
     }
 
-    pub(super) fn show_ready(&self, running: &Running<L::Life>) {
+    pub(super) fn show_ready(&mut self, running: &Running<L::Life>) {
+        // One that ran before us has come up already.
+        let (since, lives) = self.since.take().map_or_else(|| (Instant::now(), 1), |since| (since, 0));
         {
             let (status, history) = &mut *self.shared.shown.lock();
-            *status = Status { phase: Phase::Ready, pid: running.pid, since: Instant::now() };
-            history.lives = history.lives.map(|lives| lives + 1);
+            *status = Status { phase: Phase::Ready, pid: running.pid, since };
+            history.lives = history.lives.map(|before| before + lives);
             history.revision = Some(running.said.revision.clone());
             history.failures = Some(0);
             history.retry_at = None;

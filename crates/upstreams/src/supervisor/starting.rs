@@ -51,6 +51,11 @@ impl<L: Launcher> Supervisor<L> {
                         abandon(&self.launcher, attempt).await;
                         return Err(Next::Closed(Some(done)));
                     }
+                    Some(Command::Suspend(suspending)) => {
+                        // It has run for nobody yet; whoever waits for it asks again.
+                        drop(attempt);
+                        return Err(Next::Suspended(suspending));
+                    }
                     Some(Command::Call(call, exchange)) => {
                         if let Some(refused) = self.waiting.push(call, exchange) {
                             refused.tell(&self.shared.id);

@@ -4,6 +4,7 @@ mod lists;
 mod orders;
 mod reports;
 mod starts;
+mod suspending;
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

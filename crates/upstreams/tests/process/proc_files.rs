@@ -31,6 +31,29 @@ pub(super) fn descendants_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The numbers of what we have open.
+pub(super) fn open_descriptors() -> Vec<i32> {
+    let entries = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let mut numbers: Vec<i32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // The one that it was read by is closed again.
+    numbers.retain(|number| fs::read_link(format!("/proc/self/fd/{number}")).is_ok());
+    numbers
+}
+
+/// Tells whether the next program does not get it.
+pub(super) fn closes_on_exec(number: i32) -> bool {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+    let flags = told.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or_default();
+    // O_CLOEXEC, in octal digits as the kernel writes them.
+    i32::from_str_radix(flags.trim(), 8).is_ok_and(|flags| flags & 0o2_000_000 != 0)
+}
+
+/// Our own children, zombies among them.
+pub(super) fn children() -> Vec<u32> {
+    children_of(std::process::id())
+}
+
 /// The children of a process, zombies among them.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
     pids().filter(|pid| state_and_parent(*pid).is_some_and(|(_, found)| found == parent)).collect()

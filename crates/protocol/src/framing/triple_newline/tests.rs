@@ -129,3 +129,27 @@ proptest! {
         prop_assert_eq!(decode(&[text.as_bytes()], 12), decode(&pieces, 12));
     }
 }
+
+proptest! {
+    // A decoder that stops may leave the stream to another at any byte.
+    #[test]
+    fn another_decoder_goes_on_where_one_stopped(
+        text in "a[ab\r\n ]{0,60}",
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        max_bytes in 0..12usize,
+    ) {
+        let text = text.as_bytes();
+        let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        ends.extend([0, text.len()]);
+        ends.sort_unstable();
+        let mut decoder = TripleNewlineDecoder::new(max_bytes);
+        let mut found = Vec::new();
+        for piece in ends.windows(2).map(|ends| &text[ends[0]..ends[1]]) {
+            decoder.buffer().extend_from_slice(piece);
+            found.extend(std::iter::from_fn(|| decoder.next()));
+            decoder = TripleNewlineDecoder::resume(max_bytes, decoder.into_unfinished());
+        }
+        found.extend(std::iter::from_fn(|| decoder.finish()));
+        prop_assert_eq!(found, decode(&[text], max_bytes));
+    }
+}

@@ -12,20 +12,32 @@ use super::modern::{self, Modern};
 use super::{Dialect, Heard, Written, legacy};
 use crate::connection::Connection;
 use crate::connection::table::Pending;
+use crate::fair_queue::FairQueue;
 
 /// The newest revision, and beside it a session for callers that have one themselves.
 pub(crate) struct Dual {
     modern: Modern,
     /// Whether there is a session; nobody knows before the first caller needed one.
     opened: OnceLock<bool>,
-    /// Calls that wait to know.
-    waiting: Mutex<Vec<(Call, Exchange)>>,
+    /// Calls that wait to know; whoever opens the session, or cannot in time, lets them go.
+    waiting: Mutex<FairQueue>,
     wanted: Notify,
 }
 
 impl Dual {
     pub(super) fn new(modern: Modern) -> Self {
         Self { modern, opened: OnceLock::new(), waiting: Mutex::default(), wanted: Notify::new() }
+    }
+
+    /// Goes on with a server of which it may be known whether there is a session.
+    pub(super) fn resume(modern: Modern, session: Option<bool>) -> Self {
+        // On a pipe nobody opens one later.
+        Self { opened: OnceLock::from(session.unwrap_or(false)), ..Self::new(modern) }
+    }
+
+    /// Returns whether there is a session, if that is known.
+    pub(super) fn opened(&self) -> Option<bool> {
+        self.opened.get().copied()
     }
 
     pub(super) fn modern(&self) -> &Modern {
@@ -43,7 +55,7 @@ impl Dual {
         exchange: Exchange,
     ) -> Option<(Call, Exchange)> {
         let (call, exchange) = match is_of_session(&call) {
-            true => self.wait(call, exchange)?,
+            true => self.wait(connection.id(), call, exchange)?,
             false => (call, exchange),
         };
         match self.goes_in_session(&call) {
@@ -91,11 +103,11 @@ impl Dual {
     }
 
     pub(super) fn take_waiting(&self) -> Vec<(Call, Exchange)> {
-        std::mem::take(&mut *self.waiting.locked())
+        self.waiting.locked().take_all()
     }
 
     /// Keeps a call until it is known whether there is a session, or gives it back.
-    fn wait(&self, call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
+    fn wait(&self, server: &str, call: Call, exchange: Exchange) -> Option<(Call, Exchange)> {
         if self.opened.get().is_some() {
             return Some((call, exchange));
         }
@@ -104,8 +116,12 @@ impl Dual {
         if self.opened.get().is_some() {
             return Some((call, exchange));
         }
-        waiting.push((call, exchange));
+        let refused = waiting.push(call, exchange);
+        drop(waiting);
         self.wanted.notify_one();
+        if let Some(refused) = refused {
+            refused.tell(server);
+        }
         None
     }
 

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::connection::post::{Post, Poster};
 use crate::connection::table::{Origin, Pending};
 use crate::logs::quote;
-use numbers::Numbers;
+pub(super) use numbers::Numbers;
 
 pub(crate) struct LiteMcp {
     way: Way,
@@ -36,6 +36,23 @@ pub(crate) enum Way {
 impl LiteMcp {
     pub(super) fn new(way: Way) -> Self {
         Self { way, tool: OnceLock::new() }
+    }
+
+    /// Goes on with a server whose tool is known.
+    pub(super) fn resume(way: Way, tool: Tool) -> Self {
+        Self { way, tool: OnceLock::from(tool) }
+    }
+
+    pub(super) fn tool(&self) -> Option<&Tool> {
+        self.tool.get()
+    }
+
+    /// Returns the last number given, and which call each stands for that is in use.
+    pub(super) fn numbers(&self) -> (u32, Vec<(u32, u64)>) {
+        match &self.way {
+            Way::Messages(numbers) => numbers.save(),
+            Way::Posts(_) => (0, Vec::new()),
+        }
     }
 
     /// Answers what the server has no word for; gives back the calls of its tool.

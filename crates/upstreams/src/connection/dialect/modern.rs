@@ -33,6 +33,16 @@ impl Modern {
         Self { listening: Listening::new(&said.capabilities), poster }
     }
 
+    /// Goes on after another program: what the server said in between nobody has heard.
+    pub(super) fn resumed(self) -> Self {
+        Self { listening: self.listening.resumed(), ..self }
+    }
+
+    /// Lets go of those who wait to hear that they will be told of changes.
+    pub(super) fn leave_listeners(&self) {
+        self.listening.leave_waiting();
+    }
+
     pub(super) fn has_poster(&self) -> bool {
         self.poster.is_some()
     }
@@ -49,7 +59,7 @@ impl Modern {
             Method::Ping | Method::SetLevel => done(exchange),
             Method::Listen => {
                 let task = call.text_param("taskId").map(Wanted::Task);
-                self.listening.wait(task, exchange);
+                self.listening.wait(connection.id(), task, exchange);
             }
             Method::ResourcesSubscribe => {
                 let uri = call.text_param("uri").unwrap_or_default();

@@ -180,7 +180,7 @@ impl Followed {
     }
 }
 
-fn about(task: &str) -> Raw {
+pub(super) fn about(task: &str) -> Raw {
     let mut params = RawObject::default();
     params.set("taskId", Raw::string(task));
     params.into_raw()

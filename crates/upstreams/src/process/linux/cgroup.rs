@@ -16,17 +16,23 @@ use manifold_engine::Lock as _;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use nix::unistd::Pid;
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
+use super::saved::{SavedCgroup, SavedCgroups};
 use super::unix::{self, Wait};
 use place::Name;
+
+/// The number of the next. Hosts share the count: their names have all else in common.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// How long it has to be quiet before we look for what others left: no start waits for that.
 const QUIET: Duration = Duration::from_millis(100);
@@ -48,6 +54,8 @@ struct Shared {
     list: Mutex<List>,
     /// Tells that there is something to remove.
     news: Notify,
+    /// Whether somebody is at it.
+    is_removing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +90,13 @@ impl ServerCgroup {
         &self.folder
     }
 
+    /// Returns what whoever takes our place needs to have it. The drop of this one is its end for as long as `Cgroups` are
+    /// not suspended, too.
+    pub(super) fn save(&self) -> io::Result<SavedCgroup> {
+        let folder = OwnedFd::from(self.folder.try_clone()?);
+        Ok(SavedCgroup { name: self.name.to_string(), folder: folder.into() })
+    }
+
     /// Has it removed, and killed what may still be in it.
     pub(super) fn leave(&self) {
         let mut list = self.shared.list();
@@ -111,7 +126,12 @@ impl Cgroups {
     }
 
     fn with(place: OnceLock<Option<PathBuf>>) -> Self {
-        Self(Arc::new(Shared { place, list: Mutex::default(), news: Notify::new() }))
+        Self(Arc::new(Shared {
+            place,
+            list: Mutex::default(),
+            news: Notify::new(),
+            is_removing: AtomicBool::new(false),
+        }))
     }
 
     /// Makes a cgroup for a server, if the system lets us.
@@ -134,8 +154,6 @@ impl Cgroups {
     }
 
     fn try_make(&self, place: &Path) -> io::Result<ServerCgroup> {
-        // Hosts share the count: their names have all else in common.
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = Name::ours(NEXT.fetch_add(1, Ordering::Relaxed))?;
         let path = place.join(name.to_string());
         fs::create_dir(&path)?;
@@ -166,16 +184,64 @@ impl Cgroups {
                 Step::Retry(after) => sleep(after).await,
                 Step::Wait => self.0.news.notified().await,
             }
-            self.remove_leaving();
+            self.remove_leaving_aside().await;
         }
     }
 
     /// Kills all that is in any of them. Those whom the servers' end leaves to us are reaped when the folders go.
-    pub(super) fn kill_all(&self) {
-        let Some(place) = self.place() else { return };
-        for entry in &mut self.0.list().entries {
-            entry.killed.extend(folder::kill(&place.join(entry.name.to_string())));
+    pub(super) async fn kill_all(&self) {
+        let shared = Arc::clone(&self.0);
+        let _ = spawn_blocking(move || {
+            let Some(place) = shared.place() else { return };
+            let names: Vec<Name> = shared.list().entries.iter().map(|entry| entry.name).collect();
+            for name in names {
+                let killed = folder::kill(&place.join(name.to_string()));
+                if let Some(entry) = shared.list().entries.iter_mut().find(|entry| entry.name == name) {
+                    entry.killed.extend(killed);
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Returns what whoever takes our place has to know; nothing is made or removed here any more.
+    pub(super) fn suspend(&self) -> SavedCgroups {
+        let mut list = self.0.list();
+        let leaving = list.entries.iter().filter(|entry| entry.leaving.is_some());
+        let saved = SavedCgroups {
+            is_place_known: self.0.place.get().is_some(),
+            place: self.place().map(Path::to_owned),
+            next: NEXT.load(Ordering::Relaxed),
+            leaving: leaving.map(|entry| entry.name.to_string()).collect(),
+            is_closed: list.closed,
+            has_looked: list.looked,
+        };
+        list.closed = true;
+        list.entries.clear();
+        saved
+    }
+
+    /// Goes on with the cgroups of the program whose place we took, but for those of its servers.
+    pub(super) fn resume(saved: SavedCgroups) -> Self {
+        NEXT.fetch_max(saved.next, Ordering::Relaxed);
+        let place = if saved.is_place_known { OnceLock::from(saved.place) } else { OnceLock::new() };
+        let cgroups = Self::with(place);
+        {
+            let mut list = cgroups.0.list();
+            (list.closed, list.looked) = (saved.is_closed, saved.has_looked);
+            for name in saved.leaving.iter().filter_map(|name| name.parse().ok()) {
+                list.entries.push(Entry { name, leaving: Some(Instant::now()), killed: HashSet::new() });
+            }
         }
+        cgroups
+    }
+
+    /// Takes over the cgroup of a server that runs; none if its name is not one of ours.
+    pub(super) fn take_over(&self, saved: SavedCgroup) -> Option<ServerCgroup> {
+        let name = saved.name.parse().ok()?;
+        let folder = File::from(OwnedFd::from(saved.folder));
+        self.0.list().entries.push(Entry { name, leaving: None, killed: HashSet::new() });
+        Some(ServerCgroup { shared: Arc::clone(&self.0), name, folder })
     }
 
     /// Kills all that is in any of them and removes them, as far as that is possible within a second; makes no more.
@@ -184,7 +250,7 @@ impl Cgroups {
         self.close();
         while !self.0.list().entries.is_empty() && began.elapsed() < LAST_PATIENCE {
             sleep(Duration::from_millis(2)).await;
-            self.remove_leaving();
+            self.remove_leaving_aside().await;
         }
     }
 
@@ -196,11 +262,11 @@ impl Cgroups {
             entry.leaving.get_or_insert_with(Instant::now);
         }
         drop(list);
-        self.remove_leaving();
+        self.0.remove_leaving();
     }
 
     fn place(&self) -> Option<&Path> {
-        self.0.place.get()?.as_deref()
+        self.0.place()
     }
 
     fn next_step(&self) -> Step {
@@ -226,24 +292,19 @@ impl Cgroups {
         }
     }
 
-    /// Tries once to remove those that are to go.
-    fn remove_leaving(&self) {
-        let Some(place) = self.place() else { return };
-        self.0.list().entries.retain_mut(|entry| {
-            let Some(since) = entry.leaving else { return true };
-            let path = place.join(entry.name.to_string());
-            let removed = folder::remove(&path);
-            if removed.is_err() {
-                entry.killed.extend(folder::kill(&path));
-            }
-            entry.killed.retain(|pid| matches!(unix::reap(*pid), Wait::Running));
-            let is_done = removed.is_ok() && entry.killed.is_empty();
-            if !is_done && since.elapsed() > PATIENCE {
-                tracing::debug!(name = %entry.name, "a cgroup could not be removed");
-                return false;
-            }
-            !is_done
-        });
+    /// Tries once to remove those that are to go, where the file system may take its time. A try goes on to its end if this
+    /// is dropped, and there is one at a time.
+    async fn remove_leaving_aside(&self) {
+        let has_leaving = self.0.list().entries.iter().any(|entry| entry.leaving.is_some());
+        if !has_leaving || self.0.is_removing.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let shared = Arc::clone(&self.0);
+        let _ = spawn_blocking(move || {
+            shared.remove_leaving();
+            shared.is_removing.store(false, Ordering::Relaxed);
+        })
+        .await;
     }
 }
 
@@ -255,6 +316,37 @@ enum Step {
 }
 
 impl Shared {
+    /// Tries once to remove those that are to go. The list is not held meanwhile: starts need it.
+    fn remove_leaving(&self) {
+        let Some(place) = self.place() else { return };
+        let leaving: Vec<Name> = {
+            let list = self.list();
+            list.entries.iter().filter(|entry| entry.leaving.is_some()).map(|entry| entry.name).collect()
+        };
+        for name in leaving {
+            let path = place.join(name.to_string());
+            let removed = folder::remove(&path);
+            let killed = if removed.is_err() { folder::kill(&path) } else { Vec::new() };
+            let mut list = self.list();
+            let Some(at) = list.entries.iter().position(|entry| entry.name == name) else { continue };
+            let Some(entry) = list.entries.get_mut(at) else { continue };
+            entry.killed.extend(killed);
+            entry.killed.retain(|pid| matches!(unix::reap(*pid), Wait::Running));
+            let is_done = removed.is_ok() && entry.killed.is_empty();
+            let is_given_up = entry.leaving.is_some_and(|since| since.elapsed() > PATIENCE);
+            if !is_done && is_given_up {
+                tracing::debug!(%name, "a cgroup could not be removed");
+            }
+            if is_done || is_given_up {
+                list.entries.remove(at);
+            }
+        }
+    }
+
+    fn place(&self) -> Option<&Path> {
+        self.place.get()?.as_deref()
+    }
+
     fn list(&self) -> MutexGuard<'_, List> {
         self.list.locked()
     }

@@ -1,5 +1,6 @@
 //! The gateway's side: starts the guard, asks it for keepers, and asks keepers for servers.
 
+mod guard;
 mod owner;
 
 use std::io;
@@ -19,8 +20,10 @@ use super::cgroup::{Cgroups, ServerCgroup};
 use super::link::ProcessControl;
 use super::pipes::{ServerInput, ServerOutput};
 use super::program::GuardProgram;
-use super::{request, unix};
+use super::saved::{SavedHost, SavedKeeper};
+use super::{orphans, request, unix};
 use crate::process::{ServerProcess, SpawnCommand, SpawnError};
+use guard::Guard;
 use owner::Owner;
 
 /// Room for a burst of messages before the other side has to be scheduled. A server may have less: it only is slower.
@@ -42,6 +45,8 @@ enum Request {
     Open(Opening),
     /// Start nothing more, end everything, and tell when that is done.
     Finish(oneshot::Sender<()>),
+    /// Let go of the guard, for whoever takes our place.
+    Suspend(oneshot::Sender<io::Result<SavedHost>>),
 }
 
 /// A keeper to be started.
@@ -70,6 +75,31 @@ impl ProcessHost {
     /// Like [`new`](Self::new), with cgroups in this folder, or without any.
     pub fn with_cgroups_in(place: Option<PathBuf>) -> (Self, impl Future<Output = ()> + Send + 'static) {
         Self::with(GuardProgram::Carried, Cgroups::at(place))
+    }
+
+    /// Goes on with the guard of the program whose place we took.
+    pub fn resume(saved: SavedHost) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        orphans::set_owns_all(saved.owns_orphans);
+        let cgroups = Cgroups::resume(saved.cgroups);
+        // One that cannot be had ends when its door closes; the next start makes another.
+        let guard = saved.guard.and_then(|guard| Guard::take_over(guard).ok());
+        let (sender, requests) = mpsc::channel(MAX_WAITING);
+        let owner = Owner::new(GuardProgram::Carried, requests, cgroups.clone());
+        (Self { requests: sender, cgroups }, owner.with_guard(guard, saved.generation).run())
+    }
+
+    /// Lets go of the guard, which lives on with its servers for whoever takes our place. Nothing starts or ends here any
+    /// more.
+    pub async fn suspend(&self) -> io::Result<SavedHost> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        self.requests.send(Request::Suspend(reply)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Takes over a server of the program whose place we took.
+    pub fn take_over(&self, keeper: SavedKeeper) -> io::Result<ProcessControl> {
+        ProcessControl::take_over(keeper, &self.cgroups, self.clone())
     }
 
     fn with(program: GuardProgram, cgroups: Cgroups) -> (Self, impl Future<Output = ()> + Send + 'static) {

@@ -3,7 +3,8 @@
 use manifold_engine::Lock as _;
 use std::fmt;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::ProcessHost;
-use super::cgroup::ServerCgroup;
+use super::cgroup::{Cgroups, ServerCgroup};
+use super::saved::SavedKeeper;
 use crate::process::{Excess, ExitStatusInfo, StopGrace};
 
 /// How long we wait for a tree that has been killed. Only a process stuck in the kernel takes as long.
@@ -82,8 +84,39 @@ impl ExitWatch {
 
 impl ProcessControl {
     pub(super) fn new(stream: UnixStream, cgroup: Option<ServerCgroup>, host: ProcessHost) -> Self {
-        let end = Mutex::new(End::Awaited { report: [0; Report::BYTES], filled: 0 });
-        Self { exit: ExitWatch(Arc::new(Link { stream, end, cgroup })), _host: host }
+        Self::with_report(stream, cgroup, host, &[])
+    }
+
+    /// Takes up the power over a server where so much of its last report has come.
+    fn with_report(stream: UnixStream, cgroup: Option<ServerCgroup>, host: ProcessHost, come: &[u8]) -> Self {
+        let mut report = [0; Report::BYTES];
+        let filled = come.len().min(Report::BYTES - 1);
+        report[..filled].copy_from_slice(&come[..filled]);
+        let end = Mutex::new(End::Awaited { report, filled });
+        let exit = ExitWatch(Arc::new(Link { stream, end, cgroup }));
+        Self { exit, _host: host }
+    }
+
+    /// Takes over a server of the program whose place we took.
+    pub(super) fn take_over(saved: SavedKeeper, cgroups: &Cgroups, host: ProcessHost) -> io::Result<Self> {
+        let stream = StdUnixStream::from(OwnedFd::from(saved.socket));
+        stream.set_nonblocking(true)?;
+        let cgroup = saved.cgroup.and_then(|cgroup| cgroups.take_over(cgroup));
+        Ok(Self::with_report(UnixStream::from_std(stream)?, cgroup, host, &saved.report))
+    }
+
+    /// Lets go of the server without its end, for whoever takes our place; `None` if it has ended.
+    pub(crate) fn suspend(self) -> Option<SavedKeeper> {
+        let report = match &*self.exit.0.end.locked() {
+            End::Known(_) => return None,
+            End::Awaited { report, filled } => report[..*filled].to_vec(),
+        };
+        let link = &self.exit.0;
+        let socket = link.stream.as_fd().try_clone_to_owned().ok()?;
+        let cgroup = link.cgroup.as_ref().and_then(|cgroup| cgroup.save().ok());
+        // Its drop would be the server's end.
+        std::mem::forget(self);
+        Some(SavedKeeper { socket: socket.into(), report, cgroup })
     }
 
     /// Returns the watch over the server's end.

@@ -26,6 +26,16 @@ pub fn own_all_orphans() {
     OWNS_ALL.store(tree::children_of(Pid::this()).is_empty(), Ordering::Relaxed);
 }
 
+/// Returns whether whatever falls to us came from a server.
+pub(super) fn owns_all() -> bool {
+    OWNS_ALL.load(Ordering::Relaxed)
+}
+
+/// Goes on with what the program knew whose place we took: its children are ours, and no others.
+pub(super) fn set_owns_all(owns_all: bool) {
+    OWNS_ALL.fetch_or(owns_all, Ordering::Relaxed);
+}
+
 /// The servers of a guard that is gone.
 pub(super) struct Orphans<'g> {
     pub(super) guard: Pid,
@@ -63,6 +73,6 @@ impl Orphans<'_> {
         let session = getsid(Some(pid));
         session == Ok(self.guard)
             || tree::carries_marker(pid, self.marker)
-            || OWNS_ALL.load(Ordering::Relaxed) && session.is_ok() && session != getsid(None)
+            || owns_all() && session.is_ok() && session != getsid(None)
     }
 }

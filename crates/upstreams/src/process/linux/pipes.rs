@@ -7,7 +7,7 @@ use manifold_engine::delegate_io;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-use super::unix;
+use super::{Descriptor, unix};
 
 /// Where a server reads from. Dropping it is the end of its input.
 #[derive(Debug)]
@@ -16,6 +16,28 @@ pub struct ServerInput(pub(super) pipe::Sender);
 /// What a server writes.
 #[derive(Debug)]
 pub struct ServerOutput(pub(super) pipe::Receiver);
+
+impl ServerInput {
+    /// Lets go of it without its end, for whoever takes our place.
+    pub(crate) fn suspend(self) -> io::Result<Descriptor> {
+        self.0.into_nonblocking_fd().map(Descriptor::from)
+    }
+
+    pub(crate) fn take_over(descriptor: Descriptor) -> io::Result<Self> {
+        pipe::Sender::from_owned_fd(descriptor.into()).map(Self)
+    }
+}
+
+impl ServerOutput {
+    /// Lets go of it without its end, for whoever takes our place.
+    pub(crate) fn suspend(self) -> io::Result<Descriptor> {
+        self.0.into_nonblocking_fd().map(Descriptor::from)
+    }
+
+    pub(crate) fn take_over(descriptor: Descriptor) -> io::Result<Self> {
+        pipe::Receiver::from_owned_fd(descriptor.into()).map(Self)
+    }
+}
 
 impl AsyncWrite for ServerInput {
     delegate_io!(write: 0);

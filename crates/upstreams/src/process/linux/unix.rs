@@ -1,13 +1,15 @@
 //! The few calls to the kernel that Rust cannot check for us.
-#![expect(unsafe_code, reason = "wait and ioctl have no safe interface that does what we need")]
+#![expect(unsafe_code, reason = "wait, ioctl and pidfd_open have no safe interface that does what we need")]
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::Pid;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// What a look for an ended child found.
 pub(super) enum Wait {
@@ -26,6 +28,19 @@ pub(super) fn reap(child: Pid) -> Wait {
             _ => return Wait::Gone,
         }
     }
+}
+
+/// Returns a descriptor that is readable once a child has ended.
+pub(super) fn watch_child(child: Pid) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the call takes two numbers and touches no memory of ours.
+    let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
+    let Some(number) = RawFd::try_from(opened).ok().filter(|number| *number >= 0) else {
+        return Err(io::Error::last_os_error());
+    };
+    // SAFETY: the kernel has just given it to us, and to nobody else.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(number) };
+    // SAFETY: it is open for as long as it is owned, and whoever watches it owns it.
+    Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
 }
 
 /// Returns how much of what was written into a pipe nobody has read; it can be asked at either end.

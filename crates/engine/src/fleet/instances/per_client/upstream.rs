@@ -23,7 +23,7 @@ impl Upstream for PerClient {
         match self.enter(&call, exchange.client()) {
             Ok((key, upstream)) => {
                 let me = self.me.clone();
-                let exchange = exchange.then_or_cancelled(move |reply, outer| {
+                let exchange = exchange.then_unchanged(move |reply, outer| {
                     if let Some(reply) = reply {
                         outer.finish(reply);
                     }

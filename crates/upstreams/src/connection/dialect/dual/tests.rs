@@ -128,3 +128,15 @@ async fn a_session_hears_the_log_level_and_what_clients_tell() {
     assert!(lines[0].contains(r#""method":"logging/setLevel","params":{"level":"info"}"#), "{lines:?}");
     assert!(lines[1].contains("roots/list_changed"), "{lines:?}");
 }
+
+// One client's calls that wait to know whether there is a session are bounded, as all that wait are (M9).
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_the_session_are_bounded() {
+    let (connection, _) = server();
+    let mut asked: Vec<Asked> =
+        (0..4097).map(|_| call(&connection, Method::ToolsCall, of_session())).collect();
+    let refused = asked.pop().unwrap().answer().unwrap();
+    assert!(refused.contains("is busy: 4096 calls of this client are waiting"), "{refused}");
+    assert!(asked.iter_mut().all(|one| one.answer().is_none()));
+    assert_eq!(written(&connection), [""; 0]);
+}

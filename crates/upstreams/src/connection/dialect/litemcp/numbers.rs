@@ -17,6 +17,17 @@ struct Numbered {
 }
 
 impl Numbers {
+    /// Goes on after the last number that another program gave, with those in use.
+    pub(in crate::connection::dialect) fn resume(last: u32, calls: &[(u32, u64)]) -> Self {
+        Self(Mutex::new(Numbered { last, calls: calls.iter().copied().collect() }))
+    }
+
+    /// Returns the last number given, and those in use.
+    pub(super) fn save(&self) -> (u32, Vec<(u32, u64)>) {
+        let numbered = self.lock();
+        (numbered.last, numbered.calls.iter().map(|(number, call)| (*number, *call)).collect())
+    }
+
     pub(super) fn give(&self, call: u64) -> Id {
         let mut numbered = self.lock();
         // A server ignores a number it has seen: none comes back before all have been used.

@@ -9,7 +9,7 @@ use manifold_engine::{CallHandle, Exchange, Lock as _, Sink, Standing};
 use manifold_protocol::dialect::modern::listen::Filter;
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, Reply, notification};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use crate::connection::Connection;
@@ -17,6 +17,9 @@ use crate::connection::table::Origin;
 
 /// How long a server may take to say what we will hear of.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Those who may wait to hear that they will be told, each for as long as its call may take, or this long.
+const MAX_WAITING: usize = 4096;
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a server that is stopped may take over being told so.
 const LAST_WORD: Duration = Duration::from_millis(50);
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
@@ -31,6 +34,8 @@ pub(super) struct Listening {
     waiting: Mutex<Vec<Waiting>>,
     /// Wakes the listener: what stands may have changed.
     pub(super) changed: Notify,
+    /// What happened before it listens for the first time.
+    missed: Missed,
 }
 
 struct Offered {
@@ -44,6 +49,9 @@ struct Offered {
 struct Waiting {
     wanted: Option<Wanted>,
     exchange: Exchange,
+    /// Until when, and how long that is in all.
+    until: Instant,
+    patience: Duration,
 }
 
 pub(super) enum Wanted {
@@ -88,18 +96,58 @@ impl Listening {
             resources: says(["resources", "listChanged"]),
             subscriptions: says(["resources", "subscribe"]),
         };
-        Self { offered, waiting: Mutex::default(), changed: Notify::new() }
+        Self { offered, waiting: Mutex::default(), changed: Notify::new(), missed: Missed::Nothing }
+    }
+
+    /// Goes on after another program listened: what the server said in between nobody has heard.
+    pub(super) fn resumed(self) -> Self {
+        Self { missed: Missed::Perhaps, ..self }
+    }
+
+    /// Lets go of those who wait, for another program to answer.
+    pub(super) fn leave_waiting(&self) {
+        self.all_waiting().into_iter().for_each(|waiting| waiting.exchange.leave_to_another_process());
     }
 
     /// Answers once the server has been told what stands now.
-    pub(super) fn wait(&self, wanted: Option<Wanted>, exchange: Exchange) {
-        self.waiting.locked().push(Waiting { wanted, exchange });
+    pub(super) fn wait(&self, server: &str, wanted: Option<Wanted>, exchange: Exchange) {
+        let patience = exchange.target().map_or(WAIT_LIMIT, |target| target.timeout);
+        let mut waiting = self.waiting.locked();
+        if waiting.len() >= MAX_WAITING {
+            waiting.retain(|one| !one.exchange.is_cancelled());
+        }
+        if waiting.len() >= MAX_WAITING {
+            drop(waiting);
+            let reason = format!("{MAX_WAITING} calls wait to be told of changes; try again in a moment");
+            return exchange.fail(Fault::Busy { server: server.to_owned(), reason });
+        }
+        waiting.push(Waiting { wanted, exchange, until: Instant::now() + patience, patience });
+        drop(waiting);
         self.changed.notify_one();
+    }
+
+    /// Lets this much time pass; whoever cannot wait as long is told so.
+    async fn rest(&self, server: &str, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            let first = self.waiting.locked().iter().map(|one| one.until).min();
+            tokio::select! {
+                () = sleep_until(first.map_or(end, |first| first.min(end))) => {}
+                // Who comes now may be the one with the least time.
+                () = self.changed.notified() => {}
+            }
+            let now = Instant::now();
+            let due: Vec<Waiting> = self.waiting.locked().extract_if(.., |one| one.until <= now).collect();
+            for one in due {
+                let server = server.to_owned();
+                one.exchange.fail(Fault::TimedOut { server, tool: None, after: one.patience });
+            }
+        }
     }
 
     pub(super) fn subscribe(&self, server: &str, uri: String, exchange: Exchange) {
         if self.offered.subscriptions {
-            return self.wait(Some(Wanted::Resource(uri)), exchange);
+            return self.wait(server, Some(Wanted::Resource(uri)), exchange);
         }
         let reason = "it offers no subscriptions to resources".to_owned();
         exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
@@ -124,7 +172,7 @@ impl Listening {
             return;
         }
         let taken = Taken::from(taken);
-        for Waiting { wanted, exchange } in waiting {
+        for Waiting { wanted, exchange, .. } in waiting {
             match wanted.and_then(|wanted| wanted.refusal(&taken)) {
                 Some(reason) => {
                     exchange.fail(Fault::Refused { server: server.to_owned(), tool: None, reason });
@@ -180,7 +228,7 @@ impl Connection {
         let Some(modern) = self.dialect().without_sessions() else { return };
         let listening = &modern.listening;
         let mut open: Option<Open> = None;
-        let mut missed = Missed::Nothing;
+        let mut missed = listening.missed;
         let mut rest = FIRST_BACKOFF;
         loop {
             let wanted = listening.wanted(self.host.standing(&self.server.key));
@@ -197,7 +245,7 @@ impl Connection {
                             rest = FIRST_BACKOFF;
                         }
                         missed = Missed::Perhaps;
-                        sleep(rest).await;
+                        listening.rest(self.id(), rest).await;
                         rest = (rest * 2).min(LONGEST_BACKOFF);
                     }
                 }
@@ -231,7 +279,7 @@ impl Connection {
                     }
                     missed = Missed::Perhaps;
                     listening.refuse(self.id(), &why);
-                    sleep(rest).await;
+                    listening.rest(self.id(), rest).await;
                     rest = (rest * 2).min(LONGEST_BACKOFF);
                 }
             }

@@ -30,12 +30,13 @@ impl Connection {
             let why = format!("it asked {MAX_ROUNDS} times without coming to an end");
             return self.finish_kept(id, Err(self.unanswered(id, why).into()));
         }
+        let asked = round.encode();
         let InputRequired { questions, state } = round;
         let state = state.map(|state| state.detached());
         if questions.is_empty() {
             return self.go_on(id, &[], state);
         }
-        let Some(mut left) = self.park(id, Stage::Asking) else { return };
+        let Some(mut left) = self.park(id, Stage::Asking(asked)) else { return };
         let Some(me) = self.me.upgrade() else { return };
         self.spawn(async move {
             // Dropping the questions takes them back.
@@ -49,6 +50,14 @@ impl Connection {
                 Err(fault) => me.finish_kept(id, Err(fault.into())),
             }
         });
+    }
+
+    /// Asks a round anew that another program asked.
+    pub(in crate::connection::dialect) fn ask_round_again(&self, id: u64, round: InputRequired) {
+        if let Some(kept) = self.lock().get_mut(id).and_then(|pending| pending.kept.as_mut()) {
+            kept.rounds = kept.rounds.saturating_sub(1);
+        }
+        self.ask_round(id, round);
     }
 
     fn go_on(&self, id: u64, answers: &[(String, Raw)], state: Option<Raw>) {

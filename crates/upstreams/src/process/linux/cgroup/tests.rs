@@ -49,7 +49,7 @@ async fn only_what_nobody_looks_after_is_stale() {
 
     let cgroups = Cgroups::at(Some(place.path().into()));
     cgroups.look_for_stale();
-    cgroups.remove_leaving();
+    cgroups.0.remove_leaving();
     let mut left: Vec<String> = fs::read_dir(place.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -89,11 +89,11 @@ async fn a_folder_that_cannot_be_removed_is_given_up() {
     assert!(cgroups.0.list().entries.is_empty());
 }
 
-#[test]
-fn where_none_can_be_made_there_is_none() {
+#[tokio::test]
+async fn where_none_can_be_made_there_is_none() {
     let place = tempfile::tempdir().unwrap();
     for cgroups in [Cgroups::at(None), Cgroups::at(Some(place.path().join("missing")))] {
         assert!(cgroups.make().is_none() && cgroups.make().is_none());
-        cgroups.kill_all();
+        cgroups.kill_all().await;
     }
 }

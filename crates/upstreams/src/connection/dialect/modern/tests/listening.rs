@@ -127,3 +127,30 @@ async fn a_task_the_server_does_not_tell_of_is_not_promised() {
     let answer = asked.answered().await;
     assert!(answer.contains("does not tell of the task `bogus`"), "{answer}");
 }
+
+// Nobody waits for ever while a server rests that has ended the listening, and there is room for so many only.
+#[tokio::test(start_paused = true)]
+async fn who_waits_to_hear_has_a_deadline_and_a_bound() {
+    let wire = wire_of("", NEWS);
+    settle().await;
+    let (id, _) = wire.next();
+    wire.acknowledge(&id, r#"{"toolsListChanged":true}"#);
+    settle().await;
+    wire.answer(&id, r#"{"resultType":"complete"}"#);
+    settle().await;
+    let wait = |timeout: Duration| {
+        let (exchange, asked) = Asked::open(timeout);
+        let call = Call::new(Method::ResourcesSubscribe, Some(raw(r#"{"uri":"x://1"}"#)));
+        assert!(wire.connection.send(call, exchange).is_ok());
+        asked
+    };
+    let mut asked: Vec<Asked> = (0..4095).map(|_| wait(60 * SECOND)).collect();
+    let hasty = wait(SECOND / 2);
+    let began = tokio::time::Instant::now();
+    let busy = wait(SECOND).answer().unwrap();
+    assert!(busy.contains("is busy: 4096 calls wait"), "{busy}");
+    let late = hasty.answered().await;
+    assert!(late.contains("did not answer within 500 ms"), "{late}");
+    assert_eq!(began.elapsed(), SECOND / 2);
+    assert!(asked.iter_mut().all(|one| one.answer().is_none()), "the others have more time");
+}

@@ -1,0 +1,122 @@
+//! The program that is installed where we were started from: whether it is another one by now, and whether it may take
+//! our place.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+/// How often we look for a newer one.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How long a program may take to say that it could take our place.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a program says of itself when it is asked whether it could take our place.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SelfCheck {
+    pub(crate) version: String,
+    /// The states it can read, from the oldest to the newest.
+    pub(crate) states: [u32; 2],
+}
+
+/// The program's file, as it was when we looked last.
+pub(crate) struct Installed {
+    path: PathBuf,
+    seen: Option<Look>,
+}
+
+type Look = (u64, u64, i64, i64);
+
+impl Installed {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let seen = look(&path);
+        Self { path, seen }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Resolves when another file lies there and is written no more.
+    pub(crate) async fn changed(&mut self) {
+        let mut before = self.seen;
+        loop {
+            sleep(LOOK_EVERY).await;
+            let now = look(&self.path);
+            if now.is_some() && now != self.seen && now == before {
+                self.seen = now;
+                return;
+            }
+            before = now;
+        }
+    }
+
+    /// Asks the program whether it could take our place, with a state of this version. Says why not where it cannot.
+    pub(crate) async fn check(&self, state: u32) -> Result<SelfCheck, String> {
+        let path = self.path.display();
+        let metadata = self.path.metadata().map_err(|error| format!("`{path}`: {error}"))?;
+        may_be_run(&metadata).map_err(|why| format!("`{path}` {why}"))?;
+        let mut command = Command::new(&self.path);
+        command.args(["daemon", "self-check"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+        command.kill_on_drop(true);
+        let output = match timeout(PATIENCE, command.output()).await {
+            Ok(Ok(output)) if output.status.success() => output.stdout,
+            Ok(Ok(output)) => return Err(format!("`{path}` failed its self-check: {}", output.status)),
+            Ok(Err(error)) => return Err(format!("`{path}` cannot be run: {error}")),
+            Err(_) => return Err(format!("`{path}` did not end its self-check in time")),
+        };
+        let said: SelfCheck = serde_json::from_slice(&output)
+            .map_err(|_| format!("`{path}` does not say what a Manifold that could take over would"))?;
+        if !(said.states[0]..=said.states[1]).contains(&state) {
+            return Err(format!("`{path}` is {}, which cannot go on from where this one is", said.version));
+        }
+        if is_older(&said.version, env!("CARGO_PKG_VERSION")) {
+            return Err(format!("`{path}` is {}, which is older than this one", said.version));
+        }
+        Ok(said)
+    }
+}
+
+fn look(path: &Path) -> Option<Look> {
+    let found = path.metadata().ok()?;
+    Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
+}
+
+/// Whoever could write it could run anything as us.
+fn may_be_run(file: &Metadata) -> Result<(), &'static str> {
+    if !file.is_file() {
+        return Err("is no file");
+    }
+    if file.uid() != 0 && file.uid() != geteuid().as_raw() {
+        return Err("belongs to another user, who could change it");
+    }
+    if file.mode() & 0o022 != 0 {
+        return Err("can be written by others");
+    }
+    Ok(())
+}
+
+/// Compares versions by their numbers.
+fn is_older(one: &str, other: &str) -> bool {
+    let numbers = |version: &str| -> Vec<u64> {
+        version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+    };
+    numbers(one) < numbers(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert!(is_older("0.9.0", "0.10.0") && is_older("1.2.3", "2.0.0"));
+        assert!(!is_older("0.1.0", "0.1.0") && !is_older("0.1.1-rc.1", "0.1.0"));
+    }
+}

@@ -1,0 +1,153 @@
+//! Another program takes our place, in the same process: servers, sockets and the lock stay, clients come back.
+
+use std::ffi::CString;
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
+use manifold_upstreams::Handover;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use super::home::Home;
+use super::inherited::{Numbers, leave_open, sealed};
+use super::installed::Installed;
+use super::{Daemon, Started};
+use crate::commands::config_args;
+
+/// The states we can read, from the oldest to the newest; the newest is what we write.
+pub(crate) const STATES: [u32; 2] = [1, 1];
+
+/// How long servers that are being started may take until we go.
+const START_PATIENCE: Duration = Duration::from_secs(2);
+
+/// An order to upgrade, and who hears why it was not carried out.
+pub(crate) type Order = oneshot::Sender<String>;
+
+/// What travels beside the servers. Members are only added; those not known are passed over.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct State {
+    version: u32,
+    /// The life that ends here, as shims know it.
+    pub(crate) epoch: String,
+    /// Somebody will stop it: it does not end with its last client.
+    #[serde(default)]
+    pub(crate) stays: bool,
+    /// By which instances are told apart.
+    hash_seed: [u8; 16],
+    /// What `upstreams` has written down.
+    servers: String,
+}
+
+impl State {
+    /// Reads what the program before us has written down.
+    pub(crate) fn read(text: &str) -> Result<(Self, Handover), String> {
+        let state: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if !(STATES[0]..=STATES[1]).contains(&state.version) {
+            return Err(format!("it is of version {}", state.version));
+        }
+        if !restore_hash_seed(state.hash_seed) {
+            return Err("instances have been told apart by another seed already".to_owned());
+        }
+        let handover = Handover::from_json(&state.servers).map_err(|error| error.to_string())?;
+        Ok((state, handover))
+    }
+}
+
+/// Puts the installed program in our place. Returns only where that failed: with why it was not begun, or why we must end.
+pub(super) async fn upgrade(
+    daemon: &Daemon,
+    home: &Home,
+    http: Option<&TcpListener>,
+    installed: &Installed,
+    options: &LoadOptions,
+    door_closed: impl Future<Output = ()>,
+) -> Failed {
+    let check = match installed.check(STATES[1]).await {
+        Ok(check) => check,
+        Err(why) => return Failed::NotBegun(why),
+    };
+    info!(version = check.version, "upgrading");
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
+    door_closed.await;
+    daemon.services.upstreams.starts_settled(START_PATIENCE).await;
+    daemon.sessions.hold().await;
+    let handover = match daemon.services.upstreams.suspend().await {
+        Ok(handover) => handover,
+        Err(error) => return Failed::Fatal(format!("the servers cannot be left to another: {error}")),
+    };
+    daemon.sessions.let_go().await;
+    let state = State {
+        version: STATES[1],
+        epoch: daemon.epoch.clone(),
+        stays: daemon.life.started() == Started::ByOrder,
+        hash_seed: hash_seed(),
+        servers: match handover.to_json() {
+            Ok(servers) => servers,
+            Err(error) => return Failed::Fatal(error.to_string()),
+        },
+    };
+    let numbers = match numbers(&state, home, http, &handover) {
+        Ok(numbers) => numbers,
+        Err(error) => return Failed::Fatal(format!("the state cannot be left to another: {error}")),
+    };
+    crate::logging::flush();
+    // Where the new one cannot be run after all, what we run goes on from the same state.
+    for program in [installed.path(), Path::new("/proc/self/exe")] {
+        let why = execute(program, numbers, options);
+        warn!("`{}` cannot take over: {why}", program.display());
+    }
+    Failed::Fatal("no program could be run in our place".to_owned())
+}
+
+/// What came of an upgrade that is not done.
+pub(super) enum Failed {
+    /// Nothing has changed.
+    NotBegun(String),
+    /// Nothing of ours works any more: clients find another daemon, as after a crash.
+    Fatal(String),
+}
+
+fn numbers(
+    state: &State,
+    home: &Home,
+    http: Option<&TcpListener>,
+    handover: &Handover,
+) -> std::io::Result<Numbers> {
+    let state = sealed(&serde_json::to_string(state).map_err(std::io::Error::other)?)?;
+    handover.keep_across_exec()?;
+    let [lock, clients, orders] = home.leave_open()?;
+    let numbers = Numbers {
+        state: leave_open(&state)?,
+        lock,
+        clients,
+        orders,
+        http: http.map(leave_open).transpose()?,
+    };
+    // It must not close before we are gone.
+    std::mem::forget(state);
+    Ok(numbers)
+}
+
+fn execute(program: &Path, numbers: Numbers, options: &LoadOptions) -> String {
+    let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+    let mut args = vec![
+        text(b"manifold"),
+        text(b"daemon"),
+        text(b"run"),
+        text(b"--resume"),
+        text(numbers.to_argument().as_bytes()),
+    ];
+    args.extend(config_args(options).iter().map(|argument| text(argument.as_bytes())));
+    let variables = options.environment.vars.iter();
+    let env: Vec<CString> =
+        variables.map(|(name, value)| text(format!("{name}={value}").as_bytes())).collect();
+    match nix::unistd::execve(&text(program.as_os_str().as_bytes()), &args, &env) {
+        Ok(never) => match never {},
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,15 +1,16 @@
 //! Putting the parts together; nobody else knows all of them.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use jiff::Timestamp;
 use manifold_config::{
     ClientEnvironment, Config, ErrorCodes, How, LoadError, LoadOptions, Nesting, Selection, ServerKey,
-    VariablesUsed, config_path, load, select_namespace, stand_in, variables_used,
+    VariablesUsed, config_path, load, load_text, select_namespace, stand_in, variables_used_in, written,
 };
 use manifold_engine::{
-    Audience, BoxFuture, Control, Fleet, Gateway, Opening, Program, ReloadReport, Reloader, Reopen,
-    Resolution, Tasks, busy_poll, reload_report,
+    Audience, BoxFuture, Control, Fleet, Gateway, Lock as _, Opening, Program, ReloadReport, Reloader,
+    Reopen, Resolution, Tasks, busy_poll, reload_report,
 };
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::ProcessHost;
@@ -78,6 +79,7 @@ impl Services {
             gateway: OnceLock::new(),
             prepare: OnceLock::new(),
             taken_over: Arc::default(),
+            last_readable: Mutex::default(),
         });
         let _ = reloader.fleet.set(Arc::downgrade(&fleet));
         let program = Program {
@@ -112,15 +114,30 @@ impl Services {
         self.resolve(&ClientEnvironment::of(&self.reloader.options.environment))
     }
 
-    /// Returns the servers as a client's variables and folder resolve them; none where the config cannot be read now.
+    /// Returns the servers as a client's variables and folder resolve them; none where the config could never be read.
     pub(crate) fn resolve(&self, client: &ClientEnvironment) -> Option<Arc<Resolution>> {
         let options = LoadOptions { client: Some(client.clone()), ..self.reloader.options.clone() };
-        load(&options).ok().map(|config| Resolution::new(config, client))
+        let (text, path) = &*self.readable()?;
+        load_text(text, path.as_deref(), &options).ok().map(|config| Resolution::new(config, client))
     }
 
     /// Returns which of a client's variables the config uses.
     pub(crate) fn variables_used(&self) -> VariablesUsed {
-        variables_used(&self.reloader.options).unwrap_or_default()
+        let used = self.readable().and_then(|it| variables_used_in(&it.0, it.1.as_deref()).ok());
+        used.unwrap_or_default()
+    }
+
+    /// Returns the config as it is written, or was when it could last be read: a file that breaks changes nothing.
+    fn readable(&self) -> Option<Arc<Written>> {
+        let options = &self.reloader.options;
+        let mut last = self.reloader.last_readable.locked();
+        if let Ok(found) = written(options)
+            && last.as_deref() != Some(&found)
+            && load_text(&found.0, found.1.as_deref(), options).is_ok()
+        {
+            *last = Some(Arc::new(found));
+        }
+        last.clone()
     }
 
     /// Opens a namespace for one front end.
@@ -199,7 +216,12 @@ struct FileReloader {
     prepare: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Told when a new config is in force.
     taken_over: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
+    /// The config when it could last be read, for clients that come while it cannot.
+    last_readable: Mutex<Option<Arc<Written>>>,
 }
+
+/// The text of a config, and the file it is from.
+type Written = (String, Option<PathBuf>);
 
 impl FileReloader {
     fn read(&self, fleet: &Fleet) -> Result<Config, Refused> {

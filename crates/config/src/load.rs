@@ -88,7 +88,7 @@ pub fn load(options: &LoadOptions) -> Result<Config, LoadError> {
 }
 
 /// Returns the text of the configuration, and the file it is from.
-pub(crate) fn written(options: &LoadOptions) -> Result<(String, Option<PathBuf>), LoadError> {
+pub fn written(options: &LoadOptions) -> Result<(String, Option<PathBuf>), LoadError> {
     if let Some(named) = &options.path {
         let path = with_home(named, &options.environment);
         return Ok((read(&path)?, Some(path)));

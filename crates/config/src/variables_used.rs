@@ -37,7 +37,7 @@ pub fn variables_used(options: &LoadOptions) -> Result<VariablesUsed, LoadError>
 }
 
 /// Returns what [`variables_used`] does for text as if it were read from `path`.
-pub(crate) fn variables_used_in(text: &str, path: Option<&Path>) -> Result<VariablesUsed, LoadError> {
+pub fn variables_used_in(text: &str, path: Option<&Path>) -> Result<VariablesUsed, LoadError> {
     let mut problems = Problems::new(path);
     let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
         return Err(LoadError { problems: problems.into_sorted(), recognized: None });

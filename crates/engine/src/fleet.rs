@@ -191,7 +191,10 @@ impl Fleet {
     }
 
     pub(crate) fn register(&self, gateway: &Arc<Gateway>) {
-        self.gateways.locked().push(Arc::downgrade(gateway));
+        let mut gateways = self.gateways.locked();
+        // One that is gone takes up its memory for as long as it is listed.
+        gateways.retain(|gateway| gateway.strong_count() > 0);
+        gateways.push(Arc::downgrade(gateway));
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {

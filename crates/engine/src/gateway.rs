@@ -76,6 +76,8 @@ pub struct Gateway {
     leaving: CancellationToken,
     /// Whoever was served is gone for good.
     closed: AtomicBool,
+    /// Cancelled when this is dropped: nothing is announced any more.
+    dropped: CancellationToken,
     /// Takes the place of `opening` once a config that could not be read can be.
     reopened: OnceLock<Opening>,
     catalog: ArcSwap<Catalog>,
@@ -124,14 +126,17 @@ impl Gateway {
                 resolution: ArcSwapOption::new(resolution),
                 leaving,
                 closed: AtomicBool::new(false),
+                dropped: CancellationToken::new(),
                 reopened: OnceLock::new(),
                 manager,
                 task_owners: Arc::default(),
             }
         });
         gateway.fleet.register(&gateway);
-        let clients = Arc::clone(&gateway.clients);
-        gateway.fleet.tasks().spawn_background(async move { clients.announce().await });
+        let (clients, dropped) = (Arc::clone(&gateway.clients), gateway.dropped.clone());
+        gateway.fleet.tasks().spawn_background(async move {
+            dropped.run_until_cancelled(clients.announce()).await;
+        });
         gateway
     }
 
@@ -266,6 +271,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
+        self.dropped.cancel();
         self.fleet.left_by(&self.downstream);
     }
 }

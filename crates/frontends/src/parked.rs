@@ -38,6 +38,8 @@ struct Places {
     count: u64,
     /// How many of them are whose.
     by_client: HashMap<ClientId, usize>,
+    /// Nobody comes any more.
+    is_closed: bool,
 }
 
 impl Parked {
@@ -84,9 +86,9 @@ impl Parked {
         let _removed = self.lock().remove(place);
     }
 
-    /// Gives up calls that nobody came back to, for as long as it is polled.
+    /// Gives up calls that nobody came back to, until all are given up.
     pub(crate) async fn expire(&self) {
-        loop {
+        while !self.lock().is_closed {
             self.filled.notified().await;
             while !self.lock().runs.is_empty() {
                 sleep(ROUND).await;
@@ -100,7 +102,9 @@ impl Parked {
     }
 
     pub(crate) fn give_up_all(&self) {
-        let places = std::mem::take(&mut *self.lock());
+        let closed = Places { is_closed: true, ..Places::default() };
+        let places = std::mem::replace(&mut *self.lock(), closed);
+        self.filled.notify_one();
         for (_, run) in places.runs.into_values() {
             run.give_up("the gateway is shutting down");
         }

@@ -1,5 +1,5 @@
 //! Who becomes the daemon, and what of those who come as it begins or ends.
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "real processes run in real time")]
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,4 @@
 //! `manifold daemon start | stop | status | restart`.
-#![expect(clippy::disallowed_methods, reason = "real processes run in real time")]
 
 use std::process::Output;
 use std::thread;

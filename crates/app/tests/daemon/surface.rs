@@ -57,7 +57,6 @@ fn an_unknown_namespace_is_answered_by_the_daemon_and_names_those_there_are() {
 
 /// What a server says of one window's business is not another's.
 #[test]
-#[ignore = "instances"]
 fn windows_do_not_hear_what_concerns_another() {
     let more = json!({"resources": [{"uri": "note://1", "name": "note"}]});
     let home = Home::new(json!({"fx": fake_with(&["update", "log", "echo"], more)}));
@@ -71,6 +70,16 @@ fn windows_do_not_hear_what_concerns_another() {
     subscribed.wait_for_notification("notifications/message", SOON);
     other.call("fx__echo", json!({"text": "still here"}));
     assert_eq!(other.notifications(), Vec::<Value>::new());
+}
+
+/// Lists wait for servers that start, for as long as somebody is there to see them: who leaves speaks for himself.
+#[test]
+fn a_window_that_leaves_takes_nothing_from_others() {
+    let home = Home::new(json!({"a": fake_with(&["pid"], json!({})), "b": fake_with(&["pid"], json!({}))}));
+    home.open().leave();
+    let mut client = home.open();
+    let listed = client.tool_names();
+    assert!(["a__pid", "b__pid"].iter().all(|name| listed.iter().any(|one| one == name)), "{listed:?}");
 }
 
 #[test]

@@ -103,8 +103,9 @@ impl Host for FleetHost {
     }
 
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
-        for gateway in self.users.gateways() {
-            gateway.notice(server, method, params.clone());
+        let gateways = self.users.gateways();
+        for gateway in &gateways {
+            gateway.notice(server, gateways.len() == 1, method, params.clone());
         }
     }
 

@@ -65,8 +65,8 @@ impl Gateway {
         }
     }
 
-    /// Passes a server's notification on to the clients it concerns.
-    pub(crate) fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
+    /// Passes a server's notification on to the clients it concerns; `is_ours`: nobody else uses the server.
+    pub(crate) fn notice(&self, server: &ServerKey, is_ours: bool, method: &str, params: Option<Raw>) {
         if method == notification::TASKS {
             return self.notice_task(server, params);
         }
@@ -84,7 +84,7 @@ impl Gateway {
             return;
         }
         let Some((exposed, params)) = self.expose_update(server, params) else { return };
-        let concerned = match self.clients.only() {
+        let concerned = match self.clients.only().filter(|_| is_ours) {
             Some(only) => vec![only],
             None => self.clients.subscribers(Topic::Resource, &exposed),
         };

@@ -210,12 +210,6 @@ fn order(place: &Place, path: &str) -> Result<bool, String> {
     }
 }
 
-/// Returns which process the daemon is, as it writes down once it has the lock.
-fn told_pid(place: &Place) -> Option<u64> {
-    let about: Value = serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
-    about.get("pid")?.as_u64()
-}
-
 /// Has the installed program take the daemon's place, and waits until it serves.
 fn upgrade(place: &Place) -> ExitCode {
     let ask = || match client(place, START_PATIENCE) {
@@ -246,6 +240,12 @@ fn upgrade(place: &Place) -> ExitCode {
         std::thread::sleep(Duration::from_millis(10));
     }
     fail("the daemon does not answer after its upgrade", 1)
+}
+
+/// Returns which process the daemon is, as it writes down once it has the lock.
+fn told_pid(place: &Place) -> Option<u64> {
+    let about: Value = serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
+    about.get("pid")?.as_u64()
 }
 
 /// Connects to the daemon's control socket, if there is a daemon.

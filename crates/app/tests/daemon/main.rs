@@ -6,6 +6,7 @@ mod alone;
 mod churn;
 mod continuity;
 mod crash;
+mod doors;
 mod election;
 mod home;
 mod instances;

@@ -15,6 +15,7 @@ mod orders;
 mod place;
 mod sharing;
 mod surface;
+mod upgrade;
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ mod upgrade;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use manifold_config::{Config, LoadOptions};
@@ -142,7 +142,9 @@ pub(crate) async fn serve(
     });
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
     let spare = bound.as_ref().and_then(|bound| bound.spare().ok());
+    let opened_door = daemon.prepare_clients();
     let door = bound.map(|bound| bound.open(&daemon.services, None, false));
+    let _ = opened_door.set(door.as_ref().map(Arc::downgrade).unwrap_or_default());
     let close_door = Notify::new();
     daemon.follow_config(door.as_ref());
     daemon.write_about();
@@ -242,14 +244,25 @@ impl Daemon {
         });
     }
 
-    /// Takes over changes of the config, for every client.
-    fn follow_config(self: &Arc<Self>, door: Option<&Arc<Door>>) {
-        let (me, door) = (Arc::downgrade(self), door.map(Arc::downgrade));
+    /// Has every client's servers resolved anew before a new config is in force. The door opens after this, so that its
+    /// servers are resolved likewise; where it is comes with the cell.
+    fn prepare_clients(self: &Arc<Self>) -> Arc<OnceLock<Weak<Door>>> {
+        let door: Arc<OnceLock<Weak<Door>>> = Arc::default();
+        let (me, opened) = (Arc::downgrade(self), Arc::clone(&door));
         self.services.prepare_clients(move || {
             if let Some(daemon) = me.upgrade() {
                 daemon.sessions.prepare(&daemon.services);
             }
+            if let Some(door) = opened.get().and_then(Weak::upgrade) {
+                door.prepare();
+            }
         });
+        door
+    }
+
+    /// Takes over changes of the config, for every client.
+    fn follow_config(self: &Arc<Self>, door: Option<&Arc<Door>>) {
+        let door = door.map(Arc::downgrade);
         self.services.watch_config(move || {
             if let Some(door) = door.as_ref().and_then(Weak::upgrade) {
                 door.renew();

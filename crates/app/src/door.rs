@@ -82,6 +82,15 @@ impl Bound {
 }
 
 impl Door {
+    /// Resolves the servers of a config that is about to be in force, for the namespaces that stay.
+    pub(crate) fn prepare(&self) {
+        let Some(resolution) = self.services.resolved() else { return };
+        let served = self.namespaces.served();
+        for gateway in served.namespaces.values().chain(&served.default) {
+            gateway.prepare(Arc::clone(&resolution));
+        }
+    }
+
     /// Shows what a new config has.
     pub(crate) fn renew(&self) {
         let selected = select_namespace(&self.services.fleet.config(), self.named.as_deref());

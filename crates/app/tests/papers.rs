@@ -176,7 +176,7 @@ fn spelled_out(file: &str) -> String {
     match file.split_once('/') {
         Some(("interop" | "fuzz" | "bench" | "docs" | "examples", _)) => file.to_owned(),
         None if !file.ends_with(".rs") => file.to_owned(),
-        None | Some(("it" | "strain", _)) => format!("crates/app/tests/{file}"),
+        None | Some(("it" | "daemon" | "strain", _)) => format!("crates/app/tests/{file}"),
         Some((krate, rest)) if rest.starts_with("tests/") => format!("crates/{krate}/{rest}"),
         Some((krate, rest)) => format!("crates/{krate}/src/{rest}"),
     }

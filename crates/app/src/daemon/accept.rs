@@ -152,6 +152,8 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let cwd = PathBuf::from(&hello.cwd);
     let environment = ClientEnvironment { values: values.values, project: project_root(&cwd), cwd };
     let resolution = services.resolve(&environment);
+    // One that comes back has heard it.
+    let read_as = resolution.clone().filter(|_| hello.resume.is_none());
     let gateway = opening(selection, Audience::One, hello.eager)
         .map(|opening| services.open(Opening { resolution, session: Some(Arc::clone(&session)), ..opening }));
     if let Err(fault) = &gateway {
@@ -183,6 +185,9 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let identity = Identity { session, before, kept: Arc::clone(&daemon.kept) };
     let session = ShimSession::new(destination, socket, (stages, identity), options, &services.tasks);
     let number = daemon.sessions.add(attached(Some(session.notes())));
+    if let Some(resolution) = read_as {
+        daemon.sessions.tell_problems(number, resolution.config());
+    }
     session.serve(daemon.sessions.left(), daemon.sessions.suspended()).await;
     daemon.sessions.remove(number);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use manifold_config::ClientEnvironment;
+use manifold_config::{ClientEnvironment, Config};
 use manifold_engine::{Gateway, Lock as _};
 use manifold_frontends::shim::{Leaving, Notes};
 use tokio::sync::watch;
@@ -108,6 +108,21 @@ impl Sessions {
             if is_shown && !is_known {
                 attached.said.insert(server.to_owned(), line.to_owned());
                 attached.notes.iter().for_each(|notes| notes.tell(line));
+            }
+        }
+    }
+
+    /// Tells a client what is wrong with its servers as the config has them for it.
+    pub(crate) fn tell_problems(&self, number: u64, config: &Config) {
+        let state = self.lock();
+        let Some(Attached { gateway: Some(gateway), notes: Some(notes), .. }) = state.attached.get(&number)
+        else {
+            return;
+        };
+        for problem in &config.problems {
+            let server = problem.place.split('.').nth(1).unwrap_or_default();
+            if gateway.shows(server) {
+                notes.tell(&format!("manifold: {problem}"));
             }
         }
     }

@@ -156,6 +156,29 @@ fn where_descriptors_are_few_the_client_is_served_and_told() {
     panic!("no client was served");
 }
 
+// A15: a daemon born in a sandbox would serve others from inside
+#[test]
+fn a_sandboxed_client_starts_no_daemon_and_uses_one_that_is_there() {
+    let home = home();
+    let held = || {
+        let shim = home.shim();
+        let mut command = home.sandbox.command("setpriv");
+        command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
+        command.arg("--no-new-privs").arg(shim.get_program()).args(shim.get_args());
+        command
+    };
+    if Command::new("setpriv").args(["--no-new-privs", "true"]).output().is_err() {
+        return println!("skipped: there is no `setpriv` here");
+    }
+    check_fallback(&home, held(), "a client in a sandbox");
+    let outside = home.open();
+    let (client, lines) = served(held());
+    assert_eq!(lines, Vec::<String>::new());
+    assert_eq!(home.status().map(|status| status["clients"].clone()), Some(json!(2)));
+    client.leave();
+    outside.leave();
+}
+
 // A15
 #[test]
 fn a_folder_that_is_a_link_is_not_trusted() {

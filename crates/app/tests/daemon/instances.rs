@@ -37,7 +37,7 @@ fn instances(home: &Home) -> Vec<Value> {
     status["servers"][0]["instances"].as_array().expect("a list").clone()
 }
 
-// A13
+// A13, decision 30
 #[test]
 fn windows_with_different_variables_have_different_processes() {
     let home = home(json!({"env": {"TOKEN": "${TOKEN}"}}));
@@ -100,7 +100,7 @@ fn a_shared_server_is_one_process_wherever_windows_are() {
     assert_eq!(instances(&home).len(), 1);
 }
 
-// A14
+// A14, decision 29
 #[test]
 fn a_server_that_is_not_shared_is_one_process_for_each_window() {
     let home = home(json!({"shared": false}));

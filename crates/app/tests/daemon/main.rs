@@ -6,6 +6,7 @@ mod alone;
 mod churn;
 mod continuity;
 mod crash;
+mod doors;
 mod election;
 mod home;
 mod instances;
@@ -14,6 +15,7 @@ mod orders;
 mod place;
 mod sharing;
 mod surface;
+mod upgrade;
 
 use std::time::Duration;
 

@@ -89,6 +89,7 @@ fn stop_returns_when_all_is_gone_and_the_next_request_starts_anew() {
     assert_eq!(home.daemons().len(), 1);
 }
 
+// decision 17
 #[test]
 fn calls_in_flight_are_answered_before_a_daemon_stops() {
     let home = home();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use manifold_testkit::{Client, Sandbox};
+use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -128,4 +128,49 @@ fn a_config_that_breaks_changes_nothing_and_one_that_is_broken_is_said() {
     assert_eq!(text_of(&new.call("a__pid", json!({}))), pid);
     fs::write(&home.config, good).expect("it can be written");
     assert_eq!(text_of(&old.call("a__pid", json!({}))), pid);
+}
+
+#[test]
+fn what_is_wrong_with_a_server_is_told_where_its_windows_log() {
+    let sandbox = Sandbox::new();
+    let missing = json!({"command": "/nowhere/at/all", "args": []});
+    let failing = fake_with(&[], json!({"failStarts": 99, "stateFile": sandbox.path("starts")}));
+    let config = json!({
+        "mcpServers": {"missing": missing, "failing": failing, "good": fake_with(&["pid"], json!({}))},
+        "namespaces": {
+            "all": {"serverIds": ["missing", "failing", "good"]},
+            "some": {"serverIds": ["good"]},
+        },
+        "daemon": {"linger": 1000},
+    });
+    let home = Home::within(sandbox, config);
+    let open = |namespace: &str| {
+        let mut client = window_of(&home, namespace);
+        client.initialize(LEGACY, json!({}));
+        client
+    };
+    let (mut concerned, mut other) = (open("all"), open("some"));
+    concerned.tool_names();
+    other.tool_names();
+    for server in ["missing", "failing"] {
+        assert!(until(SOON, || concerned.stderr().contains(server)), "{server}: {}", concerned.stderr());
+        assert!(!other.stderr().contains(server), "{}", other.stderr());
+    }
+    assert!(concerned.stderr().contains("inheritEnv"), "{}", concerned.stderr());
+}
+
+#[test]
+fn a_start_that_a_window_began_is_finished_though_it_leaves() {
+    let sandbox = Sandbox::new();
+    let more = json!({"pid": sandbox.path("fx.pid"), "delayMs": {"initialize": 1000}, "log": sandbox.path("fx.log")});
+    let servers = json!({"fx": fake_with(&["pid"], more)});
+    let home = Home::within(sandbox, json!({"mcpServers": servers, "daemon": {"linger": 60_000}}));
+    let mut first = home.open();
+    first.request("tools/call", json!({"name": "fx__pid", "arguments": {}}));
+    assert!(until(SOON, || !home.sandbox.received("fx.log", "initialize").is_empty()));
+    drop(first);
+    let mut second = home.open();
+    text_of(&second.call("fx__pid", json!({})));
+    let started = fs::read_to_string(home.sandbox.path("fx.pid")).expect("it was started");
+    assert_eq!(started.lines().count(), 1, "{started}");
 }

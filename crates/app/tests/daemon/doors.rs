@@ -1,0 +1,98 @@
+//! Other ways to be served by the daemon: LiteMCP, and HTTP where the config wants it.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use manifold_testkit::http::HttpClient;
+use manifold_testkit::{alive, until};
+use serde_json::{Value, json};
+
+use crate::home::{Home, kill_hard};
+use crate::{ALONE, LEGACY, SOON, fake_with, text_of};
+
+/// Makes one call as a LiteMCP client does. Returns what was answered, and what was said on stderr.
+fn litemcp(home: &Home) -> (Value, String) {
+    let mut command = home.sandbox.daemon();
+    command.args(["litemcp", "--tool", "fx__pid", "--config"]).arg(&home.config);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let data = json!({"version": [1, 0, 0], "tool": "fx__pid", "arguments": []});
+    let call = json!({"version": [1, 0, 0], "id": 2, "type": "call", "data": data});
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(format!("{call}\n\n\n").as_bytes()).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(said.trim()).unwrap_or_else(|error| panic!("{error}: {said}"));
+    (answer, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn litemcp_clients_share_the_servers_of_the_others() {
+    let home = Home::new(json!({"fx": fake_with(&["pid"], json!({}))}));
+    let mut window = home.open();
+    let pid = text_of(&window.call("fx__pid", json!({}))).to_owned();
+    for _ in 0..2 {
+        let (answer, stderr) = litemcp(&home);
+        assert_eq!(answer["type"], json!("result"), "{answer}");
+        assert!(answer.to_string().contains(&pid), "{answer}");
+        assert!(!stderr.contains(ALONE), "{stderr}");
+    }
+    assert_eq!(home.daemons().len(), 1);
+}
+
+#[test]
+fn http_clients_of_the_daemon_share_its_servers_and_it_stays_for_them() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
+    let config = |names: &[&str]| {
+        let mut servers = json!({});
+        for name in names {
+            servers[*name] = fake_with(&["pid"], json!({}));
+            servers[*name]["shared"] = json!(true);
+        }
+        json!({"mcpServers": servers, "server": {"port": free}, "daemon": {"linger": 1000, "http": true}})
+    };
+    let home = Home::with(config(&["a"]));
+    let mut window = home.open();
+    let http = HttpClient::open(free, "/mcp", LEGACY, json!({}));
+    let by_http = |tool: &str| http.call(7, tool, json!({}), None).answer().text();
+    let pid = text_of(&window.call("a__pid", json!({}))).to_owned();
+    assert!(by_http("a__pid").contains(&pid), "{}", by_http("a__pid"));
+    // A new config reaches both, and they share what is new in it.
+    std::fs::write(&home.config, config(&["a", "b"]).to_string()).expect("it can be written");
+    assert!(until(SOON, || by_http("b__pid").contains("content")), "{}", by_http("b__pid"));
+    let new = text_of(&window.call("b__pid", json!({}))).to_owned();
+    assert!(by_http("b__pid").contains(&new) && by_http("a__pid").contains(&pid), "{}", by_http("b__pid"));
+    let daemon = home.daemon();
+    window.leave();
+    // There is no last client where others may come at any time.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    assert!(alive(daemon));
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+    assert!(!alive(daemon));
+}
+
+/// A daemon that a client was born by is nobody's child, has no terminal and no descriptor of the client's.
+#[test]
+fn a_daemon_keeps_nothing_of_the_client_that_started_it() {
+    let home = Home::new(json!({"fx": fake_with(&["pid", "env"], json!({}))}));
+    let mut command = home.shim();
+    command.env("SECRET_OF_THE_FIRST", "x").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut first = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    assert!(until(SOON, || home.status().is_some()));
+    let daemon = home.daemon();
+    // Whoever waits for the end of its output is not kept waiting by the daemon.
+    drop(first.stdin.take());
+    let mut said = String::new();
+    first.stdout.take().expect("it is piped").read_to_string(&mut said).expect("it ends");
+    first.stderr.take().expect("it is piped").read_to_string(&mut said).expect("it ends");
+    first.wait().expect("it ends");
+    assert!(alive(daemon));
+    let mut window = home.open();
+    let answer = window.call("fx__env", json!({"name": "SECRET_OF_THE_FIRST"}));
+    assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    let cwd = std::fs::read_link(format!("/proc/{daemon}/cwd")).expect("it runs");
+    assert_eq!(cwd.to_string_lossy(), "/");
+    kill_hard(daemon);
+}

@@ -1,0 +1,177 @@
+//! Another program takes the daemon's place, and nobody waits.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use manifold_testkit::{Client, Sandbox, bin, until};
+use serde_json::{Value, json};
+
+use crate::home::{Home, opened};
+use crate::{SOON, fake_with, figure, text_of};
+
+const LOG: &str = "fx.log";
+/// How many calls of a window are under way at any time.
+const PIPELINED: usize = 8;
+
+fn home() -> Home {
+    let sandbox = Sandbox::new();
+    let servers = json!({"fx": fake_with(&["pid", "sleep", "echo"], json!({"log": sandbox.path(LOG)}))});
+    Home::within(sandbox, json!({"mcpServers": servers, "daemon": {"linger": 1000}}))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+fn pid_of(client: &mut Client) -> u32 {
+    text_of(&client.call("fx__pid", json!({}))).parse().expect("a process")
+}
+
+fn epoch(home: &Home) -> Value {
+    home.status().map_or(Value::Null, |status| status["epoch"].clone())
+}
+
+/// Calls without a pause until it is told to stop. Returns how many calls were answered; each must have been, once.
+fn call_on(client: &mut Client, window: usize, stop: &AtomicBool) -> usize {
+    let mut open = BTreeMap::new();
+    let (mut number, mut answered) = (window * 1_000_000, 0);
+    while !stop.load(Ordering::Relaxed) || !open.is_empty() {
+        while open.len() < PIPELINED && !stop.load(Ordering::Relaxed) {
+            number += 1;
+            let arguments = json!({"ms": number % 7, "n": number});
+            let id = client.request("tools/call", json!({"name": "fx__sleep", "arguments": arguments}));
+            open.insert(id, number);
+        }
+        let answer = client.recv(SOON);
+        let Some(id) = answer["id"].as_u64() else { continue };
+        assert!(open.remove(&id).is_some(), "an answer to nothing: {answer}");
+        assert_eq!(text_of(&answer), "slept");
+        answered += 1;
+    }
+    answered
+}
+
+// A9
+#[test]
+fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
+    let home = home();
+    let mut windows: Vec<Client> = (0..4).map(|_| home.open()).collect();
+    let (server, daemon) = (pid_of(&mut windows[0]), home.daemon());
+    let stop = &AtomicBool::new(false);
+    let answered: usize = thread::scope(|scope| {
+        let calling: Vec<_> = windows
+            .iter_mut()
+            .enumerate()
+            .map(|(number, window)| scope.spawn(move || call_on(window, number + 1, stop)))
+            .collect();
+        let orders: Vec<Output> = (0..figure(10, 100)).map(|_| home.order(&["upgrade"])).collect();
+        stop.store(true, Ordering::Relaxed);
+        let answered = calling.into_iter().map(|one| one.join().expect("every call succeeds")).sum();
+        for output in orders {
+            assert_eq!(output.status.code(), Some(0), "{}\n{}", said(&output), home.log());
+        }
+        answered
+    });
+    assert_eq!(home.daemon(), daemon, "it is the same process");
+    assert!(windows.iter_mut().all(|window| pid_of(window) == server), "the server is the same process");
+    let mut runs: BTreeMap<u64, usize> = BTreeMap::new();
+    for call in home.sandbox.received(LOG, "tools/call") {
+        if let Some(number) = call["params"]["arguments"]["n"].as_u64() {
+            *runs.entry(number).or_default() += 1;
+        }
+    }
+    assert!(runs.values().all(|times| *times == 1), "a call was made twice");
+    assert_eq!(runs.len(), answered);
+    windows.into_iter().for_each(Client::leave);
+    home.wait_gone();
+}
+
+/// A home whose daemon was started from a copy of the program, which can be replaced.
+fn from_a_copy(home: &Home) -> (PathBuf, Client) {
+    let program = home.sandbox.path("manifold");
+    fs::copy(bin("manifold"), &program).expect("it can be copied");
+    let mut command = home.sandbox.command(&program);
+    command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
+    command.args(["serve", "--stdio", "--config"]).arg(&home.config);
+    let window = opened(Client::spawn(command));
+    (program, window)
+}
+
+/// Puts another file in the place of a program that may be running.
+fn replace(program: &Path, text: &str) {
+    let new = program.with_extension("new");
+    fs::write(&new, text).expect("it can be written");
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    fs::rename(new, program).expect("it can be replaced");
+}
+
+// A10
+#[test]
+fn a_program_that_cannot_take_over_changes_nothing() {
+    let home = home();
+    let (program, mut window) = from_a_copy(&home);
+    let (server, daemon, before) = (pid_of(&mut window), home.daemon(), epoch(&home));
+    let mut check = |what: &str, word: &str| {
+        let output = home.order(&["upgrade"]);
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", said(&output));
+        assert!(said(&output).contains(word), "{what}: {}", said(&output));
+        assert_eq!((home.daemon(), epoch(&home)), (daemon, before.clone()), "{what}");
+        assert_eq!(pid_of(&mut window), server, "{what}");
+    };
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o777)).expect("the mode can be set");
+    check("one that others may write", "can be written by others");
+    replace(&program, "#!/bin/sh\nexit 7\n");
+    check("one that fails its self-check", "self-check");
+    replace(&program, "#!/bin/sh\necho '{\"version\":\"0.0.1\",\"states\":[1,1]}'\n");
+    check("an older one", "older");
+    fs::remove_file(&program).expect("it can be removed");
+    check("one that is gone", "manifold");
+}
+
+// A10
+#[test]
+fn a_program_that_ends_as_it_takes_over_is_like_a_crash() {
+    let home = home();
+    let (program, mut window) = from_a_copy(&home);
+    let (server, daemon) = (pid_of(&mut window), home.daemon());
+    let real = bin("manifold");
+    let real = real.display();
+    replace(
+        &program,
+        &format!("#!/bin/sh\ncase \"$*\" in *--resume*) exit 0 ;; esac\nexec '{real}' \"$@\"\n"),
+    );
+    let id = window.request("tools/call", json!({"name": "fx__sleep", "arguments": {"ms": 60_000}}));
+    assert!(until(SOON, || home.sandbox.received(LOG, "tools/call").len() >= 2));
+    home.order(&["upgrade"]);
+    let answer = window.wait_for(id, SOON);
+    assert_eq!(answer["error"]["data"]["mayHaveRun"], json!(true), "{answer}");
+    assert_ne!(pid_of(&mut window), server);
+    assert_ne!(home.daemon(), daemon);
+}
+
+/// The file is looked at every few seconds.
+#[test]
+fn a_program_that_is_installed_anew_takes_over_by_itself() {
+    let home = home();
+    let (program, mut window) = from_a_copy(&home);
+    let (server, daemon, before) = (pid_of(&mut window), home.daemon(), epoch(&home));
+    let new = program.with_extension("new");
+    fs::copy(bin("manifold"), &new).expect("it can be copied");
+    fs::rename(new, &program).expect("it can be replaced");
+    assert!(until(SOON, || ![&before, &Value::Null].contains(&&epoch(&home))), "{}", home.log());
+    assert_eq!(home.daemon(), daemon);
+    assert_eq!(pid_of(&mut window), server);
+}
+
+#[test]
+fn there_must_be_a_daemon_to_be_upgraded() {
+    let home = home();
+    let output = home.order(&["upgrade"]);
+    assert_ne!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(home.sandbox.processes().is_empty());
+}

@@ -170,6 +170,9 @@ pub(crate) enum DaemonCommand {
         /// We take the place of another program, which left these descriptors to us
         #[arg(long, hide = true, value_name = "NUMBERS")]
         resume: Option<Numbers>,
+        /// How many threads serve; one is enough (docs/performance.md)
+        #[arg(long, hide = true, default_value_t = 1)]
+        threads: usize,
     },
     /// Say whether this program could take the place of a running daemon
     #[command(hide = true)]

@@ -11,6 +11,7 @@ use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadOptions, LogSettings, Profile};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 
 use super::attach::{config_args, start};
 use super::{Unreadable, fail, print, scope, units, with_config};
@@ -42,7 +43,7 @@ pub(super) fn run(
     };
     match command {
         DaemonCommand::Run { detach: true, stay, .. } => detach(&options, stay),
-        DaemonCommand::Run { detached, stay, resume, .. } => {
+        DaemonCommand::Run { detached, stay, resume, threads, .. } => {
             let from = match resume {
                 Some(numbers) => numbers.take().map(From::Another).map_err(|error| error.to_string()),
                 None => take_lock(&place, detached).map(From::Nothing),
@@ -56,7 +57,7 @@ pub(super) fn run(
                 || options.environment.vars.contains_key("LISTEN_FDS");
             let started = if is_for_clients { Started::ForClients } else { Started::ByOrder };
             let is_away = detached || matches!(from, From::Another(_));
-            be(options, flags, Beginning { place, identity, started, detached, from }, is_away)
+            be(options, flags, Beginning { place, identity, started, detached, from }, (is_away, threads))
         }
         DaemonCommand::Start => match start_now(&place, &options) {
             Ok(true) => print("the daemon has been started"),
@@ -118,7 +119,12 @@ fn detach(options: &LoadOptions, stay: bool) -> ExitCode {
     }
 }
 
-fn be(mut options: LoadOptions, flags: &Flags, beginning: Beginning, is_away: bool) -> ExitCode {
+fn be(
+    mut options: LoadOptions,
+    flags: &Flags,
+    beginning: Beginning,
+    (is_away, threads): (bool, usize),
+) -> ExitCode {
     let detached = beginning.detached;
     if detached {
         // A session of its own: no terminal ends it, no group it was born in.
@@ -136,7 +142,7 @@ fn be(mut options: LoadOptions, flags: &Flags, beginning: Beginning, is_away: bo
         }
     };
     with_config(options, flags, Unreadable::StaysUp, changed, |config, options, flags| {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        let runtime = match runtime(threads) {
             Ok(runtime) => runtime,
             Err(error) => return told(&format!("the runtime could not be started: {error}"), detached),
         };
@@ -147,6 +153,18 @@ fn be(mut options: LoadOptions, flags: &Flags, beginning: Beginning, is_away: bo
             Err(why) => told(&why, detached),
         }
     })
+}
+
+fn runtime(threads: usize) -> io::Result<Runtime> {
+    let mut builder = match threads {
+        0 | 1 => Builder::new_current_thread(),
+        threads => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    builder.enable_all().build()
 }
 
 /// Returns where a daemon without a terminal writes its log, unless the config names another file.

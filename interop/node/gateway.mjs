@@ -69,16 +69,17 @@ export const inMatrix = (cell, cells) => (promise, ...rest) => {
 /** Writes a config into the folder and returns how to start a gateway with these servers. */
 export function serve(path, mcpServers) {
   const config = join(path, "config.json");
-  writeFileSync(config, JSON.stringify({ mcpServers }));
+  // With a daemon, that one is the test's own and ends soon after it.
+  writeFileSync(config, JSON.stringify({ mcpServers, daemon: { linger: 1000 } }));
   return { command: manifold, args: ["serve", "--stdio", "--config", config], env: surroundings(path), stderr: "ignore" };
 }
 
 /** What a gateway learns about its servers stays in the test's folder. */
-export const surroundings = (path) => ({
-  MANIFOLD_DAEMON: "off",
-  ...process.env,
-  XDG_CACHE_HOME: join(path, "cache"),
-});
+export function surroundings(path) {
+  const [XDG_CACHE_HOME, XDG_RUNTIME_DIR, XDG_STATE_HOME] = ["cache", "run", "state"].map((name) => join(path, name));
+  mkdirSync(XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
+  return { MANIFOLD_DAEMON: "off", ...process.env, XDG_CACHE_HOME, XDG_RUNTIME_DIR, XDG_STATE_HOME };
+}
 
 /** Makes a git repository with one commit and returns its path. */
 export function repository(path) {

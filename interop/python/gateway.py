@@ -41,14 +41,17 @@ def command_line(server):
 def serve(folder, servers):
     """Writes a config into the folder and returns the command line of a gateway with these servers."""
     config = Path(folder) / "config.json"
-    config.write_text(json.dumps({"mcpServers": servers}))
+    # With a daemon, that one is the test's own and ends soon after it.
+    config.write_text(json.dumps({"mcpServers": servers, "daemon": {"linger": 1000}}))
     return [*surroundings(folder), MANIFOLD, "serve", "--stdio", "--config", str(config)]
 
 
 def surroundings(folder):
     """Returns the start of a command line that keeps what a gateway learns about its servers in the folder."""
-    daemon = os.environ.get("MANIFOLD_DAEMON", "off")
-    return ["/usr/bin/env", f"XDG_CACHE_HOME={Path(folder) / 'cache'}", f"MANIFOLD_DAEMON={daemon}"]
+    folders = {"XDG_CACHE_HOME": "cache", "XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state"}
+    (Path(folder) / "run").mkdir(mode=0o700, exist_ok=True)
+    variables = [f"{variable}={Path(folder) / name}" for variable, name in folders.items()]
+    return ["/usr/bin/env", *variables, f"MANIFOLD_DAEMON={os.environ.get('MANIFOLD_DAEMON', 'off')}"]
 
 
 @contextlib.contextmanager

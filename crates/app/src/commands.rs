@@ -5,6 +5,7 @@ mod config;
 mod daemon;
 pub(crate) mod http;
 mod litemcp;
+mod scope;
 mod status;
 mod stdio;
 mod token;

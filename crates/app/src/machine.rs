@@ -12,7 +12,6 @@ use manifold_config::Limits;
 use manifold_engine::{Budget, Tasks};
 use tokio::time::sleep;
 
-pub(crate) use pages::give_back;
 pub(crate) use secrecy::{forbid_inspection, wipe_environment};
 
 /// Where nothing is known of the machine.
@@ -36,9 +35,15 @@ pub(crate) fn slim_down(tasks: &Tasks) {
     tasks.spawn_background(async {
         for rest in STARTS {
             sleep(rest).await;
-            give_back();
+            pages::give_back();
         }
     });
+}
+
+/// Gives back what is not needed now.
+pub(crate) fn slim_down_at_once() {
+    pages::trim_heap();
+    pages::give_back();
 }
 
 /// Returns the memory of the machine, or of the container we are in.

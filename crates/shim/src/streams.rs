@@ -37,22 +37,28 @@ fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what is there, once.
-pub(crate) fn read(from: &mut impl Read, into: &mut BytesMut) -> Reading {
-    let before = into.len();
-    into.resize(before + READ_BYTES, 0);
-    let read = loop {
-        match from.read(into.get_mut(before..).unwrap_or_default()) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => break other,
+/// Where bytes are read to first: a buffer that grows for each read would be filled with zeros for each, too.
+pub(crate) struct Scratch(Box<[u8]>);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(vec![0; READ_BYTES].into_boxed_slice())
+    }
+
+    /// Reads what is there, once.
+    pub(crate) fn read(&mut self, from: &mut impl Read, into: &mut BytesMut) -> Reading {
+        loop {
+            return match from.read(&mut self.0) {
+                Ok(0) => Reading::Ended,
+                Ok(count) => {
+                    into.extend_from_slice(self.0.get(..count).unwrap_or_default());
+                    Reading::Some
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Reading::Nothing,
+                Err(_) => Reading::Ended,
+            };
         }
-    };
-    into.truncate(before + *read.as_ref().unwrap_or(&0));
-    match read {
-        Ok(0) => Reading::Ended,
-        Ok(_) => Reading::Some,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Reading::Nothing,
-        Err(_) => Reading::Ended,
     }
 }
 

@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::attach::{Attached, Attaching, attach};
 use crate::decoder::{Decoder, Language};
 use crate::relay::{Link, Relay, Taken};
-use crate::streams::{self, Reading};
+use crate::streams::{self, Reading, Scratch};
 
 /// How long calls wait for another daemon once theirs is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,6 +38,7 @@ pub fn serve(
     attached: Attached,
     (stages, page): (Stages, OwnedFd),
     language: Language,
+    slim_down: fn(),
 ) -> io::Result<Ended> {
     let (input, output) = streams::standard()?;
     let Attached { socket, welcome } = attached;
@@ -52,6 +53,9 @@ pub fn serve(
         decoder: Decoder::new(language, welcome.limit_bytes),
         relay: Relay::new(stages, language.dialect()),
         from_daemon: BytesMut::new(),
+        scratch: Scratch::new(),
+        rest: Rest { taken: 0 },
+        slim_down,
         input_ended: false,
         said_all: false,
         has_lost: false,
@@ -69,11 +73,32 @@ struct Wire<'a> {
     decoder: Decoder,
     relay: Relay,
     from_daemon: BytesMut,
+    scratch: Scratch,
+    rest: Rest,
+    slim_down: fn(),
     input_ended: bool,
     /// The daemon knows that the client will say nothing more.
     said_all: bool,
     /// A daemon has just been lost.
     has_lost: bool,
+}
+
+/// When it is quiet for the first times, what only the start and the first calls needed is given back.
+struct Rest {
+    taken: usize,
+}
+
+impl Rest {
+    const AFTER_MS: [u16; 3] = [50, 500, 5000];
+
+    fn timeout(&self) -> PollTimeout {
+        Self::AFTER_MS.get(self.taken).map_or(PollTimeout::NONE, |after| PollTimeout::from(*after))
+    }
+
+    fn take(&mut self, slim_down: fn()) {
+        self.taken += 1;
+        slim_down();
+    }
 }
 
 /// What can be gone on with.
@@ -121,44 +146,56 @@ impl Wire<'_> {
 
     /// Waits until something can be read or written.
     fn wait(&mut self) -> io::Result<Ready> {
-        let reads_input = !self.input_ended && self.relay.has_room();
-        let reads_socket = self.relay.is_read();
-        let mut waiting = Vec::with_capacity(3);
         let mut socket_events = PollFlags::empty();
-        if reads_socket {
-            socket_events |= PollFlags::POLLIN;
-        }
-        if !self.relay.daemon_queue().is_empty() {
-            socket_events |= PollFlags::POLLOUT;
-        }
-        let owes_client = !self.relay.client_queue().is_empty();
-        let socket = self.socket.as_ref().filter(|_| !socket_events.is_empty());
-        if reads_input {
-            waiting.push(PollFd::new(self.input.as_fd(), PollFlags::POLLIN));
-        }
-        if let Some(socket) = socket {
-            waiting.push(PollFd::new(socket.as_fd(), socket_events));
-        }
+        socket_events.set(PollFlags::POLLIN, self.relay.is_read());
+        socket_events.set(PollFlags::POLLOUT, !self.relay.daemon_queue().is_empty());
+        let mut output_events = PollFlags::empty();
+        output_events.set(PollFlags::POLLOUT, !self.relay.client_queue().is_empty());
         // A client that closes its end is heard of even while nothing is owed to it.
-        let output_events = if owes_client { PollFlags::POLLOUT } else { PollFlags::empty() };
-        waiting.push(PollFd::new(self.output.as_fd(), output_events));
-        loop {
-            match poll(&mut waiting, PollTimeout::NONE) {
-                Ok(_) => break,
+        let mut waiting = [
+            PollFd::new(self.output.as_fd(), output_events),
+            PollFd::new(self.output.as_fd(), PollFlags::empty()),
+            PollFd::new(self.output.as_fd(), PollFlags::empty()),
+        ];
+        let mut count = 1;
+        let input = (!self.input_ended && self.relay.has_room()).then(|| {
+            waiting[count] = PollFd::new(self.input.as_fd(), PollFlags::POLLIN);
+            count += 1;
+            count - 1
+        });
+        let socket = self.socket.as_ref().filter(|_| !socket_events.is_empty()).map(|socket| {
+            waiting[count] = PollFd::new(socket.as_fd(), socket_events);
+            count += 1;
+            count - 1
+        });
+        let waiting = waiting.get_mut(..count).unwrap_or_default();
+        let rested = loop {
+            match poll(waiting, self.rest.timeout()) {
+                Ok(ready) => break ready == 0,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
-        }
-        let mut found = waiting.iter().map(|one| one.any().unwrap_or(false) || one.revents().is_none());
-        let input = reads_input && found.next().unwrap_or(false);
-        let socket = socket.is_some() && found.next().unwrap_or(false);
+        };
+        let happened = |at: Option<usize>| {
+            let one = at.and_then(|at| waiting.get(at));
+            one.is_some_and(|one| one.any().unwrap_or(true))
+        };
         let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
-        let output = waiting.last().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
-        Ok(Ready { input, socket: socket && reads_socket, output_gone: output.intersects(gone) })
+        let output = waiting.first().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+        let ready = Ready {
+            input: happened(input),
+            socket: happened(socket) && socket_events.contains(PollFlags::POLLIN),
+            output_gone: output.intersects(gone),
+        };
+        if rested {
+            self.rest.take(self.slim_down);
+        }
+        Ok(ready)
     }
 
     fn read_client(&mut self) {
-        self.input_ended = matches!(streams::read(&mut self.input, self.decoder.buffer()), Reading::Ended);
+        self.input_ended =
+            matches!(self.scratch.read(&mut self.input, self.decoder.buffer()), Reading::Ended);
         loop {
             let frame = self.decoder.next(self.input_ended);
             self.relay.set_framing(self.decoder.framing());
@@ -171,7 +208,7 @@ impl Wire<'_> {
 
     fn read_daemon(&mut self) {
         let Some(socket) = &mut self.socket else { return };
-        let reading = streams::read(socket, &mut self.from_daemon);
+        let reading = self.scratch.read(socket, &mut self.from_daemon);
         loop {
             match frame::next(&mut self.from_daemon) {
                 Ok(Some(frame)) => {

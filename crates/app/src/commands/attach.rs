@@ -13,7 +13,7 @@ use manifold_shim::{Attaching, Ended, Language, NoDaemon, NoStart, Start, attach
 
 use crate::cli::Invocation;
 use crate::daemon::{identity, is_below_another, wanted};
-use crate::machine::give_back;
+use crate::machine::slim_down_at_once;
 
 /// How long a client may wait for its daemon before it is served without one.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -116,12 +116,11 @@ fn relay(
             NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
             error => failed(&error),
         })?;
-    give_back();
     let language = match client {
         Client::Mcp => Language::Mcp(invocation.flags.framing.map(Into::into)),
         Client::LiteMcp { .. } => Language::LiteMcp,
     };
-    serve(&attaching, attached, (stages, page), language).map_err(|error| failed(&error))
+    serve(&attaching, attached, (stages, page), language, slim_down_at_once).map_err(|error| failed(&error))
 }
 
 /// Returns how the daemon is started, unless there is to be none.

@@ -13,7 +13,7 @@ use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use serde_json::Value;
 
 use super::attach::{config_args, start};
-use super::{Unreadable, fail, print, units, with_config};
+use super::{Unreadable, fail, print, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
 use crate::daemon::{self, Beginning, From, STATES, SelfCheck, Started, identity, wanted};
 
@@ -124,6 +124,7 @@ fn be(mut options: LoadOptions, flags: &Flags, beginning: Beginning, is_away: bo
         // A session of its own: no terminal ends it, no group it was born in.
         let _ = nix::unistd::setsid();
         nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+        scope::enter_own(&options.environment, beginning.place.name());
         options.environment.cwd = "/".into();
         let _ = std::env::set_current_dir("/");
     }

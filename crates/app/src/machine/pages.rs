@@ -33,6 +33,15 @@ pub(crate) fn give_back() {
     debug!(mappings = clean.len(), "pages of the start given back");
 }
 
+/// Gives back what was allocated and is free again.
+pub(super) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it only looks at memory that is free.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
+}
+
 /// Returns what can be read from a file again: code, and the program's own constants.
 fn clean_mappings(maps: &str, program: &Path) -> Vec<Mapping> {
     let mut found = Vec::new();

@@ -21,6 +21,7 @@ use manifold_config::{Config, LoadOptions};
 use manifold_engine::{Budget, Reopen};
 use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
+use manifold_upstreams::Handover;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -102,30 +103,17 @@ pub(crate) async fn serve(
     flags: &Flags,
     beginning: Beginning,
 ) -> Result<(), String> {
-    let Beginning { place, identity, mut started, detached, from } = beginning;
+    let Beginning { place, identity, started, detached, from } = beginning;
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
-    let mut http_before = None;
-    let (mut home, left) = match from {
-        From::Nothing(lock) => (Home::open(place.clone(), lock).map_err(failed)?, None),
-        From::Another(Inherited { lock, clients, orders, http, state }) => {
-            http_before = http;
-            let home = Home::inherited(place.clone(), lock, clients, orders).map_err(failed)?;
-            // Its servers end with their sockets, and clients go on as after a crash.
-            let read =
-                State::read(&state).inspect_err(|why| warn!("the state left to us cannot be read: {why}"));
-            (home, read.ok())
-        }
-    };
-    let (kept, epoch_before) =
-        (Arc::<KeptCalls>::default(), left.as_ref().map(|(state, _)| state.epoch.clone()));
-    if let Some((State { stays: true, .. }, _)) = &left {
-        started = Started::ByOrder;
-    }
-    let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
-    let bound = http_door(&config, flags, http_before).await;
-    let started = if bound.is_some() { Started::ByOrder } else { started };
+    let Taken { mut home, left, http } = from.take(&place).map_err(failed)?;
+    let bound = http_door(&config, flags, http).await;
+    let stays = bound.is_some() || left.as_ref().is_some_and(|(state, _)| state.stays);
+    let started = if stays { Started::ByOrder } else { started };
     let mut installed = Installed::new(options.environment.program.clone().unwrap_or_default());
     let (upgrades, mut orders) = mpsc::channel(1);
+    let (kept, epoch_before) =
+        (Arc::<KeptCalls>::default(), left.as_ref().map(|(state, _)| state.epoch.clone()));
+    let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
     let daemon = Arc::new(Daemon {
         budget: budget(&config.settings.limits),
         life: Life::new(config.settings.daemon.linger, started),
@@ -151,21 +139,7 @@ pub(crate) async fn serve(
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
     say_ready(detached);
     daemon.wait_for_those_who_come_back();
-    let drain = daemon.services.fleet.config().settings.drain_timeout;
-    let mut opened = pin!(async {
-        match &door {
-            Some(door) => {
-                let closed = async {
-                    tokio::select! {
-                        () = daemon.life.over() => {}
-                        () = close_door.notified() => {}
-                    }
-                };
-                door.serve(drain, closed).await;
-            }
-            None => std::future::pending().await,
-        }
-    });
+    let mut opened = pin!(serve_http(&daemon, door.as_deref(), &close_door));
     let mut stop = pin!(signals::asked(stop));
     loop {
         let order: Option<upgrade::Order> = tokio::select! {
@@ -202,6 +176,44 @@ pub(crate) async fn serve(
     home.close();
     daemon.finish().await;
     Ok(())
+}
+
+/// What is there when a daemon begins.
+struct Taken {
+    home: Home,
+    /// What the program whose place we took has left to us.
+    left: Option<(State, Handover)>,
+    http: Option<OwnedFd>,
+}
+
+impl From {
+    fn take(self, place: &Place) -> io::Result<Taken> {
+        let Inherited { lock, clients, orders, http, state } = match self {
+            Self::Nothing(lock) => {
+                return Ok(Taken { home: Home::open(place.clone(), lock)?, left: None, http: None });
+            }
+            Self::Another(inherited) => inherited,
+        };
+        let home = Home::inherited(place.clone(), lock, clients, orders)?;
+        let left =
+            State::read(&state).inspect_err(|why| warn!("the state left to us cannot be read: {why}")).ok();
+        // Servers that nobody has taken over end with their sockets, and clients go on as after a crash.
+        inherited::close_the_rest();
+        Ok(Taken { home, left, http })
+    }
+}
+
+/// Serves HTTP, where there is a door, until the daemon ends or the door is to be closed.
+async fn serve_http(daemon: &Daemon, door: Option<&Door>, close: &Notify) {
+    let Some(door) = door else { return std::future::pending().await };
+    let drain = daemon.services.fleet.config().settings.drain_timeout;
+    let closed = async {
+        tokio::select! {
+            () = daemon.life.over() => {}
+            () = close.notified() => {}
+        }
+    };
+    door.serve(drain, closed).await;
 }
 
 /// Opens the door of HTTP, where the config wants one. Clients on pipes are served whether it opens or not.

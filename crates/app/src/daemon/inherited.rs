@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::str::FromStr;
 
 use nix::fcntl::{FcntlArg, FdFlag, SealFlag, fcntl};
@@ -79,6 +79,22 @@ fn own(number: RawFd) -> io::Result<OwnedFd> {
     let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
     fcntl(&descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     Ok(descriptor)
+}
+
+/// Closes what was left to us and nobody has taken over: all that would stay open for yet another program.
+pub(crate) fn close_the_rest() {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+    let numbers: Vec<RawFd> =
+        open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // SAFETY: it is only asked about; one that is not open is no harm.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+        let flags = fcntl(borrowed, FcntlArg::F_GETFD).map(FdFlag::from_bits_truncate);
+        if flags.is_ok_and(|flags| !flags.contains(FdFlag::FD_CLOEXEC)) {
+            // SAFETY: everything of ours closes when another program is run, so nobody here has it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
 }
 
 /// Lets a descriptor stay open for the program that takes our place. Returns its number.

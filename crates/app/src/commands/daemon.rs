@@ -221,12 +221,25 @@ fn order(place: &Place, path: &str) -> Result<bool, String> {
     let until = Instant::now() + STOP_PATIENCE;
     loop {
         match Lock::try_take(&place.run_lock()) {
-            Ok(_) => return Ok(true),
-            Err(LockError::Held) if told_pid(place).is_some_and(|pid| Some(pid) != ended) => return Ok(true),
+            Ok(_) => break,
+            Err(LockError::Held) if told_pid(place).is_some_and(|pid| Some(pid) != ended) => break,
             Err(LockError::Held) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
             Err(error) => return Err(format!("the daemon does not end: {error}")),
         }
     }
+    // The process itself is gone a moment later. Where its number is another's to us, that moment is all we wait.
+    let until = Instant::now() + Duration::from_secs(1);
+    while ended.is_some_and(runs) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(true)
+}
+
+/// Returns whether a process runs; one that only waits for its parent to look does not.
+fn runs(pid: u64) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
 }
 
 /// Has the installed program take the daemon's place, and waits until it serves.

@@ -6,7 +6,7 @@ use std::process::Command;
 use manifold_testkit::{Client, bin};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, copy_program};
 use crate::{ALONE, LEGACY, SOON, fake_with, text_of};
 
 fn home() -> Home {
@@ -126,7 +126,7 @@ fn where_the_folder_cannot_be_made_the_client_is_served_and_told() {
 #[test]
 fn where_our_program_is_gone_the_client_is_served_and_told() {
     let home = home();
-    std::fs::copy(bin("manifold"), home.sandbox.path("copy")).expect("it can be copied");
+    copy_program(&home.sandbox.path("copy"));
     let shim = home.shim();
     let mut command = home.sandbox.command("/bin/sh");
     command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use manifold_testkit::processes::{children, command_line};
-use manifold_testkit::{Client, Framing, Sandbox, alive, processes_with_marker, until};
+use manifold_testkit::{Client, Framing, Sandbox, alive, bin, processes_with_marker, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -160,4 +160,18 @@ pub(crate) fn guards_of(daemon: u32) -> Vec<u32> {
 pub(crate) fn pids_in(file: &Path) -> Vec<u32> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| line.parse().expect("a number")).collect()
+}
+
+/// Copies our program. Another process does it: what we had open for writing would be open in whatever a neighbour starts
+/// meanwhile, and a file that is open so cannot be run.
+pub(crate) fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(bin("manifold")).arg(to).status().expect("it can be copied");
+    assert!(copied.success());
+}
+
+/// Writes a script that can be run, likewise.
+pub(crate) fn write_script(to: &Path, text: &str) {
+    let line = "printf %s \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let written = Command::new("/bin/sh").args(["-c", line, "sh", text]).arg(to).status();
+    assert!(written.expect("it can be written").success());
 }

@@ -11,7 +11,7 @@ use std::thread;
 use manifold_testkit::{Client, Sandbox, bin, until};
 use serde_json::{Value, json};
 
-use crate::home::{Home, opened};
+use crate::home::{Home, copy_program, opened, write_script};
 use crate::{SOON, fake_with, figure, text_of};
 
 const LOG: &str = "fx.log";
@@ -94,7 +94,7 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
 /// A home whose daemon was started from a copy of the program, which can be replaced.
 fn from_a_copy(home: &Home) -> (PathBuf, Client) {
     let program = home.sandbox.path("manifold");
-    fs::copy(bin("manifold"), &program).expect("it can be copied");
+    copy_program(&program);
     let mut command = home.sandbox.command(&program);
     command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
     command.args(["serve", "--stdio", "--config"]).arg(&home.config);
@@ -105,8 +105,7 @@ fn from_a_copy(home: &Home) -> (PathBuf, Client) {
 /// Puts another file in the place of a program that may be running.
 fn replace(program: &Path, text: &str) {
     let new = program.with_extension("new");
-    fs::write(&new, text).expect("it can be written");
-    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    write_script(&new, text);
     fs::rename(new, program).expect("it can be replaced");
 }
 
@@ -161,7 +160,7 @@ fn a_program_that_is_installed_anew_takes_over_by_itself() {
     let (program, mut window) = from_a_copy(&home);
     let (server, daemon, before) = (pid_of(&mut window), home.daemon(), epoch(&home));
     let new = program.with_extension("new");
-    fs::copy(bin("manifold"), &new).expect("it can be copied");
+    copy_program(&new);
     fs::rename(new, &program).expect("it can be replaced");
     assert!(until(SOON, || ![&before, &Value::Null].contains(&&epoch(&home))), "{}", home.log());
     assert_eq!(home.daemon(), daemon);

@@ -1,6 +1,7 @@
 //! When a daemon is gone, and when there is another.
 
 use bytes::Bytes;
+use foldhash::HashSet;
 use manifold_protocol::{Id, Raw, envelope};
 use manifold_rendezvous::Stage;
 use manifold_rendezvous::frame::Kind;
@@ -31,10 +32,8 @@ impl Relay {
         for id in std::mem::take(&mut self.memory.questions) {
             self.say(&withdrawn(&id));
         }
-        for slot in self.in_flight.slots() {
-            if self.held.iter().any(|held| matches!(held, Held::Request { slot: one, .. } if *one == slot)) {
-                continue;
-            }
+        let held = slots_of(&self.held);
+        for slot in self.in_flight.slots().into_iter().filter(|slot| !held.contains(slot)) {
             let stage = self.stages.get(slot);
             let Some(request) = self.in_flight.get_mut(slot) else { continue };
             let fate = match before {
@@ -77,9 +76,9 @@ impl Relay {
         self.is_dormant = false;
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
-        let waiting =
-            |slot: u16| held.iter().any(|one| matches!(one, Held::Request { slot: it, .. } if *it == slot));
-        let left: Vec<u16> = self.in_flight.slots().into_iter().filter(|slot| !waiting(*slot)).collect();
+        let waiting = slots_of(&held);
+        let left: Vec<u16> =
+            self.in_flight.slots().into_iter().filter(|slot| !waiting.contains(slot)).collect();
         let (mut waited_for, mut lost) = (Vec::new(), Vec::new());
         for slot in left {
             match self
@@ -154,6 +153,15 @@ impl Relay {
             }
         }
     }
+}
+
+/// Returns the slots of requests that wait for a daemon.
+fn slots_of<'h>(held: impl IntoIterator<Item = &'h Held>) -> HashSet<u16> {
+    let slot = |held: &Held| match held {
+        Held::Request { slot, .. } => Some(*slot),
+        Held::Other { .. } => None,
+    };
+    held.into_iter().filter_map(slot).collect()
 }
 
 /// What becomes of a request when its daemon is gone.

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, Values, Welcome};
+use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, Values, Welcome, meet};
 use manifold_rendezvous::{Lock, LockError, Place, is_our_user, receive_line, send_line};
 
 pub use start::Start;
@@ -153,7 +153,12 @@ fn greet(
         Err(_) => return Ok(Greeted::Gone),
     };
     let welcome = match Answer::from_line(&line) {
-        Ok(Answer::Welcome(welcome)) => welcome,
+        Ok(Answer::Welcome(welcome)) if meet(hello.words, welcome.words) => welcome,
+        Ok(Answer::Welcome(_)) => {
+            let message =
+                "the daemon and this program are too far apart; run `manifold daemon restart`".to_owned();
+            return Err(NoDaemon::Refused { code: RefusalCode::Words, message });
+        }
         Ok(Answer::Going { .. }) => return Ok(Greeted::Gone),
         Ok(Answer::Refused(refused)) => {
             return Err(NoDaemon::Refused { code: refused.code, message: refused.message });

@@ -151,3 +151,26 @@ fn execute(program: &Path, numbers: Numbers, options: &LoadOptions) -> String {
         Err(error) => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(version: u32, servers: &str) -> String {
+        let seed: Vec<u8> = hash_seed().to_vec();
+        serde_json::json!({
+            "version": version, "epoch": "e", "hashSeed": seed, "servers": servers, "somethingNew": [1],
+        })
+        .to_string()
+    }
+
+    // A11
+    #[test]
+    fn a_state_of_another_version_is_not_taken_for_ours() {
+        for version in [STATES[0] - 1, STATES[1] + 1] {
+            assert!(State::read(&state(version, "{}")).err().is_some_and(|why| why.contains("version")));
+        }
+        // What is new in it is passed over; what it holds of servers is judged by who can.
+        assert!(State::read(&state(STATES[1], "{}")).err().is_some_and(|why| !why.contains("version")));
+    }
+}

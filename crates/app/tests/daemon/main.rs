@@ -16,6 +16,7 @@ mod place;
 mod sharing;
 mod surface;
 mod upgrade;
+mod versions;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use manifold_engine::Outbox;
+use manifold_protocol::dialect::litemcp::{self, CallResult, Word};
 use manifold_protocol::framing::FrameError;
 use manifold_protocol::{Id, Raw, envelope};
 use manifold_rendezvous::frame::{self, Frame, Kind};
@@ -23,6 +24,10 @@ const LOST: &str = concat!(
     r#"{"code":-32603,"message":"The gateway was replaced while this call was under way, and its server went. It may have "#,
     r#"run: see what it did before you call again.","data":{"reason":"gateway restarted","mayHaveRun":true}}"#
 );
+
+/// The same for a LiteMCP client.
+const LOST_WORDS: &str = "The gateway was replaced while this call was under way. It may have run: see what it did before \
+                          you call again.";
 
 /// What is read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -130,11 +135,23 @@ impl serve::Reader for LiteMessages<'_> {
     }
 
     fn receive(&mut self, Frame { kind, slot, payload }: Frame) -> ControlFlow<()> {
-        if kind == Kind::Message {
-            // Whether it was with a server already cannot be told: it counts as if it had been.
-            self.stages.set(slot, Stage::Dispatched);
-            let outlet = Arc::new(ShimOutlet::new(self.outbox, &self.stages, &self.session, slot));
-            self.conversation.receive_on(payload, outlet);
+        let outlet = Arc::new(ShimOutlet::new(self.outbox, &self.stages, &self.session, slot));
+        match kind {
+            Kind::Message => {
+                // Whether it was with a server already cannot be told: it counts as if it had been.
+                self.stages.set(slot, Stage::Dispatched);
+                self.conversation.receive_on(payload, outlet);
+            }
+            Kind::Kept => match litemcp::Message::parse(payload.clone()) {
+                Ok(message) if message.word == Word::Call => {
+                    let data = CallResult::failure(None, LOST_WORDS).encode();
+                    let lost = litemcp::Message::new(message.id, Word::Result, Some(data));
+                    outlet.answer(lost.encode().bytes().into());
+                }
+                // What a tool is can be asked again.
+                _ => self.conversation.receive_on(payload, outlet),
+            },
+            Kind::Question | Kind::Refused | Kind::Hold | Kind::Stopping | Kind::Over | Kind::Note => {}
         }
         ControlFlow::Continue(())
     }

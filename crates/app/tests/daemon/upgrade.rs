@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -173,4 +174,39 @@ fn there_must_be_a_daemon_to_be_upgraded() {
     let output = home.order(&["upgrade"]);
     assert_ne!(output.status.code(), Some(0), "{}", said(&output));
     assert!(home.sandbox.processes().is_empty());
+}
+
+#[test]
+fn what_is_one_windows_own_stays_its_own() {
+    let mut server = fake_with(&["pid"], json!({}));
+    server["shared"] = json!(false);
+    let home = Home::new(json!({"fx": server}));
+    let mut windows = [home.open(), home.open()];
+    let before = windows.each_mut().map(pid_of);
+    assert_ne!(before[0], before[1]);
+    for _ in 0..2 {
+        let upgraded = home.order(&["upgrade"]);
+        assert!(upgraded.status.success(), "{}", said(&upgraded));
+        assert_eq!(windows.each_mut().map(pid_of), before);
+    }
+}
+
+/// Nothing of a LiteMCP call is kept: it is answered all the same, once.
+#[test]
+fn a_litemcp_call_over_an_upgrade_is_answered() {
+    let home = home();
+    let mut command = home.sandbox.daemon();
+    command.args(["litemcp", "--config"]).arg(&home.config).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("it is piped");
+    let data = json!({"version": [1, 0, 0], "tool": "manifold", "arguments": ["fx__sleep", {"ms": 600_000}]});
+    let call = json!({"version": [1, 0, 0], "id": 2, "type": "call", "data": data});
+    input.write_all(format!("{call}\n\n\n").as_bytes()).expect("it reads");
+    assert!(until(SOON, || !home.sandbox.received(LOG, "tools/call").is_empty()));
+    let upgraded = home.order(&["upgrade"]);
+    assert!(upgraded.status.success(), "{}", said(&upgraded));
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.matches("It may have run").count(), 1, "{said}");
 }

@@ -168,6 +168,11 @@ impl Session {
         self.reject_on(&self.outlet, id, fault);
     }
 
+    /// Answers what is no message by the way it came.
+    pub(crate) fn refuse_on(&self, outlet: &Arc<dyn Outlet>, refusal: &Refusal) {
+        self.refuse(refusal, &Lane::of(outlet));
+    }
+
     pub(crate) fn reject_on(&self, outlet: &Arc<dyn Outlet>, id: Option<&Id>, fault: &Fault) {
         outlet.answer(envelope::error(id, &fault.to_error(self.destination.codes)).into());
     }

@@ -9,6 +9,7 @@
 mod attach;
 mod class;
 mod decoder;
+mod glance;
 mod in_flight;
 mod memory;
 mod relay;

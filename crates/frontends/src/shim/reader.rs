@@ -187,9 +187,14 @@ impl serve::Reader for Requests<'_> {
             Kind::Message => {
                 // From here on it is ours, and answered by us unless we die.
                 self.stages.set(slot, Stage::Received);
-                match self.client.receive(payload, &self.outlet(slot)) {
+                let outlet = self.outlet(slot);
+                match self.client.receive(payload, &outlet) {
                     Received::Exit => return ControlFlow::Break(()),
-                    Received::Done | Received::Unfinished(_) => {}
+                    Received::Done => {}
+                    // What a shim sends is whole, or it never will be.
+                    Received::Unfinished(_) => {
+                        self.client.refuse(None, FrameError::Parse, self.limit_bytes, &outlet)
+                    }
                 }
             }
             Kind::Refused => self.refuse(&payload),

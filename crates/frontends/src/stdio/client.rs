@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_engine::{Gateway, Outbox, Tasks};
+use manifold_protocol::envelope::{self, Refusal, RefusalKind};
 use manifold_protocol::framing::FrameError;
-use manifold_protocol::{Fault, Id, envelope};
+use manifold_protocol::{Fault, Id};
 use tracing::debug;
 
 use super::pipe::Pipe;
@@ -44,7 +45,11 @@ impl StreamClient {
                 None => Received::Done,
             },
             // Nobody can tell whose it was.
-            Err(_) => self.session.receive(message),
+            Err(Refusal { kind: RefusalKind::Unfinished, .. }) => Received::Unfinished(message),
+            Err(refusal) => {
+                self.session.refuse_on(outlet, &refusal);
+                Received::Done
+            }
         }
     }
 

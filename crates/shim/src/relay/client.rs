@@ -10,6 +10,7 @@ use manifold_rendezvous::frame::Kind;
 
 use super::{Dialect, Held, Link, Relay};
 use crate::class::{Class, class, lasting};
+use crate::glance::{Glance, glance};
 use crate::in_flight::{Asker, Request};
 
 /// What is to be done with a message of the client's.
@@ -31,6 +32,11 @@ impl Relay {
         };
         if self.dialect == Dialect::LiteMcp {
             self.lite_message(message);
+            return Taken::Done;
+        }
+        if let Some(Glance { id, method }) = glance(&message) {
+            let (class, lasting) = (class(method), lasting(method));
+            self.request(message.clone(), vec![id], class, lasting);
             return Taken::Done;
         }
         match envelope::parse(message.clone()) {

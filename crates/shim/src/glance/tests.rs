@@ -1,0 +1,76 @@
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+use bytes::Bytes;
+use manifold_protocol::envelope::{self, Incoming, Message};
+
+use super::*;
+
+/// What is seen at a glance is what reading finds.
+#[test]
+fn a_plain_request_is_known_at_a_glance() {
+    let requests = [
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":"a b","method":"tools/call","params":{"name":"x","arguments":{"t":"}]\"{"}}}"#,
+        r#"{"method":"tools/call","params":{"a":[1,{"b":"\\\\"}]},"jsonrpc":"2.0","id":0}"#,
+    ];
+    for request in requests {
+        let seen = glance(request.as_bytes()).unwrap();
+        let read = envelope::parse(Bytes::copy_from_slice(request.as_bytes()));
+        let Ok(Incoming::One(Message::Request { id, method, .. })) = read else { panic!("{request}") };
+        assert_eq!((&seen.id, seen.method), (&id, method.as_str()), "{request}");
+    }
+}
+
+#[test]
+fn anything_else_must_be_read() {
+    let others = [
+        "",
+        "{}",
+        "{",
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping""#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping"} "#,
+        r#" {"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0", "id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"pi\u006eg"}"#,
+        r#"{"jsonrpc":"2.0","id":"\n","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":07,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":7.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":{}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"x","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{}}}"#,
+        r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#,
+    ];
+    for other in others {
+        assert_eq!(glance(other.as_bytes()), None, "{other}");
+    }
+}
+
+/// However a request is spoilt, whoever only glances at it takes it for no other than one who reads it.
+#[test]
+fn a_spoilt_request_is_never_taken_for_another() {
+    let request =
+        r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"n":"x\"y","m":[{}]}}"#.as_bytes();
+    for at in 0..request.len() {
+        for byte in *b"\"{}[],:\\ 0x\n\xff" {
+            let mut spoilt = request.to_vec();
+            spoilt[at] = byte;
+            let Some(seen) = glance(&spoilt) else { continue };
+            if let Ok(Incoming::One(Message::Request { id, method, .. })) =
+                envelope::parse(Bytes::from(spoilt.clone()))
+            {
+                assert_eq!(
+                    (&seen.id, seen.method),
+                    (&id, method.as_str()),
+                    "{}",
+                    String::from_utf8_lossy(&spoilt)
+                );
+            }
+        }
+    }
+}

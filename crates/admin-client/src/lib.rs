@@ -22,6 +22,8 @@ pub struct Client {
 pub enum ClientError {
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
+    #[error("the daemon does not answer")]
+    Silent,
     #[error("what answers there is no Manifold daemon")]
     NoDaemon,
     /// The daemon's own words.
@@ -53,7 +55,12 @@ impl Client {
         );
         self.socket.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
-        (&self.socket).take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
+        (&self.socket).take(MAX_ANSWER_BYTES).read_to_end(&mut answer).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Silent,
+                _ => error.into(),
+            }
+        })?;
         let (status, body) = split(&answer).ok_or(ClientError::NoDaemon)?;
         if !(200..300).contains(&status) {
             return Err(ClientError::Refused { status, message: message(body) });

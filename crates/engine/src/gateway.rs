@@ -39,7 +39,7 @@ use crate::principal::Principal;
 use crate::resolution::Resolution;
 use crate::router::{self, Found};
 use crate::sync::Lock as _;
-use crate::upstream::Upstream;
+use crate::upstream::{Phase, Upstream};
 pub use introduction::Introduction;
 use listings::Purpose;
 pub use lookup::KnownTool;
@@ -177,6 +177,16 @@ impl Gateway {
     /// Returns whether a server of this id is among those shown.
     pub fn shows(&self, server: &str) -> bool {
         self.catalog.load().view.members.iter().any(|member| member.key.id == server)
+    }
+
+    /// Returns why the instance of a server that is used here does not work, if it has failed.
+    pub fn failure_of(&self, server: &str) -> Option<Fault> {
+        let catalog = self.catalog.load();
+        let member = catalog.view.members.iter().find(|member| member.key.id == server)?;
+        match member.upstream.status().phase {
+            Phase::Failed(fault) => Some(fault),
+            _ => None,
+        }
     }
 
     pub fn settings(&self) -> Settings {

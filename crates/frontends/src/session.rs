@@ -13,6 +13,7 @@ mod lane;
 mod notifications;
 mod outlet;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -53,6 +54,8 @@ pub struct Session {
     /// What is said to a call beyond so many in flight.
     limit: Option<(usize, Fault)>,
     /// Told when the last call in flight is done.
+    /// Its client has initialized it with another process, whose place we took.
+    goes_on: AtomicBool,
     idle: Notify,
 }
 
@@ -110,12 +113,18 @@ impl Session {
             state: Mutex::default(),
             client: OnceLock::new(),
             limit,
+            goes_on: AtomicBool::new(false),
             idle: Notify::new(),
         });
         if let Ok(gateway) = &session.destination.gateway {
             let _ = session.client.set(gateway.attach(Arc::new(Handle(session.me.clone()))));
         }
         session
+    }
+
+    /// Tells that its client has initialized it already, with a process that is gone.
+    pub(crate) fn set_goes_on(&self) {
+        self.goes_on.store(true, Ordering::Relaxed);
     }
 
     /// Takes a message of the client. Answers go to the session's outlet, in time.

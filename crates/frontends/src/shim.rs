@@ -89,6 +89,9 @@ impl ShimSession {
         let outbox = start_writer(output, &options.budget, tasks);
         let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, &identity.session, 0));
         let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
+        if !identity.before.is_empty() {
+            client.session.set_goes_on();
+        }
         Self { client, outbox, outlet, stages, identity, input, options }
     }
 

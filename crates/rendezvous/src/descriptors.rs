@@ -94,7 +94,8 @@ fn peek(socket: &impl AsFd, into: &mut [u8]) -> Result<usize, Errno> {
 }
 
 fn take(socket: &impl AsFd, into: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
-    let mut room = nix::cmsg_space!([RawFd; 4]);
+    // As many as one message can bring: those that do not fit would stay open, and be nobody's.
+    let mut room = nix::cmsg_space!([RawFd; 253]);
     let mut parts = [IoSliceMut::new(into)];
     let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut room), flags)?;
@@ -130,5 +131,36 @@ fn wait(socket: impl AsFd, events: PollFlags, until: Instant) -> io::Result<()> 
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "this is a test")]
+    use super::*;
+
+    fn open_descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").unwrap().count()
+    }
+
+    /// Whoever sends many would else use up what we have.
+    #[test]
+    fn of_many_descriptors_one_is_kept_and_none_is_left_open() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let many = [ours.as_fd(); 250];
+        let soon = || Instant::now() + std::time::Duration::from_secs(60);
+        let before = open_descriptors();
+        for _ in 0..3 {
+            send_line(&theirs, b"line\nand more", &many, soon()).unwrap();
+            let mut incoming = IncomingLine::default();
+            assert!(incoming.take(&ours).unwrap());
+            let (line, kept) = incoming.into_parts();
+            assert_eq!(line, b"line");
+            assert!(kept.is_some());
+            let mut rest = [0; 8];
+            assert_eq!(take(&ours, &mut rest).unwrap().0, 8);
+        }
+        // Other tests open some too, but not hundreds.
+        assert!(open_descriptors() < before + 100);
     }
 }

@@ -56,6 +56,7 @@ pub fn serve(
         scratch: Scratch::new(),
         rest: Rest { taken: 0 },
         slim_down,
+        complaint: None,
         input_ended: false,
         said_all: false,
         has_lost: false,
@@ -76,6 +77,8 @@ struct Wire<'a> {
     scratch: Scratch,
     rest: Rest,
     slim_down: fn(),
+    /// Why no daemon could be had the last time.
+    complaint: Option<String>,
     input_ended: bool,
     /// The daemon knows that the client will say nothing more.
     said_all: bool,
@@ -249,10 +252,16 @@ impl Wire<'_> {
                 self.socket = Some(socket);
                 self.resume.session = welcome.session;
                 self.resume.epoch = welcome.epoch;
+                self.complaint = None;
                 self.relay.attached(welcome.kept_calls);
             }
             Err(why) => {
-                tell(format!("the daemon cannot be had: {why}").as_bytes());
+                let why = format!("manifold: the daemon cannot be had: {why}");
+                // Once is enough, however often it is tried.
+                if self.complaint.as_ref() != Some(&why) {
+                    tell(why.as_bytes());
+                    self.complaint = Some(why);
+                }
                 self.relay.given_up();
             }
         }

@@ -1,6 +1,7 @@
 //! `serve --stdio` by the user's daemon, where there is to be one.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -103,12 +104,14 @@ fn relay(
         sandbox: marks,
         resume: None,
     };
+    // A window that has a daemon goes on with one, whatever the config says by then.
+    let was_attached = Cell::new(false);
     let attaching = Attaching {
         place,
         hello,
         variable: &|name| environment.vars.get(name).cloned(),
         variables: &|| Values { values: environment.vars.clone() },
-        start: &|| start(options, is_wanted, &marks),
+        start: &|| start(options, is_wanted || was_attached.get(), &marks),
     };
     let (stages, page) = Stages::new().map_err(|error| failed(&error))?;
     let attached =
@@ -116,6 +119,7 @@ fn relay(
             NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
             error => failed(&error),
         })?;
+    was_attached.set(true);
     let language = match client {
         Client::Mcp => Language::Mcp(invocation.flags.framing.map(Into::into)),
         Client::LiteMcp { .. } => Language::LiteMcp,

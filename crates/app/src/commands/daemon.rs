@@ -248,14 +248,14 @@ fn upgrade(place: &Place) -> ExitCode {
         Ok(Some(client)) => client.get::<Value>("/v1/daemon").ok(),
         _ => None,
     };
-    let Some(before) = ask() else { return fail("no daemon runs", NOT_RUNNING) };
+    let Some(before) = ask() else { return fail("the daemon was not upgraded: no daemon runs", 1) };
     match client(place, STOP_PATIENCE) {
         Ok(Some(client)) => {
             if let Err(ClientError::Refused { message, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
                 return fail(&format!("the daemon was not upgraded: {message}"), 1);
             }
         }
-        Ok(None) => return fail("no daemon runs", NOT_RUNNING),
+        Ok(None) => return fail("the daemon was not upgraded: no daemon runs", 1),
         Err(why) => return fail(&why, 1),
     }
     // The connection ends as the program is replaced; the next answer is the new one's.

@@ -84,6 +84,10 @@ impl Units {
         let name = if is_default { "manifold".to_owned() } else { format!("manifold-{}", place.name()) };
         let config = config.filter(|_| !is_default).map(|path| options.environment.cwd.join(path));
         let arguments = config.map_or_else(String::new, |path| format!(" --config {}", quoted(&path)));
+        let paths = [program, &place.client_socket()];
+        if paths.iter().any(|path| path.to_string_lossy().contains('\n')) || arguments.contains('\n') {
+            return Err("a unit cannot name a path with a line break in it".to_owned());
+        }
         let program = quoted(program);
         let (clients, orders) = (quoted(&place.client_socket()), quoted(&place.control_socket()));
         let socket = format!(
@@ -105,7 +109,7 @@ impl Units {
 
 /// Returns a path as a unit file wants it.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy().replace('%', "%%").replace('\\', "\\\\");
+    let text = path.to_string_lossy().replace('%', "%%").replace('$', "$$").replace('\\', "\\\\");
     if text.contains([' ', '"', '\'']) { format!("\"{}\"", text.replace('"', "\\\"")) } else { text }
 }
 

@@ -124,7 +124,13 @@ impl Daemon {
                 "the daemon was started inside a sandbox; run `manifold daemon restart`",
             );
         }
-        let settings = &self.services.fleet.config().settings;
+        let config = self.services.fleet.config();
+        // Where an unknown one ends the start, it does so in the shim, as it does without a daemon (decision 5).
+        if let Selection::Unknown { fatal: true, .. } = select_namespace(&config, hello.namespace.as_deref())
+        {
+            return refuse(RefusalCode::Off, "there is no such schema");
+        }
+        let settings = &config.settings;
         let VariablesUsed { names, everything } = self.services.variables_used();
         Ok(Welcome {
             words: [hello::VERSION; 2],
@@ -184,7 +190,11 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     };
     let identity = Identity { session, before, kept: Arc::clone(&daemon.kept) };
     let session = ShimSession::new(destination, socket, (stages, identity), options, &services.tasks);
-    let number = daemon.sessions.add(attached(Some(session.notes())));
+    let notes = session.notes();
+    let number = daemon.sessions.add(attached(Some(notes.clone())));
+    if let Some(why) = &config.unread {
+        notes.tell(&format!("manifold: {}", why.replace('\n', "; ")));
+    }
     if let Some(resolution) = read_as {
         daemon.sessions.tell_problems(number, resolution.config());
     }

@@ -113,7 +113,7 @@ impl Daemon {
             "socket": self.place.client_socket(),
             "control": self.place.control_socket(),
             "sinceMs": u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "clients": self.life.clients(),
+            "clients": self.sessions.introduced(),
             "servers": servers,
         })
     }

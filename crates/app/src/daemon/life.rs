@@ -72,10 +72,6 @@ impl Life {
         self.lock().started
     }
 
-    pub(crate) fn clients(&self) -> usize {
-        self.lock().clients
-    }
-
     /// Resolves when nobody has been there for long enough, or the end was ordered. From then on nobody is let in.
     pub(crate) async fn over(&self) {
         loop {

@@ -1,6 +1,6 @@
 //! What goes wrong with a client's servers, told where that client's user looks: in the log of its shim.
 
-use manifold_admin::{Happening, Server};
+use manifold_admin::Happening;
 
 use super::Daemon;
 
@@ -9,16 +9,8 @@ pub(super) async fn tell(daemon: &Daemon) {
     let Some(mut events) = daemon.services.control.events() else { return std::future::pending().await };
     loop {
         let Some(event) = events.next().await else { return std::future::pending().await };
-        if let Happening::Server { server } = &event.happening
-            && let Some(line) = line(server)
-        {
-            daemon.sessions.tell_of(&server.key.id, &line);
+        if let Happening::Server { server } = &event.happening {
+            daemon.sessions.tell_of(&server.key.id);
         }
     }
-}
-
-/// Returns what there is to say of a server, if anything is wrong with it.
-fn line(server: &Server) -> Option<String> {
-    let error = server.error.as_ref().or(server.fault.as_ref())?;
-    Some(format!("manifold: {}: {}", server.key.id, error.text))
 }

@@ -100,16 +100,24 @@ impl Sessions {
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// Tells a line to the clients that are shown a server, unless they know it.
-    pub(crate) fn tell_of(&self, server: &str, line: &str) {
+    /// Tells the clients whose own instance of a server has failed why, unless they know it.
+    pub(crate) fn tell_of(&self, server: &str) {
         for attached in self.lock().attached.values_mut() {
-            let is_shown = attached.gateway.as_ref().is_some_and(|gateway| gateway.shows(server));
-            let is_known = attached.said.get(server).is_some_and(|said| said == line);
-            if is_shown && !is_known {
-                attached.said.insert(server.to_owned(), line.to_owned());
-                attached.notes.iter().for_each(|notes| notes.tell(line));
+            let fault = attached.gateway.as_ref().and_then(|gateway| gateway.failure_of(server));
+            let Some(line) = fault.map(|fault| format!("manifold: {}", fault.message())) else { continue };
+            let is_known = attached.said.get(server).is_some_and(|said| *said == line);
+            if !is_known {
+                attached.notes.iter().for_each(|notes| notes.tell(&line));
+                attached.said.insert(server.to_owned(), line);
             }
         }
+    }
+
+    /// Returns how many clients have said who they are.
+    pub(crate) fn introduced(&self) -> usize {
+        let is_introduced =
+            |one: &&Attached| one.gateway.as_ref().is_none_or(|gateway| gateway.is_introduced());
+        self.lock().attached.values().filter(is_introduced).count()
     }
 
     /// Tells a client what is wrong with its servers as the config has them for it.

@@ -29,7 +29,7 @@ impl Gateway {
     }
 
     /// Returns whether a client has said who it is.
-    pub(crate) fn is_introduced(&self) -> bool {
+    pub fn is_introduced(&self) -> bool {
         self.introduced.load(Ordering::Relaxed)
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use manifold_engine::{Audience, Exchange};
 use manifold_protocol::envelope::{self, Message, MethodName};
@@ -54,6 +55,10 @@ impl Session {
             }
             // So that the probe of a client of a later revision gets the answer it looks for.
             (Method::Other(name), Phase::New) => Err(Fault::UnknownMethod(name.as_str().to_owned()).into()),
+            // A shim has initialized the session for its client, who was told that it is.
+            (_, Phase::New) if self.goes_on.load(Ordering::Relaxed) && self.destination.gateway.is_err() => {
+                Err(self.destination.gateway.as_ref().err().cloned().unwrap_or(Fault::ShuttingDown).into())
+            }
             (_, Phase::New) => {
                 Err(Fault::InvalidRequest("the first request must be `initialize`".to_owned()).into())
             }

@@ -151,7 +151,8 @@ impl serve::Reader for LiteMessages<'_> {
                 // What a tool is can be asked again.
                 _ => self.conversation.receive_on(payload, outlet),
             },
-            Kind::Question | Kind::Refused | Kind::Hold | Kind::Stopping | Kind::Over | Kind::Note => {}
+            Kind::Over => return ControlFlow::Break(()),
+            Kind::Question | Kind::Refused | Kind::Hold | Kind::Stopping | Kind::Note => {}
         }
         ControlFlow::Continue(())
     }
@@ -162,10 +163,11 @@ fn next(read: &mut BytesMut, is_broken: &mut bool) -> Option<Frame> {
     match frame::next(read) {
         Ok(frame) => frame,
         Err(malformed) => {
-            if !std::mem::replace(is_broken, true) {
+            let was_broken = std::mem::replace(is_broken, true);
+            (!was_broken).then(|| {
                 warn!("{malformed}");
-            }
-            None
+                Frame { kind: Kind::Over, slot: 0, payload: Bytes::new() }
+            })
         }
     }
 }
@@ -199,8 +201,9 @@ impl serve::Reader for Requests<'_> {
             }
             Kind::Refused => self.refuse(&payload),
             Kind::Kept => self.receive_kept(slot, payload),
+            Kind::Over => return ControlFlow::Break(()),
             // What a shim never says, or a newer one does.
-            Kind::Question | Kind::Hold | Kind::Stopping | Kind::Over | Kind::Note => {}
+            Kind::Question | Kind::Hold | Kind::Stopping | Kind::Note => {}
         }
         ControlFlow::Continue(())
     }

@@ -61,8 +61,8 @@ pub(crate) struct Daemon {
     upgrades: mpsc::Sender<upgrade::Order>,
     /// This life, as shims know it.
     epoch: String,
-    /// The life whose place this one took, if it took one.
-    epoch_before: Option<String>,
+    /// The lives whose places were taken, the last one first: clients of any of them may come back.
+    epochs_before: Vec<String>,
     /// What that one had handed to servers.
     kept: Arc<KeptCalls>,
     budget: Budget,
@@ -111,15 +111,15 @@ pub(crate) async fn serve(
     let started = if stays { Started::ByOrder } else { started };
     let mut installed = Installed::new(options.environment.program.clone().unwrap_or_default());
     let (upgrades, mut orders) = mpsc::channel(1);
-    let (kept, epoch_before) =
-        (Arc::<KeptCalls>::default(), left.as_ref().map(|(state, _)| state.epoch.clone()));
+    let kept = Arc::<KeptCalls>::default();
+    let epochs_before = left.as_ref().map(|(state, _)| state.epochs()).unwrap_or_default();
     let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
     let daemon = Arc::new(Daemon {
         budget: budget(&config.settings.limits),
         life: Life::new(config.settings.daemon.linger, started),
         services: Services::going_on(config, options.clone(), flags, Serving::All, left),
         epoch: random_name(),
-        epoch_before,
+        epochs_before,
         kept,
         marks: SandboxMarks::own(),
         since: Instant::now(),
@@ -245,7 +245,7 @@ impl Daemon {
 
     /// Gives clients of the process whose place we took some time to come back; what nobody has taken up then, ends.
     fn wait_for_those_who_come_back(&self) {
-        if self.epoch_before.is_none() {
+        if self.epochs_before.is_empty() {
             return;
         }
         let (upstreams, kept) = (Arc::clone(&self.services.upstreams), Arc::clone(&self.kept));

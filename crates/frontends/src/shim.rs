@@ -24,7 +24,7 @@ use outlet::{ShimOutlet, framed};
 use reader::{LiteMessages, Requests};
 
 /// How long a shim may take to read the last words, which are few: its client may be slow, it is not.
-const PARTING: Duration = Duration::from_millis(500);
+const PARTING: Duration = Duration::from_secs(2);
 
 pub struct Options {
     /// The longest message a client may send (`limits.requestBytes`).

@@ -103,7 +103,7 @@ impl Daemon {
 
     /// Returns whether a client was served by the process whose place we took.
     fn goes_on(&self, hello: &Hello) -> bool {
-        hello.resume.as_ref().is_some_and(|resume| self.epoch_before.as_ref() == Some(&resume.epoch))
+        hello.resume.as_ref().is_some_and(|resume| self.epochs_before.contains(&resume.epoch))
     }
 
     /// Judges what a shim says of itself.

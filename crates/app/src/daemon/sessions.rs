@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::wiring::Services;
 
 /// How long clients may take to be left.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// All clients, by number.
 #[derive(Default)]

@@ -10,6 +10,7 @@ use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::home::Home;
@@ -24,6 +25,12 @@ pub(crate) const STATES: [u32; 2] = [1, 1];
 /// How long servers that are being started may take until we go.
 const START_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long clients of the last one may take to fetch answers that have come.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many lives back a client may have been served last.
+const MAX_EPOCHS: usize = 16;
+
 /// An order to upgrade, and who hears why it was not carried out.
 pub(crate) type Order = oneshot::Sender<String>;
 
@@ -34,6 +41,9 @@ pub(crate) struct State {
     version: u32,
     /// The life that ends here, as shims know it.
     pub(crate) epoch: String,
+    /// Those before it.
+    #[serde(default)]
+    epochs_before: Vec<String>,
     /// Somebody will stop it: it does not end with its last client.
     #[serde(default)]
     pub(crate) stays: bool,
@@ -44,6 +54,12 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Returns the lives whose clients may still come back, the last one first.
+    pub(crate) fn epochs(&self) -> Vec<String> {
+        let before = self.epochs_before.iter().take(MAX_EPOCHS - 1);
+        std::iter::once(&self.epoch).chain(before).cloned().collect()
+    }
+
     /// Reads what the program before us has written down.
     pub(crate) fn read(text: &str) -> Result<(Self, Handover), String> {
         let state: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -75,6 +91,11 @@ pub(super) async fn upgrade(
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
     door_closed.await;
     daemon.services.upstreams.starts_settled(START_PATIENCE).await;
+    // An answer that waits for its asker would be lost with us.
+    let until = Instant::now() + ANSWER_PATIENCE;
+    while daemon.kept.has_answers() && Instant::now() < until {
+        sleep(Duration::from_millis(2)).await;
+    }
     daemon.sessions.hold().await;
     let handover = match daemon.services.upstreams.suspend().await {
         Ok(handover) => handover,
@@ -84,6 +105,7 @@ pub(super) async fn upgrade(
     let state = State {
         version: STATES[1],
         epoch: daemon.epoch.clone(),
+        epochs_before: daemon.epochs_before.clone(),
         stays: daemon.life.started() == Started::ByOrder,
         hash_seed: hash_seed(),
         servers: match handover.to_json() {

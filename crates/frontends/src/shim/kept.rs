@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use manifold_engine::{
-    AnswerStep, CallHandle, Cancel, ClientId, Exchange, Gateway, Lock as _, Reopen, ReturnAddress, Sink,
+    CallHandle, Cancel, ClientId, Exchange, Gateway, Lock as _, Reopen, ReturnAddress, Sink,
 };
 use manifold_protocol::{Call, Raw, Reply};
 
@@ -16,7 +16,8 @@ pub struct KeptCalls {
 
 /// One call, between its server and an asker that comes back.
 pub struct KeptCall {
-    steps: Vec<AnswerStep>,
+    /// Where its answer went when it was left to us, and what is to be done with it first.
+    address: ReturnAddress,
     /// By which it is cancelled.
     handle: OnceLock<Arc<CallHandle<dyn Sink>>>,
     state: Mutex<State>,
@@ -39,6 +40,11 @@ impl KeptCalls {
         self.lock().remove(address)
     }
 
+    /// Returns whether an answer waits for an asker that has not come back.
+    pub fn has_answers(&self) -> bool {
+        self.lock().values().any(|call| matches!(&*call.lock(), State::Answered(_)))
+    }
+
     /// Cancels the calls whose askers have not come back.
     pub fn give_up(&self) {
         let left = std::mem::take(&mut *self.lock());
@@ -55,7 +61,7 @@ impl KeptCalls {
 impl Reopen for KeptCalls {
     fn reopen(&self, address: ReturnAddress) -> Option<Exchange> {
         let call = Arc::new(KeptCall {
-            steps: address.steps,
+            address: address.clone(),
             handle: OnceLock::new(),
             state: Mutex::new(State::Away),
             client: OnceLock::new(),
@@ -88,7 +94,7 @@ impl KeptCall {
     }
 
     fn finish(&self, reply: Reply, exchange: Exchange, gateway: &Gateway) {
-        let reply = gateway.finish_answer(&self.steps, exchange.principal(), reply);
+        let reply = gateway.finish_answer(&self.address.steps, exchange.principal(), reply);
         exchange.finish(reply);
     }
 
@@ -150,6 +156,16 @@ impl Sink for KeptSink {
         self.0.client.get().copied()
     }
 
+    /// It may be left to yet another process, whether or not the asker has come back to this one.
+    fn address(&self) -> Option<ReturnAddress> {
+        let steps = self.0.address.steps.clone();
+        match &*self.0.lock() {
+            State::Away => Some(self.0.address.clone()),
+            State::Back(exchange, _) => Some(ReturnAddress { steps, ..exchange.address()? }),
+            State::Answered(_) | State::Over => None,
+        }
+    }
+
     fn has_session(&self) -> bool {
         true
     }
@@ -161,5 +177,31 @@ struct Canceller(Arc<KeptCall>);
 impl Cancel for Canceller {
     fn cancel(&self, _key: u64, reason: Option<Raw>) {
         self.0.cancel(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "this is a test")]
+    use manifold_engine::AnswerStep;
+
+    use super::*;
+
+    /// Two upgrades in a row: the call is left to a third process before its asker has come back to the second.
+    #[test]
+    fn a_kept_call_can_be_left_to_yet_another_process() {
+        let kept = KeptCalls::default();
+        let address = ReturnAddress {
+            session: "s/7".to_owned(),
+            id: Raw::number(1),
+            steps: vec![AnswerStep::AllowAnyStructured],
+        };
+        let exchange = kept.reopen(address.clone()).unwrap();
+        assert_eq!(exchange.address(), Some(address));
+        assert!(!kept.has_answers());
+        exchange.finish(Ok(Raw::from_static("{}")));
+        assert!(kept.has_answers());
+        kept.take("s/7").unwrap();
+        assert!(!kept.has_answers());
     }
 }

@@ -14,7 +14,8 @@ pub(crate) fn check(data: &[u8]) {
         let mut written = read.encode().as_bytes().to_vec();
         written.extend_from_slice(triple_newline::TERMINATOR.as_bytes());
         let [Frame::Message(again)] = &*frames(&[&written]) else { panic!("one message was written") };
-        assert_eq!(Message::parse(again.clone()), Ok(read));
+        // One that names no version is written with ours.
+        assert_eq!(Message::parse(again.clone()).map(|again| again.encode()), Ok(read.encode()));
     }
 }
 

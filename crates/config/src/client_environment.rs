@@ -63,9 +63,12 @@ pub fn project_root(cwd: &Path) -> PathBuf {
 
 /// Returns the variables that every server gets from the daemon.
 pub(crate) fn base(own: &Environment) -> impl Iterator<Item = (&String, &String)> {
-    let is_base =
-        |name: &str| BASE.contains(&name) || BASE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    own.vars.iter().filter(move |(name, _)| is_base(name))
+    own.vars.iter().filter(|(name, _)| is_base_variable(name))
+}
+
+/// Returns whether a variable says where a user is at home, and so is alike for all of its clients.
+pub fn is_base_variable(name: &str) -> bool {
+    BASE.contains(&name) || BASE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the variables without which hardly a program runs.

@@ -27,7 +27,7 @@ mod syntax;
 mod testing;
 mod variables_used;
 
-pub use client_environment::{ClientEnvironment, project_root};
+pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
 pub use environment::Environment;
 pub use identity::generate_id;

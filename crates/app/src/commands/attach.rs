@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use manifold_config::{Environment, LoadOptions, Profile, load};
+use manifold_config::{Environment, LoadOptions, Profile, is_base_variable, load};
 use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, VERSION, Values};
 use manifold_rendezvous::{Place, SandboxMarks, Stages};
 use manifold_shim::{Attaching, Ended, Language, NoDaemon, NoStart, Start, attach, serve};
@@ -19,24 +19,17 @@ use crate::machine::slim_down_at_once;
 /// How long a client may wait for its daemon before it is served without one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a daemon takes over of the variables of whoever starts it: nothing that is one client's own.
-const BASE: [&str; 14] = [
-    "HOME",
-    "LANG",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TZ",
-    "USER",
+/// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs and
+/// to reach servers.
+const OWN: [&str; 7] = [
     "PATH",
-    "SSH_AUTH_SOCK",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
+    "TMPDIR",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
-    "TMPDIR",
+    "MANIFOLD_LOG_LEVEL",
+    "MCP_LOG_LEVEL",
+    "MANIFOLD_DAEMON",
 ];
-const BASE_PREFIXES: [&str; 3] = ["LC_", "XDG_", "DBUS_"];
 
 /// Serves the client by the daemon; none where it is to be served without one.
 pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client) -> Option<ExitCode> {
@@ -152,7 +145,7 @@ pub(super) fn start(options: &LoadOptions, is_wanted: bool, marks: &SandboxMarks
         env: environment
             .vars
             .iter()
-            .filter(|(name, _)| is_base(name))
+            .filter(|(name, _)| is_taken_over(name))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
     })
@@ -166,9 +159,7 @@ pub(crate) fn config_args(options: &LoadOptions) -> Vec<OsString> {
     }
 }
 
-fn is_base(name: &str) -> bool {
-    BASE.contains(&name)
-        || BASE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || name.to_ascii_lowercase().ends_with("_proxy")
-        || matches!(name, "MANIFOLD_LOG_LEVEL" | "MCP_LOG_LEVEL" | "MANIFOLD_DAEMON")
+/// Returns whether a daemon takes over a variable: nothing that is one client's own.
+fn is_taken_over(name: &str) -> bool {
+    is_base_variable(name) || OWN.contains(&name) || name.to_ascii_lowercase().ends_with("_proxy")
 }

@@ -67,8 +67,7 @@ fn http_clients_of_the_daemon_share_its_servers_and_it_stays_for_them() {
     let daemon = home.daemon();
     window.leave();
     // There is no last client where others may come at any time.
-    std::thread::sleep(std::time::Duration::from_millis(2500));
-    assert!(alive(daemon));
+    assert_eq!(home.status().expect("it runs")["stays"], json!(true));
     assert_eq!(home.order(&["stop"]).status.code(), Some(0));
     assert!(!alive(daemon));
 }

@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 use crate::home::{Home, guards_of};
 use crate::{SOON, fake_with, figure, text_of};
 
-/// Longer than the daemons of these homes stay without clients.
-const LINGERED: Duration = Duration::from_millis(2500);
-
 fn home() -> Home {
     Home::new(json!({"fx": fake_with(&["pid", "sleep", "echo"], json!({}))}))
 }
@@ -44,6 +41,7 @@ fn status_tells_by_its_exit_code_whether_a_daemon_runs() {
     assert_eq!(status["running"], json!(true));
     assert_eq!(status["config"], json!(home.config));
     assert_eq!(status["clients"], json!(1));
+    assert_eq!(status["stays"], json!(false), "it ends with its clients");
     assert!(status["version"].is_string() && alive(status["pid"].as_u64().unwrap_or(0) as u32));
     for (name, ending) in [("socket", "mcp.sock"), ("control", "ctl.sock")] {
         assert_eq!(status[name], json!(home.run_file(ending)), "{name}");
@@ -62,7 +60,7 @@ fn start_is_for_a_daemon_that_stays_without_clients() {
     let daemon = home.daemon();
     assert!(done(home.order(&["start"])).contains("already"));
     home.open().leave();
-    thread::sleep(LINGERED);
+    assert_eq!(home.status().expect("it runs")["stays"], json!(true));
     assert_eq!(home.daemon(), daemon);
     done(home.order(&["stop"]));
     assert!(home.sandbox.processes().is_empty() && home.status().is_none());

@@ -32,6 +32,34 @@ const LOST_WORDS: &str = "The gateway was replaced while this call was under way
 /// What is read at once.
 const READ_BYTES: usize = 64 << 10;
 
+/// What was read of a shim, cut into frames.
+#[derive(Default)]
+struct Frames {
+    read: BytesMut,
+    is_broken: bool,
+}
+
+impl Frames {
+    fn buffer(&mut self) -> &mut BytesMut {
+        self.read.reserve(READ_BYTES);
+        &mut self.read
+    }
+
+    /// Cuts off the next frame. Whoever breaks the format is left: nothing after that can be understood.
+    fn next(&mut self) -> Option<Frame> {
+        match frame::next(&mut self.read) {
+            Ok(frame) => frame,
+            Err(malformed) => {
+                let was_broken = std::mem::replace(&mut self.is_broken, true);
+                (!was_broken).then(|| {
+                    warn!("{malformed}");
+                    Frame { kind: Kind::Over, slot: 0, payload: Bytes::new() }
+                })
+            }
+        }
+    }
+}
+
 pub(super) struct Requests<'s> {
     client: &'s StreamClient,
     outbox: &'s Arc<Outbox>,
@@ -40,8 +68,7 @@ pub(super) struct Requests<'s> {
     stages: Arc<Stages>,
     identity: Identity,
     limit_bytes: usize,
-    read: BytesMut,
-    is_broken: bool,
+    frames: Frames,
 }
 
 impl<'s> Requests<'s> {
@@ -53,8 +80,8 @@ impl<'s> Requests<'s> {
         identity: Identity,
         limit_bytes: usize,
     ) -> Self {
-        let (read, is_broken) = (BytesMut::new(), false);
-        Self { client, outbox, outlet, stages, identity, limit_bytes, read, is_broken }
+        let frames = Frames::default();
+        Self { client, outbox, outlet, stages, identity, limit_bytes, frames }
     }
 
     /// Returns the way back for what came with this slot.
@@ -102,8 +129,7 @@ pub(super) struct LiteMessages<'s> {
     outbox: &'s Arc<Outbox>,
     stages: Arc<Stages>,
     session: Arc<str>,
-    read: BytesMut,
-    is_broken: bool,
+    frames: Frames,
 }
 
 impl<'s> LiteMessages<'s> {
@@ -114,7 +140,7 @@ impl<'s> LiteMessages<'s> {
     ) -> Self {
         // No call of theirs is kept, so the session needs no name.
         let session = Arc::from("");
-        Self { conversation, outbox, stages, session, read: BytesMut::new(), is_broken: false }
+        Self { conversation, outbox, stages, session, frames: Frames::default() }
     }
 }
 
@@ -122,12 +148,11 @@ impl serve::Reader for LiteMessages<'_> {
     type Frame = Frame;
 
     fn buffer(&mut self) -> &mut BytesMut {
-        self.read.reserve(READ_BYTES);
-        &mut self.read
+        self.frames.buffer()
     }
 
     fn next(&mut self, _ended: bool) -> Option<Frame> {
-        next(&mut self.read, &mut self.is_broken)
+        self.frames.next()
     }
 
     fn room(&mut self) -> Option<impl Future<Output = ()>> {
@@ -158,30 +183,15 @@ impl serve::Reader for LiteMessages<'_> {
     }
 }
 
-/// Cuts off the next frame. Whoever breaks the format is not understood any more.
-fn next(read: &mut BytesMut, is_broken: &mut bool) -> Option<Frame> {
-    match frame::next(read) {
-        Ok(frame) => frame,
-        Err(malformed) => {
-            let was_broken = std::mem::replace(is_broken, true);
-            (!was_broken).then(|| {
-                warn!("{malformed}");
-                Frame { kind: Kind::Over, slot: 0, payload: Bytes::new() }
-            })
-        }
-    }
-}
-
 impl serve::Reader for Requests<'_> {
     type Frame = Frame;
 
     fn buffer(&mut self) -> &mut BytesMut {
-        self.read.reserve(READ_BYTES);
-        &mut self.read
+        self.frames.buffer()
     }
 
     fn next(&mut self, _ended: bool) -> Option<Frame> {
-        next(&mut self.read, &mut self.is_broken)
+        self.frames.next()
     }
 
     fn receive(&mut self, Frame { kind, slot, payload }: Frame) -> ControlFlow<()> {

@@ -101,6 +101,8 @@ pub(crate) struct ModernService {
     open: Mutex<HashMap<u64, Open>>,
     next_number: AtomicU64,
     stopping: AtomicBool,
+    /// Someone waits for the last call alone, whoever still listens.
+    settling: AtomicBool,
     /// Told when the last request is answered.
     idle: Notify,
 }
@@ -145,6 +147,7 @@ impl ModernService {
             open: Mutex::default(),
             next_number: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            settling: AtomicBool::new(false),
             idle: Notify::new(),
         });
         let expiry = Arc::clone(&modern);

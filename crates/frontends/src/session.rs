@@ -53,9 +53,9 @@ pub struct Session {
     client: OnceLock<ClientId>,
     /// What is said to a call beyond so many in flight.
     limit: Option<(usize, Fault)>,
-    /// Told when the last call in flight is done.
     /// Its client has initialized it with another process, whose place we took.
     goes_on: AtomicBool,
+    /// Told when the last call in flight is done.
     idle: Notify,
 }
 
@@ -122,9 +122,11 @@ impl Session {
         session
     }
 
-    /// Tells that its client has initialized it already, with a process that is gone.
-    pub(crate) fn set_goes_on(&self) {
+    /// Tells that its client has initialized it already, with a process that is gone, and was asked so many questions by it:
+    /// a late answer to one of those must not be taken for the answer to one of ours.
+    pub(crate) fn go_on_after(&self, questions: u64) {
         self.goes_on.store(true, Ordering::Relaxed);
+        self.lock().next_question = questions;
     }
 
     /// Takes a message of the client. Answers go to the session's outlet, in time.

@@ -62,6 +62,8 @@ pub struct Identity {
     pub session: Arc<str>,
     /// Its name with the process before; empty if there was none.
     pub before: Arc<str>,
+    /// How many questions its client was asked by the processes before.
+    pub questions: u64,
     pub kept: Arc<KeptCalls>,
 }
 
@@ -90,7 +92,7 @@ impl ShimSession {
         let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, &identity.session, 0));
         let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
         if !identity.before.is_empty() {
-            client.session.set_goes_on();
+            client.session.go_on_after(identity.questions);
         }
         Self { client, outbox, outlet, stages, identity, input, options }
     }

@@ -188,7 +188,8 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         audience: Audience::One,
         requester: Requester::local(),
     };
-    let identity = Identity { session, before, kept: Arc::clone(&daemon.kept) };
+    let questions = hello.resume.as_ref().map_or(0, |resume| resume.questions);
+    let identity = Identity { session, before, questions, kept: Arc::clone(&daemon.kept) };
     let session = ShimSession::new(destination, socket, (stages, identity), options, &services.tasks);
     let notes = session.notes();
     let number = daemon.sessions.add(attached(Some(notes.clone())));

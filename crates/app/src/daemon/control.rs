@@ -50,7 +50,7 @@ async fn answer(
         (&Method::POST, "/v1/daemon/stop") => end(&daemon, Leaving::Stopping).await,
         (&Method::POST, "/v1/daemon/restart") => end(&daemon, Leaving::Restarting).await,
         (&Method::POST, "/v1/daemon/upgrade") => upgrade(&daemon).await,
-        (_, "/v1/daemon" | "/v1/daemon/stop" | "/v1/daemon/restart") => {
+        (_, "/v1/daemon" | "/v1/daemon/stop" | "/v1/daemon/restart" | "/v1/daemon/upgrade") => {
             (StatusCode::METHOD_NOT_ALLOWED, error("method", "this cannot be done to it"))
         }
         _ => (StatusCode::NOT_FOUND, error("unknown", "there is no such resource")),

@@ -28,9 +28,10 @@ impl ModernService {
 
     /// Waits until no call is without its answer; those that listen have no end.
     pub(crate) async fn calls_settled(&self) {
+        self.settling.store(true, Ordering::Relaxed);
         loop {
             let idle = self.idle.notified();
-            if self.lock().values().all(|open| matches!(open, Open::Listen(_))) {
+            if !self.has_calls() {
                 return;
             }
             idle.await;
@@ -62,9 +63,14 @@ impl ModernService {
         self.idle.notify_waiters();
     }
 
+    /// Tells those who wait for the last answer. While only calls are waited for, each answer is a reason to look again.
     pub(super) fn tell_if_idle(&self) {
-        if self.lock().is_empty() {
+        if self.lock().is_empty() || self.settling.load(Ordering::Relaxed) {
             self.idle.notify_waiters();
         }
+    }
+
+    fn has_calls(&self) -> bool {
+        self.lock().values().any(|open| matches!(open, Open::Call(_)))
     }
 }

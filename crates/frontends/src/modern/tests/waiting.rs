@@ -105,3 +105,16 @@ async fn past_its_own_limit_a_client_leaves_no_more_calls_waiting() {
     let (_, exchange, _answer) = waiting.remove(0);
     exchange.finish(Ok(Raw::from_static("{}")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_who_only_listens_keeps_nobody_waiting_for_the_calls() {
+    let office = office();
+    let (_heard, _listens) = office.send("subscriptions/listen", r#"{"notifications":{}}"#, "{}");
+    office.modern.calls_settled().await;
+
+    let (_called, _ticket, exchange) = office.hold("");
+    let ((), ()) = tokio::join!(office.modern.calls_settled(), async {
+        tokio::task::yield_now().await;
+        exchange.finish(Ok(Raw::from_static("{}")));
+    });
+}

@@ -139,3 +139,15 @@ async fn what_a_client_cannot_do_is_declined_for_it() {
     );
     assert_eq!(early.out(), [""; 0], "never speak first");
 }
+
+#[tokio::test]
+async fn a_late_answer_to_the_process_before_is_none_to_this_one() {
+    let desk = open("2025-06-18", r#"{"sampling":{}}"#);
+    desk.session.go_on_after(2);
+    let mut sampled = desk.question("sampling/createMessage");
+    assert_eq!(desk.out(), [r#"{"jsonrpc":"2.0","id":3,"method":"sampling/createMessage"}"#]);
+    desk.say(r#"{"jsonrpc":"2.0","id":1,"result":"late"}"#);
+    assert!(sampled.try_recv().is_err());
+    desk.say(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
+    assert!(sampled.try_recv().unwrap().is_ok());
+}

@@ -111,7 +111,22 @@ pub enum ErrorCode {
     /// Several schemas have a server of that id.
     AmbiguousServer,
     UnknownNamespace,
+    /// There is no such tool, resource or prompt.
+    UnknownItem,
+    /// Several servers have one of that name.
+    AmbiguousItem,
     UnknownClient,
+    /// There is no such resource of the API, or nothing of the kind can be done to it.
+    UnknownRoute,
+    /// What was sent is not what is asked for.
+    BadRequest,
+    /// A rule of the config forbids it; the message names the rule.
+    Denied,
+    /// The config has changed since it was read.
+    Stale,
+    TimedOut,
+    /// The server answered with an error of its own.
+    ServerError,
     /// The server cannot be brought up.
     FailedToStart,
     /// The server wants to know who asks.

@@ -4,7 +4,9 @@ mod cursor;
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::AuditLine;
 use crate::command::ReloadReport;
+use crate::log::LogLine;
 use crate::snapshot::client::Client;
 use crate::snapshot::server::{Lists, Server, ServerId};
 pub use cursor::{Cursor, NoCursor};
@@ -40,6 +42,18 @@ pub enum Happening {
     },
     Call {
         call: CallStage,
+    },
+    /// A server has written a line beside the protocol.
+    Log {
+        line: LogLine,
+    },
+    /// An operator has changed something.
+    Audit {
+        line: Box<AuditLine>,
+    },
+    /// The daemon is about to end or to be replaced: `stopping`, `restarting` or `upgrading`.
+    Daemon {
+        change: String,
     },
     /// Events are missing here: what is known must be read anew.
     Reset,

@@ -6,21 +6,38 @@
 //! reader ignores members it does not know and takes a word it does not know for `other`, so that an older client
 //! reads a newer gateway. Members are only ever added.
 
+mod about;
+mod ask;
+mod audit;
 mod command;
 mod error;
 mod event;
+mod file;
+mod item;
+mod log;
+mod routes;
 mod snapshot;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub use about::{API, About, ApiVersions, GatewayKind};
+pub use ask::{
+    AskEvent, AskOptions, AskerEnvironment, CallRequest, CompleteRequest, PromptRequest, QuestionAnswer,
+    ReadRequest,
+};
+pub use audit::{Actor, AuditLine, AuditOutcome};
 pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome, ReloadReport};
 pub use error::{Error, Problem, Reason, Severity};
 pub use event::{
     CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
     NoCursor,
 };
+pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText};
+pub use item::{FailedServer, ItemPage, ListedItem};
+pub use log::LogLine;
+pub use routes::{Effect, Method, ROUTES, Route};
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
 pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};

@@ -69,6 +69,9 @@ pub struct ConfigSource {
     pub client: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_namespace: Option<String>,
+    /// Of its text, as `If-Match` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     pub problems: Vec<Problem>,
     /// Why the file could not be used, where an empty config stands in for it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,7 @@ fn a_snapshot_and_its_parts_come_back() {
     check_round_trip(whole.config.clone());
     check_round_trip(whole.at);
     check_round_trip(Saved { era: Some(Era::Dual), tools: Some(2), age_ms: Some(1) });
-    check_round_trip(Calls { in_flight: Some(1), total: Some(2), failed: None });
+    check_round_trip(Calls { in_flight: Some(1), total: Some(2), ..Calls::default() });
     check_round_trip(whole);
 }
 
@@ -211,6 +211,7 @@ fn a_whole_snapshot_in_json() {
             "format": "mcpServers",
             "client": "Claude Desktop",
             "defaultNamespace": "work",
+            "revision": "9c2f",
             "problems": [
               {
                 "severity": "error",
@@ -315,7 +316,9 @@ fn a_whole_snapshot_in_json() {
               "calls": {
                 "inFlight": 2,
                 "total": 1204,
-                "failed": 2
+                "failed": 2,
+                "p50Us": 900,
+                "p95Us": 4000
               },
               "instances": [
                 {
@@ -338,7 +341,9 @@ fn a_whole_snapshot_in_json() {
                   "calls": {
                     "inFlight": 2,
                     "total": 1204,
-                    "failed": 2
+                    "failed": 2,
+                    "p50Us": 900,
+                    "p95Us": 4000
                   }
                 }
               ]
@@ -398,6 +403,8 @@ fn a_whole_snapshot_in_json() {
               },
               "transport": "http",
               "namespace": "work",
+              "pid": 4711,
+              "cwd": "/home/me/project",
               "connectedMs": 60000,
               "callsInFlight": 1
             }

@@ -4,6 +4,7 @@ mod check;
 mod client_environment;
 mod clients;
 mod diff;
+mod edit;
 mod environment;
 mod expand;
 mod fields;
@@ -29,6 +30,7 @@ mod variables_used;
 
 pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
+pub use edit::{Edit, PermissionKind};
 pub use environment::Environment;
 pub use identity::generate_id;
 pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in, written};

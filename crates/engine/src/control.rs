@@ -140,6 +140,7 @@ fn source(config: &Config) -> admin::ConfigSource {
         client: config.source.client.map(str::to_owned),
         default_namespace: config.default_namespace.clone(),
         problems: config.problems.iter().map(words::problem).collect(),
+        revision: None,
         unread: config.unread.clone(),
         refused: None,
     }

@@ -1,5 +1,6 @@
 //! The ways to be reached.
 
+pub mod admin;
 #[cfg(test)]
 mod fake;
 pub mod http;

@@ -24,6 +24,12 @@ pub struct Client {
     pub transport: Option<ClientTransport>,
     /// `None`: all servers.
     pub namespace: Option<String>,
+    /// Its process, where that can be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The folder it was started in, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
     /// For how long it has been connected.
     pub connected_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -73,7 +73,13 @@ pub(super) fn failed_server() -> Server {
 
 /// An address that answers, though not now.
 fn remote_server() -> Server {
-    let calls = Calls { in_flight: Some(2), total: Some(1_204), failed: Some(2) };
+    let calls = Calls {
+        in_flight: Some(2),
+        total: Some(1_204),
+        failed: Some(2),
+        p50_us: Some(900),
+        p95_us: Some(4_000),
+    };
     Server {
         key: ServerId { schema: Some("main".to_owned()), id: "github".to_owned() },
         name: "GitHub".to_owned(),
@@ -125,6 +131,7 @@ pub(super) fn snapshot() -> Snapshot {
             format: Format::McpServers,
             client: Some("Claude Desktop".to_owned()),
             default_namespace: Some("work".to_owned()),
+            revision: Some("9c2f".to_owned()),
             problems: vec![problem()],
             unread: None,
             refused: Some("line 3: a comma is missing".to_owned()),
@@ -154,6 +161,8 @@ pub(super) fn snapshot() -> Snapshot {
             protocol: Some(Protocol::of("2025-11-25")),
             transport: Some(ClientTransport::Http),
             namespace: Some("work".to_owned()),
+            pid: Some(4711),
+            cwd: Some("/home/me/project".to_owned()),
             connected_ms: 60_000,
             calls_in_flight: Some(1),
         }],

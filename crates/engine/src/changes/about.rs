@@ -14,6 +14,9 @@ pub struct ClientAbout {
     /// The revision agreed on with it.
     pub revision: Option<String>,
     pub transport: Option<ClientTransport>,
+    /// Its process and the folder it was started in, where they are known.
+    pub pid: Option<u32>,
+    pub cwd: Option<String>,
     pub calls_in_flight: Option<usize>,
 }
 

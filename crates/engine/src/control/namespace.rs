@@ -71,6 +71,8 @@ pub(crate) fn client(gateway: &Gateway, entry: &Entry) -> admin::Client {
         protocol: about.revision.map(admin::Protocol::of),
         transport: about.transport,
         namespace: gateway.namespace().map(str::to_owned),
+        pid: about.pid,
+        cwd: about.cwd,
         connected_ms: millis(entry.since.elapsed()),
         calls_in_flight: about.calls_in_flight.map(|calls| calls as u64),
     }

@@ -19,6 +19,8 @@ impl Session {
                 Audience::One => ClientTransport::Stdio,
                 Audience::Shared => ClientTransport::Http,
             }),
+            pid: None,
+            cwd: None,
             calls_in_flight: Some(state.flights.len()),
         }
     }

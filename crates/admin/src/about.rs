@@ -1,0 +1,71 @@
+//! The gateway that answers, as it introduces itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::Listener;
+
+/// The version of the resources and of their JSON.
+pub const API: u32 = 1;
+
+/// What a client of the control API asks first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct About {
+    pub version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    pub api: ApiVersions,
+    pub kind: GatewayKind,
+    pub pid: u32,
+    pub uptime_ms: u64,
+    pub profile: String,
+    /// `None`: what is built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Of the config's text, as `If-Match` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    pub listeners: Vec<Listener>,
+    /// The variables of the asker's that the config uses: servers it calls are started with them.
+    pub needs: Vec<String>,
+    /// A server wants the asker's whole environment.
+    pub needs_everything: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiVersions {
+    pub min: u32,
+    pub max: u32,
+}
+
+impl Default for ApiVersions {
+    fn default() -> Self {
+        Self { min: API, max: API }
+    }
+}
+
+/// What kind of process it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GatewayKind {
+    /// The one that all stdio clients of a user share.
+    Daemon,
+    /// `manifold http`.
+    Http,
+    /// One that a command runs for itself, and ends.
+    Own,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl GatewayKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Daemon => "daemon",
+            Self::Http => "http",
+            Self::Own => "own",
+            Self::Other => "other",
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What operators changed: one line for each change.
+
+use serde::{Deserialize, Serialize};
+
+/// A change, or the attempt at one. Of what was passed there is a digest only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AuditLine {
+    /// RFC 3339, in UTC.
+    pub time: String,
+    pub actor: Actor,
+    /// The word of the command line for it, such as `stop`.
+    pub verb: String,
+    /// The id of the server, client or namespace it was done to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// SHA-256 of what was passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The revision of the config before and after, where it was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub outcome: AuditOutcome,
+    /// Why it was not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Who did it, as the kernel says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Actor {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The program that asked, where it can be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// `cli`, `tui`, `web:…` or `mcp:…`, as it says itself.
+    pub face: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuditOutcome {
+    Done,
+    Refused,
+    #[default]
+    #[serde(other)]
+    Other,
+}

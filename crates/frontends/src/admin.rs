@@ -1,0 +1,61 @@
+//! The control API: what operators see and do, as JSON over HTTP/1.1. Its words are those of `manifold_admin`, its routes
+//! `manifold_admin::ROUTES`.
+
+use std::sync::Arc;
+
+use manifold_admin::{
+    About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
+};
+use manifold_config::Edit;
+use manifold_engine::{BoxFuture, Control, Gateway};
+
+/// What is behind the control API: the fleet's own control, and what only the program can do.
+#[derive(Clone)]
+pub struct Office {
+    pub control: Control,
+    pub program: Arc<dyn ControlledProgram>,
+}
+
+/// What the program does for operators, beside what its servers do.
+pub trait ControlledProgram: Send + Sync {
+    fn about(&self) -> About;
+
+    /// Opens a namespace for an operator, as it would be for a client with these variables; `None`: the program's own. It is
+    /// an operator's for as long as it is held.
+    fn open(
+        &self,
+        namespace: Option<&str>,
+        client: Option<AskerEnvironment>,
+    ) -> Result<Arc<Gateway>, CommandError>;
+
+    fn config(&self) -> BoxFuture<Result<ConfigFile, CommandError>>;
+
+    /// Says what would come of a text, and does nothing.
+    fn check_config(&self, text: String) -> BoxFuture<ConfigCheck>;
+
+    /// Writes a change into the config file and takes it over. `expected` is the revision it was made for.
+    fn edit_config(
+        &self,
+        edit: Edit,
+        expected: Option<String>,
+    ) -> BoxFuture<Result<ConfigChanged, CommandError>>;
+
+    /// Ends, restarts or replaces the program, where it can do so.
+    fn daemon(&self, order: DaemonOrder) -> BoxFuture<Result<(), CommandError>>;
+
+    /// Keeps a line of the audit. Nobody waits for a disk.
+    fn audit(&self, line: AuditLine);
+
+    /// Returns the last lines of it.
+    fn audited(&self, lines: usize) -> Vec<AuditLine>;
+
+    /// Keeps the program from ending for want of clients while it is held: somebody looks at it.
+    fn hold(&self) -> Box<dyn Send + Sync>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DaemonOrder {
+    Stop,
+    Restart,
+    Upgrade,
+}

@@ -12,7 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
-use crate::daemon::Numbers;
+use crate::daemon::InheritedFds;
 use help::command;
 pub(crate) use help::help;
 use values::profile;
@@ -169,7 +169,7 @@ pub(crate) enum DaemonCommand {
         stay: bool,
         /// We take the place of another program, which left these descriptors to us
         #[arg(long, hide = true, value_name = "NUMBERS")]
-        resume: Option<Numbers>,
+        resume: Option<InheritedFds>,
         /// How many threads serve; one is enough (docs/performance.md)
         #[arg(long, hide = true, default_value_t = 1)]
         threads: usize,

@@ -18,6 +18,7 @@ use manifold_config::{
     Config, Environment, Format, LoadOptions, LogFormat, LogLevel, LogSettings, Nesting, OwnPort, Profile,
     Selection, config_path, default_config_path, load, select_namespace, stand_in,
 };
+use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
 pub(crate) use attach::config_args;
@@ -177,6 +178,19 @@ fn asked_namespace(config: &Config, asked: Option<&str>) -> Result<Option<String
             Err(format!("namespace '{asked}' could be any of: {}; name one", exists.join(", ")))
         }
     }
+}
+
+/// Makes what runs our tasks; with one thread or none asked for, all of them on the thread we are on.
+fn runtime(threads: usize) -> std::io::Result<Runtime> {
+    let mut builder = match threads {
+        0 | 1 => Builder::new_current_thread(),
+        threads => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    builder.enable_all().build()
 }
 
 /// Says on standard error what went wrong.

@@ -20,6 +20,7 @@ use std::time::Duration;
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::{Budget, Reopen};
 use manifold_frontends::shim::KeptCalls;
+use manifold_rendezvous::hello::READY;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
 use manifold_upstreams::Handover;
 use tokio::sync::{Notify, mpsc};
@@ -33,17 +34,14 @@ use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Services, Serving};
 use home::Home;
-pub(crate) use inherited::{Inherited, Numbers};
+pub(crate) use inherited::{Inherited, InheritedFds};
 use installed::Installed;
 pub(crate) use installed::SelfCheck;
 pub(crate) use life::Life;
-pub(crate) use place::{identity, is_below_another, wanted};
+pub(crate) use place::{base_folders, identity, is_below_another};
 use sessions::Sessions;
 pub(crate) use upgrade::STATES;
 use upgrade::{Failed, State};
-
-/// What a daemon that can be reached says to whoever started it.
-const READY: &[u8] = b"ready\n";
 
 /// How long the clients of a process that was replaced may take to come back.
 const COMING_BACK: Duration = Duration::from_secs(15);
@@ -63,7 +61,7 @@ pub(crate) struct Daemon {
     epoch: String,
     /// The lives whose places were taken, the last one first: clients of any of them may come back.
     epochs_before: Vec<String>,
-    /// What that one had handed to servers.
+    /// What they had handed to servers and nobody has come back for.
     kept: Arc<KeptCalls>,
     budget: Budget,
     marks: SandboxMarks,
@@ -86,11 +84,11 @@ pub(crate) struct Beginning {
     pub(crate) started: Started,
     /// Whether somebody waits on a pipe to hear that we can be reached.
     pub(crate) detached: bool,
-    pub(crate) from: From,
+    pub(crate) origin: Origin,
 }
 
 /// Where its lock and its sockets come from.
-pub(crate) enum From {
+pub(crate) enum Origin {
     Nothing(Lock),
     /// The program whose place we took.
     Another(Inherited),
@@ -103,9 +101,9 @@ pub(crate) async fn serve(
     flags: &Flags,
     beginning: Beginning,
 ) -> Result<(), String> {
-    let Beginning { place, identity, started, detached, from } = beginning;
+    let Beginning { place, identity, started, detached, origin } = beginning;
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
-    let Taken { mut home, left, http } = from.take(&place).map_err(failed)?;
+    let Taken { mut home, left, http } = origin.take(&place).map_err(failed)?;
     let bound = http_door(&config, flags, http).await;
     let stays = bound.is_some() || left.as_ref().is_some_and(|(state, _)| state.stays);
     let started = if stays { Started::ByOrder } else { started };
@@ -186,7 +184,7 @@ struct Taken {
     http: Option<OwnedFd>,
 }
 
-impl From {
+impl Origin {
     fn take(self, place: &Place) -> io::Result<Taken> {
         let Inherited { lock, clients, orders, http, state } = match self {
             Self::Nothing(lock) => {

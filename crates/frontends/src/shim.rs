@@ -58,7 +58,7 @@ impl Notes {
 
 /// What a session is known by, and what is left of the one it goes on with.
 #[derive(Clone)]
-pub struct Identity {
+pub struct Continuation {
     pub session: Arc<str>,
     /// Its name with the process before; empty if there was none.
     pub before: Arc<str>,
@@ -73,7 +73,7 @@ pub struct ShimSession {
     outbox: Arc<Outbox>,
     outlet: Arc<dyn Outlet>,
     stages: Arc<Stages>,
-    identity: Identity,
+    continuation: Continuation,
     input: OwnedReadHalf,
     options: Options,
 }
@@ -83,18 +83,18 @@ impl ShimSession {
     pub fn new(
         destination: Destination,
         socket: UnixStream,
-        (stages, identity): (Arc<Stages>, Identity),
+        (stages, continuation): (Arc<Stages>, Continuation),
         options: Options,
         tasks: &Tasks,
     ) -> Self {
         let (input, output) = socket.into_split();
         let outbox = start_writer(output, &options.budget, tasks);
-        let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, &identity.session, 0));
+        let outlet: Arc<dyn Outlet> = Arc::new(ShimOutlet::new(&outbox, &stages, &continuation.session, 0));
         let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), tasks);
-        if !identity.before.is_empty() {
-            client.session.go_on_after(identity.questions);
+        if !continuation.before.is_empty() {
+            client.session.go_on_after(continuation.questions);
         }
-        Self { client, outbox, outlet, stages, identity, input, options }
+        Self { client, outbox, outlet, stages, continuation, input, options }
     }
 
     /// Returns by which way lines for people reach the client.
@@ -105,8 +105,8 @@ impl ShimSession {
     /// Serves until the client leaves, or `leave` says that we do. Where another process takes our place, what was said to
     /// the client by the time `suspended` resolves still reaches it.
     pub async fn serve(self, leave: impl Future<Output = Leaving>, suspended: impl Future<Output = ()>) {
-        let Self { client, outbox, outlet, stages, identity, input, options } = self;
-        let requests = Requests::new(&client, &outbox, outlet, stages, identity, options.limit_bytes);
+        let Self { client, outbox, outlet, stages, continuation, input, options } = self;
+        let requests = Requests::new(&client, &outbox, outlet, stages, continuation, options.limit_bytes);
         let leaving = {
             let reading = pin!(serve::read(requests, input, &outbox, &options.budget));
             tokio::select! {

@@ -28,7 +28,7 @@ pub fn send_line(
         {
             Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
             Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => wait(socket, PollFlags::POLLOUT, until)?,
+            Err(Errno::EAGAIN) => wait_ready(socket, PollFlags::POLLOUT, until)?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -82,7 +82,7 @@ pub fn receive_line(socket: &UnixStream, until: Instant) -> io::Result<Vec<u8>> 
         match incoming.take(socket) {
             Ok(_) => return Ok(incoming.line),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(socket, PollFlags::POLLIN, until)?
+                wait_ready(socket, PollFlags::POLLIN, until)?
             }
             Err(error) => return Err(error),
         }
@@ -117,8 +117,8 @@ fn own(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-/// Waits until the socket is ready; an error once the time is over.
-fn wait(socket: impl AsFd, events: PollFlags, until: Instant) -> io::Result<()> {
+/// Waits until a descriptor is ready; an error once the time is over.
+pub fn wait_ready(descriptor: &impl AsFd, events: PollFlags, until: Instant) -> io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -126,7 +126,7 @@ fn wait(socket: impl AsFd, events: PollFlags, until: Instant) -> io::Result<()> 
         }
         // Never zero, or the last millisecond would be spent asking.
         let left = PollTimeout::try_from(left.as_millis().max(1)).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(socket.as_fd(), events)], left) {
+        match poll(&mut [PollFd::new(descriptor.as_fd(), events)], left) {
             Ok(0) | Err(Errno::EINTR) => {}
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),

@@ -17,13 +17,19 @@ pub const HEAD_BYTES: usize = 8;
 /// No message may be longer, whatever the limits of the config say.
 pub const MAX_BYTES: usize = 1 << 30;
 
+/// Why input was refused: the first byte of such a payload.
+pub const REFUSED_PARSE: u8 = 0;
+pub const REFUSED_TOO_LONG: u8 = 1;
+pub const REFUSED_BAD_HEADER: u8 = 2;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One message of the protocol, as it is.
     Message,
     /// A question of a server's, which the client must answer.
     Question,
-    /// The client's input could not be cut into messages; the payload says why, then the id if one was seen.
+    /// The client's input could not be cut into messages; the payload's first byte says why, the rest is the id if one was
+    /// seen.
     Refused,
     /// The daemon is about to be replaced in place: say nothing more, and come back when the socket closes.
     Hold,

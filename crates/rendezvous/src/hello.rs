@@ -21,6 +21,13 @@ mod tests;
 /// The version of the words themselves. One number for as long as old and new understand each other.
 pub const VERSION: u32 = 1;
 
+/// What a daemon says to whoever started it, on a pipe, once it can be reached. Anything else is why it cannot.
+pub const READY: &[u8] = b"ready\n";
+
+/// What is said where no version of the words is understood by both ends.
+pub const TOO_FAR_APART: &str =
+    "the daemon and this program are too far apart; run `manifold daemon restart`";
+
 const MAGIC: &str = "MANIFOLD ";
 
 /// What a shim says first.
@@ -77,10 +84,7 @@ pub enum Answer {
     Welcome(Welcome),
     Refused(Refused),
     /// It is on its way out; a moment later there is another, or none.
-    Going {
-        #[serde(rename = "retryMs")]
-        retry_ms: u64,
-    },
+    Going {},
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,7 +124,8 @@ pub enum RefusalCode {
     Words,
     /// Walls stand around the daemon that do not around the shim.
     Sandboxed,
-    /// The config says that there is to be none.
+    /// The client is to be served without a daemon: the config says that there is to be none, or has no such schema, which
+    /// the shim says itself and ends.
     Off,
     #[serde(other)]
     Other,

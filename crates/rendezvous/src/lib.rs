@@ -14,8 +14,8 @@ mod place;
 mod sandbox;
 mod stages;
 
-pub use descriptors::{IncomingLine, receive_line, send_line};
+pub use descriptors::{IncomingLine, receive_line, send_line, wait_ready};
 pub use lock::{Lock, LockError};
-pub use place::{Identity, Place, PlaceError, Wanted, is_our_user, peer_pid};
+pub use place::{BaseFolders, Identity, Place, PlaceError, is_our_user, peer_pid};
 pub use sandbox::SandboxMarks;
 pub use stages::{SLOTS, Stage, Stages};

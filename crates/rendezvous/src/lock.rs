@@ -1,6 +1,6 @@
 //! Who is the daemon, and who may start one: decided by locks that the kernel lets go of when their holder dies.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -8,16 +8,14 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::fcntl::{FlockArg, OFlag};
-use nix::libc;
+use nix::fcntl::OFlag;
 
 /// How often a lock that is held is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A lock that is held for as long as a descriptor of it is open, in any process.
 #[derive(Debug)]
-pub struct Lock(OwnedFd);
+pub struct Lock(File);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -27,19 +25,25 @@ pub enum LockError {
     Io(#[from] io::Error),
 }
 
+impl From<TryLockError> for LockError {
+    fn from(error: TryLockError) -> Self {
+        match error {
+            TryLockError::WouldBlock => Self::Held,
+            TryLockError::Error(error) => Self::Io(error),
+        }
+    }
+}
+
 impl Lock {
     /// Takes the lock if it is free. Its file is made if need be, and never removed.
     pub fn try_take(path: &Path) -> Result<Self, LockError> {
         loop {
             let file = open(path)?;
-            match flock(&file, FlockArg::LockExclusiveNonblock) {
-                Ok(()) if is_still(&file, path) => return Ok(Self(file.into())),
-                // Its folder was removed and made again in between.
-                Ok(()) => {}
-                Err(Errno::EWOULDBLOCK) => return Err(LockError::Held),
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
+            file.try_lock()?;
+            if is_still(&file, path) {
+                return Ok(Self(file));
             }
+            // Its folder was removed and made again in between.
         }
     }
 
@@ -56,21 +60,18 @@ impl Lock {
     /// Takes over a lock whose descriptor we were given by whoever took it.
     pub fn inherited(descriptor: OwnedFd, path: &Path) -> Result<Self, LockError> {
         let file = File::from(descriptor);
-        match flock(&file, FlockArg::LockExclusiveNonblock) {
-            Ok(()) if is_still(&file, path) => Ok(Self(file.into())),
-            Ok(()) | Err(Errno::EWOULDBLOCK) => Err(LockError::Held),
-            Err(error) => Err(io::Error::from(error).into()),
-        }
+        file.try_lock()?;
+        if is_still(&file, path) { Ok(Self(file)) } else { Err(LockError::Held) }
     }
 
     /// Returns whether the file at the path is still the one that is locked.
     pub fn is_at(&self, path: &Path) -> bool {
-        self.0.try_clone().is_ok_and(|descriptor| is_still(&File::from(descriptor), path))
+        is_still(&self.0, path)
     }
 
     /// Gives the descriptor away: to a process that is to hold the lock from now on.
     pub fn into_descriptor(self) -> OwnedFd {
-        self.0
+        self.0.into()
     }
 }
 
@@ -91,20 +92,6 @@ fn is_still(file: &File, path: &Path) -> bool {
         (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())
     };
     file.metadata().and_then(|ours| Ok(same(ours, path.symlink_metadata()?))).unwrap_or(false)
-}
-
-#[expect(
-    unsafe_code,
-    reason = "the safe interface lets go of the lock when it is dropped, in every process at once"
-)]
-fn flock(file: &File, how: FlockArg) -> Result<(), Errno> {
-    use std::os::fd::AsRawFd;
-    let how = match how {
-        FlockArg::LockExclusiveNonblock => libc::LOCK_EX | libc::LOCK_NB,
-        _ => libc::LOCK_EX,
-    };
-    // SAFETY: a call with a descriptor that is open.
-    Errno::result(unsafe { libc::flock(file.as_raw_fd(), how) }).map(drop)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct Identity {
 
 /// The folders a user may have for such things.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct BaseFolders {
     /// `$XDG_RUNTIME_DIR`, if it is set.
     pub runtime: Option<PathBuf>,
     /// `$XDG_STATE_HOME`, else `~/.local/state`.
@@ -65,9 +65,9 @@ impl Identity {
 impl Place {
     /// Finds the folder, and makes it if need be: below the runtime folder, which the system clears, else below the state
     /// folder. Never below one for temporary files, which editors like to set for themselves.
-    pub fn open(wanted: &Wanted, identity: &Identity) -> Result<Self, PlaceError> {
-        let runtime = wanted.runtime.as_deref().filter(|folder| folder.is_absolute() && folder.is_dir());
-        let folder = match (runtime, &wanted.state) {
+    pub fn open(base: &BaseFolders, identity: &Identity) -> Result<Self, PlaceError> {
+        let runtime = base.runtime.as_deref().filter(|folder| folder.is_absolute() && folder.is_dir());
+        let folder = match (runtime, &base.state) {
             (Some(runtime), _) => runtime.join("manifold"),
             (None, Some(state)) => {
                 let parent = state.join("manifold");
@@ -147,10 +147,20 @@ impl Place {
         self.folder.join(format!("{}.{ending}", self.name))
     }
 
-    /// Connects to one of the sockets.
-    pub fn connect(&self, socket: &Path) -> io::Result<UnixStream> {
-        let (_folder, path) = short(socket)?;
-        UnixStream::connect(path)
+    /// Connects to one of the sockets; none where nobody listens. Whoever listens must be of our own user.
+    pub fn reach(&self, socket: &Path) -> io::Result<Option<UnixStream>> {
+        let connected = short(socket).and_then(|(_folder, path)| UnixStream::connect(path));
+        match connected {
+            Ok(socket) if is_our_user(&socket) => Ok(Some(socket)),
+            Ok(_) => {
+                let why = "another user's process listens in the daemon's place";
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+            }
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                _ => Err(error),
+            },
+        }
     }
 
     /// Listens at one of the sockets; what lies there is removed, so only the holder of the run lock may.

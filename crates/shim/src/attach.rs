@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, Values, Welcome, meet};
-use manifold_rendezvous::{Lock, LockError, Place, is_our_user, receive_line, send_line};
+use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, TOO_FAR_APART, Values, Welcome, meet};
+use manifold_rendezvous::{Lock, LockError, Place, receive_line, send_line};
 
 pub use start::Start;
 
@@ -25,16 +25,7 @@ pub struct Attaching<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     pub variables: &'a dyn Fn() -> Values,
     /// How a daemon is started where there is none.
-    pub start: &'a dyn Fn() -> Result<Start, NoStart>,
-}
-
-/// Why no daemon is started.
-#[derive(Debug, thiserror::Error)]
-pub enum NoStart {
-    #[error("the config says that there is to be none")]
-    NotWanted,
-    #[error("{0}")]
-    Cannot(String),
+    pub start: &'a dyn Fn() -> Result<Start, NoDaemon>,
 }
 
 /// A daemon that serves us.
@@ -67,10 +58,9 @@ pub fn attach(
 ) -> Result<Attached, NoDaemon> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let found = match reach(&with.place) {
-            Ok(Some(socket)) => Some(socket),
-            Ok(None) => found_or_started(with, until)?,
-            Err(error) => return Err(error.into()),
+        let found = match with.place.reach(&with.place.client_socket())? {
+            Some(socket) => Some(socket),
+            None => found_or_started(with, until)?,
         };
         if let Some(socket) = found {
             match greet(with, socket, stages, resume.clone(), until) {
@@ -88,21 +78,6 @@ pub fn attach(
     }
 }
 
-/// Connects to the daemon, if there is one.
-pub fn reach(place: &Place) -> io::Result<Option<UnixStream>> {
-    let socket = match place.connect(&place.client_socket()) {
-        Ok(socket) => socket,
-        Err(error) => {
-            return match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
-                _ => Err(error),
-            };
-        }
-    };
-    // Whoever listens there, it is nobody's business but our user's.
-    if is_our_user(&socket) { Ok(Some(socket)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
-}
-
 /// Starts a daemon, unless another has done so meanwhile.
 fn found_or_started(with: &Attaching<'_>, until: Instant) -> Result<Option<UnixStream>, NoDaemon> {
     let place = &with.place;
@@ -112,19 +87,16 @@ fn found_or_started(with: &Attaching<'_>, until: Instant) -> Result<Option<UnixS
         Err(LockError::Held) => return Err(NoDaemon::Silent),
         Err(LockError::Io(error)) => return Err(failed(format!("its lock cannot be taken: {error}"))),
     };
-    if let Some(socket) = reach(place)? {
+    if let Some(socket) = place.reach(&place.client_socket())? {
         return Ok(Some(socket));
     }
     match Lock::try_take(&place.run_lock()) {
         Ok(lock) => {
-            let start = (with.start)().map_err(|why| match why {
-                NoStart::NotWanted => NoDaemon::NotWanted,
-                NoStart::Cannot(why) => failed(why),
-            })?;
+            let start = (with.start)()?;
             // What a dead one left; nobody but the holder of its lock may.
             place.clear();
             start.run(lock, until).map_err(failed)?;
-            Ok(reach(place)?)
+            Ok(place.reach(&place.client_socket())?)
         }
         // It lives, and is about to listen or about to end.
         Err(LockError::Held) => Ok(None),
@@ -155,11 +127,10 @@ fn greet(
     let welcome = match Answer::from_line(&line) {
         Ok(Answer::Welcome(welcome)) if meet(hello.words, welcome.words) => welcome,
         Ok(Answer::Welcome(_)) => {
-            let message =
-                "the daemon and this program are too far apart; run `manifold daemon restart`".to_owned();
+            let message = TOO_FAR_APART.to_owned();
             return Err(NoDaemon::Refused { code: RefusalCode::Words, message });
         }
-        Ok(Answer::Going { .. }) => return Ok(Greeted::Gone),
+        Ok(Answer::Going {}) => return Ok(Greeted::Gone),
         Ok(Answer::Refused(refused)) => {
             return Err(NoDaemon::Refused { code: refused.code, message: refused.message });
         }

@@ -3,23 +3,12 @@
 use bytes::{Bytes, BytesMut};
 use manifold_protocol::framing::{ClientDecoder, Frame, Framing, TripleNewlineDecoder};
 
-use crate::relay::Dialect;
-
 /// What a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// MCP, framed so; `None`: as its first bytes say.
     Mcp(Option<Framing>),
     LiteMcp,
-}
-
-impl Language {
-    pub(crate) fn dialect(self) -> Dialect {
-        match self {
-            Self::Mcp(framing) => Dialect::Mcp { framing },
-            Self::LiteMcp => Dialect::LiteMcp,
-        }
-    }
 }
 
 pub(crate) enum Decoder {

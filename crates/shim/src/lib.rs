@@ -16,6 +16,6 @@ mod relay;
 mod streams;
 mod wire;
 
-pub use attach::{Attached, Attaching, NoDaemon, NoStart, Start, attach, reach};
+pub use attach::{Attached, Attaching, NoDaemon, Start, attach};
 pub use decoder::Language;
-pub use wire::{Ended, serve};
+pub use wire::serve;

@@ -16,6 +16,8 @@ use manifold_protocol::{Id, Raw, envelope};
 use manifold_rendezvous::frame::{self, Kind};
 use manifold_rendezvous::{Stage, Stages};
 
+use crate::class::{Class, Lasting};
+use crate::decoder::Language;
 use crate::in_flight::{Asker, InFlight, Request};
 use crate::memory::Memory;
 pub(crate) use client::Taken;
@@ -49,15 +51,8 @@ pub(crate) struct Relay {
     /// What came from the client while there was no daemon to send it to.
     held: VecDeque<Held>,
     held_bytes: usize,
-    dialect: Dialect,
+    language: Language,
     is_over: bool,
-}
-
-/// What the client speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Mcp { framing: Option<Framing> },
-    LiteMcp,
 }
 
 /// Something of the client's that waits for a daemon.
@@ -67,7 +62,7 @@ enum Held {
 }
 
 impl Relay {
-    pub(crate) fn new(stages: Stages, dialect: Dialect) -> Self {
+    pub(crate) fn new(stages: Stages, language: Language) -> Self {
         Self {
             link: Link::Up,
             is_dormant: false,
@@ -78,14 +73,14 @@ impl Relay {
             to_daemon: BytesMut::new(),
             held: VecDeque::new(),
             held_bytes: 0,
-            dialect,
+            language,
             is_over: false,
         }
     }
 
     /// Tells how the client frames its messages, once that is known.
     pub(crate) fn set_framing(&mut self, found: Option<Framing>) {
-        if let Dialect::Mcp { framing } = &mut self.dialect {
+        if let Language::Mcp(framing) = &mut self.language {
             *framing = found;
         }
     }
@@ -110,7 +105,7 @@ impl Relay {
     }
 
     /// Returns whether the client takes what it is owed.
-    pub(crate) fn is_read(&self) -> bool {
+    pub(crate) fn client_keeps_up(&self) -> bool {
         self.to_client.len() < CROWDED_BYTES
     }
 
@@ -139,14 +134,14 @@ impl Relay {
     }
 
     fn say(&mut self, message: &[u8]) {
-        let end = match self.dialect {
-            Dialect::Mcp { framing: Some(Framing::ContentLength) } => {
+        let end = match self.language {
+            Language::Mcp(Some(Framing::ContentLength)) => {
                 let head = format!("Content-Length: {}\r\n\r\n", message.len());
                 self.to_client.extend_from_slice(head.as_bytes());
                 ""
             }
-            Dialect::Mcp { .. } => "\n",
-            Dialect::LiteMcp => triple_newline::TERMINATOR,
+            Language::Mcp(_) => "\n",
+            Language::LiteMcp => triple_newline::TERMINATOR,
         };
         self.to_client.extend_from_slice(message);
         self.to_client.extend_from_slice(end.as_bytes());
@@ -156,7 +151,7 @@ impl Relay {
     fn fail(&mut self, ids: &[Id], error: &'static str) {
         let error = Raw::from_static(error);
         match ids {
-            [id] if self.dialect == Dialect::LiteMcp => {
+            [id] if self.language == Language::LiteMcp => {
                 let text = error.get("message");
                 let text = text.as_ref().and_then(Raw::to_text).unwrap_or_default();
                 let data = CallResult::failure(None, &text).encode();
@@ -171,9 +166,16 @@ impl Relay {
     }
 
     /// Asks for ourselves what the client must not hear of.
-    fn ask(&mut self, request: Request) {
-        let Some(message) = request.message.clone() else { return };
-        let slot = self.in_flight.insert(Request { asker: Asker::Ourselves, ..request });
+    fn ask(&mut self, message: Bytes, lasting: Option<Lasting>) {
+        let slot = self.in_flight.insert(Request {
+            number: 0,
+            ids: Vec::new(),
+            class: Class::Again,
+            lasting,
+            message: Some(message.clone()),
+            was_asked_again: false,
+            asker: Asker::Ourselves,
+        });
         self.stages.set(slot, Stage::Sent);
         self.send(Kind::Message, slot, &message);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use manifold_rendezvous::hello::Resume;
-use manifold_rendezvous::{Stages, frame};
+use manifold_rendezvous::{Stages, frame, wait_ready};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -23,23 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client that left may take to read what it is owed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The client has left, and all it asked for was answered.
-    ClientLeft,
-    /// The client does not read any more.
-    ClientGone,
-}
-
-/// Serves the client on our standard streams by the daemon that we are attached to, and by those after it.
+/// Serves the client on our standard streams by the daemon that we are attached to, and by those after it, until the client
+/// has left and was answered, or reads no more.
 pub fn serve(
     attaching: &Attaching<'_>,
     attached: Attached,
     (stages, page): (Stages, OwnedFd),
     language: Language,
     slim_down: fn(),
-) -> io::Result<Ended> {
+) -> io::Result<()> {
     let (input, output) = streams::standard()?;
     let Attached { socket, welcome } = attached;
     socket.set_nonblocking(true)?;
@@ -51,10 +43,10 @@ pub fn serve(
         socket: Some(socket),
         resume: Resume { session: welcome.session, epoch: welcome.epoch, questions: 0 },
         decoder: Decoder::new(language, welcome.limit_bytes),
-        relay: Relay::new(stages, language.dialect()),
+        relay: Relay::new(stages, language),
         from_daemon: BytesMut::new(),
         scratch: Scratch::new(),
-        rest: Rest { taken: 0 },
+        idle_trims: IdleTrims { done: 0 },
         slim_down,
         complaint: None,
         input_ended: false,
@@ -75,7 +67,7 @@ struct Wire<'a> {
     relay: Relay,
     from_daemon: BytesMut,
     scratch: Scratch,
-    rest: Rest,
+    idle_trims: IdleTrims,
     slim_down: fn(),
     /// Why no daemon could be had the last time.
     complaint: Option<String>,
@@ -87,19 +79,19 @@ struct Wire<'a> {
 }
 
 /// When it is quiet for the first times, what only the start and the first calls needed is given back.
-struct Rest {
-    taken: usize,
+struct IdleTrims {
+    done: usize,
 }
 
-impl Rest {
+impl IdleTrims {
     const AFTER_MS: [u16; 3] = [50, 500, 5000];
 
     fn timeout(&self) -> PollTimeout {
-        Self::AFTER_MS.get(self.taken).map_or(PollTimeout::NONE, |after| PollTimeout::from(*after))
+        Self::AFTER_MS.get(self.done).map_or(PollTimeout::NONE, |after| PollTimeout::from(*after))
     }
 
-    fn take(&mut self, slim_down: fn()) {
-        self.taken += 1;
+    fn trim(&mut self, slim_down: fn()) {
+        self.done += 1;
         slim_down();
     }
 }
@@ -114,12 +106,12 @@ struct Ready {
 }
 
 impl Wire<'_> {
-    fn run(mut self) -> io::Result<Ended> {
+    fn run(mut self) -> io::Result<()> {
         loop {
             // What follows from the loss of a daemon is done before anything is waited for.
             let ready = if std::mem::take(&mut self.has_lost) { Ready::default() } else { self.wait()? };
             if ready.output_gone {
-                return Ok(Ended::ClientGone);
+                return Ok(());
             }
             if ready.input {
                 self.read_client();
@@ -128,7 +120,8 @@ impl Wire<'_> {
                 self.read_daemon();
             }
             if self.relay.is_over() || self.is_done() {
-                return Ok(self.last_words());
+                self.last_words();
+                return Ok(());
             }
             if self.relay.wants_daemon() {
                 self.attach_again();
@@ -142,7 +135,7 @@ impl Wire<'_> {
                 self.say_all();
             }
             if streams::write(&mut self.output, self.relay.client_queue()).is_err() {
-                return Ok(Ended::ClientGone);
+                return Ok(());
             }
         }
     }
@@ -150,7 +143,7 @@ impl Wire<'_> {
     /// Waits until something can be read or written.
     fn wait(&mut self) -> io::Result<Ready> {
         let mut socket_events = PollFlags::empty();
-        socket_events.set(PollFlags::POLLIN, self.relay.is_read());
+        socket_events.set(PollFlags::POLLIN, self.relay.client_keeps_up());
         socket_events.set(PollFlags::POLLOUT, !self.relay.daemon_queue().is_empty());
         let mut output_events = PollFlags::empty();
         output_events.set(PollFlags::POLLOUT, !self.relay.client_queue().is_empty());
@@ -172,8 +165,8 @@ impl Wire<'_> {
             count - 1
         });
         let waiting = waiting.get_mut(..count).unwrap_or_default();
-        let rested = loop {
-            match poll(waiting, self.rest.timeout()) {
+        let is_idle = loop {
+            match poll(waiting, self.idle_trims.timeout()) {
                 Ok(ready) => break ready == 0,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
@@ -190,8 +183,8 @@ impl Wire<'_> {
             socket: happened(socket) && socket_events.contains(PollFlags::POLLIN),
             output_gone: output.intersects(gone),
         };
-        if rested {
-            self.rest.take(self.slim_down);
+        if is_idle {
+            self.idle_trims.trim(self.slim_down);
         }
         Ok(ready)
     }
@@ -280,19 +273,16 @@ impl Wire<'_> {
         self.input_ended && !has_daemon && (self.relay.is_idle() || !self.relay.wants_daemon())
     }
 
-    fn last_words(mut self) -> Ended {
+    /// Lets a client that left have what it is owed.
+    fn last_words(mut self) {
         let until = Instant::now() + LAST_WORDS;
         while !self.relay.client_queue().is_empty() {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = PollTimeout::try_from(left.as_millis()).unwrap_or(PollTimeout::ZERO);
-            let ready = poll(&mut [PollFd::new(self.output.as_fd(), PollFlags::POLLOUT)], left);
-            if !matches!(ready, Ok(1..))
-                || streams::write(&mut self.output, self.relay.client_queue()).is_err()
-            {
-                return Ended::ClientGone;
+            let written = wait_ready(&self.output, PollFlags::POLLOUT, until)
+                .and_then(|()| streams::write(&mut self.output, self.relay.client_queue()));
+            if written.is_err() {
+                return;
             }
         }
-        Ended::ClientLeft
     }
 }
 

@@ -1,4 +1,4 @@
-//! `serve --stdio` by the user's daemon, where there is to be one.
+//! `serve --stdio` and `litemcp` by the user's daemon, where there is to be one.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
 
 use std::cell::Cell;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use manifold_config::{Environment, LoadOptions, Profile, is_base_variable, load};
 use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, VERSION, Values};
 use manifold_rendezvous::{Place, SandboxMarks, Stages};
-use manifold_shim::{Attaching, Ended, Language, NoDaemon, NoStart, Start, attach, serve};
+use manifold_shim::{Attaching, Language, NoDaemon, Start, attach, serve};
 
 use crate::cli::Invocation;
-use crate::daemon::{identity, is_below_another, wanted};
+use crate::daemon::{base_folders, identity, is_below_another};
 use crate::machine::slim_down_at_once;
 
 /// How long a client may wait for its daemon before it is served without one.
@@ -40,7 +40,7 @@ pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client
         return None;
     }
     match relay(options, invocation, client, wish == Some(true)) {
-        Ok(Ended::ClientLeft | Ended::ClientGone) => Some(ExitCode::SUCCESS),
+        Ok(()) => Some(ExitCode::SUCCESS),
         Err(Alone::AsConfigured) => None,
         Err(Alone::Failed(why)) => {
             // The one line, in which the daemon is named: a client's log is read by people.
@@ -78,11 +78,11 @@ fn relay(
     invocation: &Invocation,
     client: Client,
     is_wanted: bool,
-) -> Result<Ended, Alone> {
+) -> Result<(), Alone> {
     let failed = |why: &dyn std::fmt::Display| Alone::Failed(why.to_string());
     let environment = &options.environment;
     let identity = identity(options, Profile::Manifold);
-    let place = Place::open(&wanted(environment), &identity).map_err(|error| failed(&error))?;
+    let place = Place::open(&base_folders(environment), &identity).map_err(|error| failed(&error))?;
     let marks = SandboxMarks::own();
     let hello = Hello {
         words: [VERSION; 2],
@@ -121,23 +121,23 @@ fn relay(
 }
 
 /// Returns how the daemon is started, unless there is to be none.
-pub(super) fn start(options: &LoadOptions, is_wanted: bool, marks: &SandboxMarks) -> Result<Start, NoStart> {
+pub(super) fn start(options: &LoadOptions, is_wanted: bool, marks: &SandboxMarks) -> Result<Start, NoDaemon> {
     // A config that cannot be read is the daemon's to complain about.
     if let Ok(config) = load(options)
         && (config.profile != Profile::Manifold || !config.settings.daemon.enabled && !is_wanted)
     {
-        return Err(NoStart::NotWanted);
+        return Err(NoDaemon::NotWanted);
     }
     if marks.is_held() {
         let why = "this client runs in a sandbox, and what it starts stays in it; start the daemon outside: `manifold \
                    daemon start`";
-        return Err(NoStart::Cannot(why.to_owned()));
+        return Err(NoDaemon::NotStarted(why.to_owned()));
     }
     let environment = &options.environment;
     let program = environment
         .program
         .clone()
-        .ok_or_else(|| NoStart::Cannot("our own program is not found".to_owned()))?;
+        .ok_or_else(|| NoDaemon::NotStarted("our own program is not found".to_owned()))?;
     let args = ["daemon", "run", "--detach"].into_iter().map(OsString::from);
     Ok(Start {
         program,

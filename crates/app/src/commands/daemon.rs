@@ -11,12 +11,11 @@ use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadOptions, LogSettings, Profile};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
 
 use super::attach::{config_args, start};
-use super::{Unreadable, fail, print, scope, units, with_config};
+use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
-use crate::daemon::{self, Beginning, From, STATES, SelfCheck, Started, identity, wanted};
+use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
 
 /// The exit code of `status` where no daemon runs.
 const NOT_RUNNING: u8 = 3;
@@ -35,7 +34,7 @@ pub(super) fn run(
         return fail("the daemon is for the profile manifold; the others have none", USAGE);
     }
     let identity = identity(&options, Profile::Manifold);
-    let place = match Place::open(&wanted(&options.environment), &identity) {
+    let place = match Place::open(&base_folders(&options.environment), &identity) {
         Ok(place) => place,
         Err(error) => {
             return told(&error.to_string(), matches!(command, DaemonCommand::Run { detached: true, .. }));
@@ -44,20 +43,21 @@ pub(super) fn run(
     match command {
         DaemonCommand::Run { detach: true, stay, .. } => detach(&options, stay),
         DaemonCommand::Run { detached, stay, resume, threads, .. } => {
-            let from = match resume {
-                Some(numbers) => numbers.take().map(From::Another).map_err(|error| error.to_string()),
-                None => take_lock(&place, detached).map(From::Nothing),
+            let origin = match resume {
+                Some(fds) => fds.take().map(Origin::Another).map_err(|error| error.to_string()),
+                None => take_lock(&place, detached).map(Origin::Nothing),
             };
-            let from = match from {
-                Ok(from) => from,
+            let origin = match origin {
+                Ok(origin) => origin,
                 Err(why) => return told(&why, detached),
             };
             // Where systemd listens for us, the next client starts us again.
             let is_for_clients = (detached || resume.is_some()) && !stay
                 || options.environment.vars.contains_key("LISTEN_FDS");
             let started = if is_for_clients { Started::ForClients } else { Started::ByOrder };
-            let is_away = detached || matches!(from, From::Another(_));
-            be(options, flags, Beginning { place, identity, started, detached, from }, (is_away, threads))
+            let is_away = detached || matches!(origin, Origin::Another(_));
+            let beginning = Beginning { place, identity, started, detached, origin };
+            run_daemon(options, flags, beginning, (is_away, threads))
         }
         DaemonCommand::Start => match start_now(&place, &options) {
             Ok(true) => print("the daemon has been started"),
@@ -119,7 +119,8 @@ fn detach(options: &LoadOptions, stay: bool) -> ExitCode {
     }
 }
 
-fn be(
+/// Is the daemon, until it ends.
+fn run_daemon(
     mut options: LoadOptions,
     flags: &Flags,
     beginning: Beginning,
@@ -153,18 +154,6 @@ fn be(
             Err(why) => told(&why, detached),
         }
     })
-}
-
-fn runtime(threads: usize) -> io::Result<Runtime> {
-    let mut builder = match threads {
-        0 | 1 => Builder::new_current_thread(),
-        threads => {
-            let mut builder = Builder::new_multi_thread();
-            builder.worker_threads(threads);
-            builder
-        }
-    };
-    builder.enable_all().build()
 }
 
 /// Returns where a daemon without a terminal writes its log, unless the config names another file.
@@ -204,7 +193,7 @@ fn start_now(place: &Place, options: &LoadOptions) -> Result<bool, String> {
 }
 
 fn is_there(place: &Place) -> bool {
-    matches!(place.connect(&place.control_socket()), Ok(socket) if manifold_rendezvous::is_our_user(&socket))
+    matches!(place.reach(&place.control_socket()), Ok(Some(_)))
 }
 
 /// Orders something of the daemon and waits until it is done. Returns whether there is one.
@@ -282,16 +271,8 @@ fn told_pid(place: &Place) -> Option<u64> {
 
 /// Connects to the daemon's control socket, if there is a daemon.
 fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
-    match place.connect(&place.control_socket()) {
-        Ok(socket) if manifold_rendezvous::is_our_user(&socket) => {
-            Client::new(socket, patience).map(Some).map_err(|error| error.to_string())
-        }
-        Ok(_) => Err("another user's process listens in the daemon's place".to_owned()),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            Ok(None)
-        }
-        Err(error) => Err(error.to_string()),
-    }
+    let reached = place.reach(&place.control_socket()).map_err(|error| error.to_string())?;
+    reached.map(|socket| Client::new(socket, patience)).transpose().map_err(|error| error.to_string())
 }
 
 fn status(place: &Place, json: bool) -> ExitCode {

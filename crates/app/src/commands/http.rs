@@ -1,15 +1,13 @@
 //! `http`: every enabled namespace at its own path.
 
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Tls};
 use manifold_frontends::http::{TlsAcceptor, is_loopback, tls_acceptor};
-use tokio::runtime::{Builder, Runtime};
 use tracing::warn;
 
-use super::{asked_namespace, fail, token};
+use super::{asked_namespace, fail, runtime, token};
 use crate::cli::{Flags, USAGE};
 use crate::door::Bound;
 use crate::signals;
@@ -29,7 +27,7 @@ pub(super) fn run(mut config: Config, options: LoadOptions, flags: &Flags) -> Ex
         Ok(tls) => tls,
         Err(why) => return fail(&why, USAGE),
     };
-    let runtime = match runtime() {
+    let runtime = match runtime(workers()) {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
     };
@@ -64,17 +62,9 @@ pub(crate) fn check(config: &Config, flags: &Flags) -> Result<Option<TlsAcceptor
 
 /// Half the machine is for the servers and whoever calls them. Passing a call on costs a few microseconds, of which waking
 /// a second thread would be a large part: where half the machine is one core, one thread does it all.
-fn runtime() -> io::Result<Runtime> {
+fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut builder = match cores / 2 {
-        0 | 1 => Builder::new_current_thread(),
-        workers => {
-            let mut builder = Builder::new_multi_thread();
-            builder.worker_threads(workers.min(MAX_WORKERS));
-            builder
-        }
-    };
-    builder.enable_all().build()
+    (cores / 2).min(MAX_WORKERS)
 }
 
 /// Flag before environment before config.

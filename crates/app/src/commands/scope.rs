@@ -2,19 +2,19 @@
 //! take every other client's servers along.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use manifold_config::Environment;
+
+use super::units::has_user_manager;
 
 /// How long the user's manager may take. Where it takes longer, we stay where we are.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Moves us into a scope of our own, where the user has a manager that allows it. Nothing depends on it.
 pub(super) fn enter_own(environment: &Environment, name: &str) {
-    let runtime = environment.vars.get("XDG_RUNTIME_DIR");
-    if !runtime.is_some_and(|folder| Path::new(folder).join("systemd/private").exists()) {
+    if !has_user_manager(environment) {
         return;
     }
     let mut command = Command::new("busctl");

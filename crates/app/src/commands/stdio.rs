@@ -9,7 +9,7 @@ use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
 
-use super::fail;
+use super::{fail, runtime};
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
@@ -37,7 +37,7 @@ pub(super) fn serve_one<F: Future<Output = std::io::Result<()>>>(
         return fail(&format!("schema '{requested}' {what}; enabled schemas: {exists}; {hint}"), USAGE);
     }
     // One client and its pipes: one thread does it all, with no hand-over between threads.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime(1) {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
     };

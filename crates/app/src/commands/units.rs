@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use manifold_config::{LoadOptions, Profile, config_path, default_config_path};
+use manifold_config::{Environment, LoadOptions, Profile, config_path, default_config_path};
 use manifold_rendezvous::Place;
 
 use super::{fail, print};
@@ -113,10 +113,15 @@ fn quoted(path: &Path) -> String {
     if text.contains([' ', '"', '\'']) { format!("\"{}\"", text.replace('"', "\\\"")) } else { text }
 }
 
+/// Returns whether systemd runs a manager for this user.
+pub(super) fn has_user_manager(environment: &Environment) -> bool {
+    let runtime = environment.vars.get("XDG_RUNTIME_DIR");
+    runtime.is_some_and(|folder| Path::new(folder).join("systemd/private").exists())
+}
+
 /// Has the user's manager do something. Returns whether it did: there may be none.
 fn systemctl(options: &LoadOptions, arguments: &[&str]) -> bool {
-    let runtime = options.environment.vars.get("XDG_RUNTIME_DIR");
-    if !runtime.is_some_and(|folder| Path::new(folder).join("systemd/private").exists()) {
+    if !has_user_manager(&options.environment) {
         return false;
     }
     let mut command = Command::new("systemctl");

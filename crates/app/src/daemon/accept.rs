@@ -11,7 +11,7 @@ use manifold_config::{ClientEnvironment, Selection, VariablesUsed, project_root,
 use manifold_engine::{Audience, Opening, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::litemcp::Service;
-use manifold_frontends::shim::{Identity, Options, ShimSession, serve_litemcp};
+use manifold_frontends::shim::{Continuation, Options, ShimSession, serve_litemcp};
 use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Transport, Values, Welcome};
 use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
 use tokio::io::{AsyncWriteExt, Interest};
@@ -51,7 +51,7 @@ pub(super) async fn accept(daemon: Arc<Daemon>, mut listening: Listening) {
 /// Serves one client, from its first word to its last.
 async fn attend(daemon: Arc<Daemon>, mut socket: UnixStream) {
     let Some(_presence) = daemon.life.enter() else {
-        let _ = socket.write_all(&Answer::Going { retry_ms: 20 }.to_line()).await;
+        let _ = socket.write_all(&Answer::Going {}.to_line()).await;
         return;
     };
     match timeout(PATIENCE, meet(&daemon, &mut socket)).await {
@@ -101,7 +101,7 @@ impl Daemon {
         }
     }
 
-    /// Returns whether a client was served by the process whose place we took.
+    /// Returns whether a client was served by one of the programs whose places were taken.
     fn goes_on(&self, hello: &Hello) -> bool {
         hello.resume.as_ref().is_some_and(|resume| self.epochs_before.contains(&resume.epoch))
     }
@@ -113,10 +113,7 @@ impl Daemon {
             return refuse(RefusalCode::OtherIdentity, "the daemon under this name serves another config");
         }
         if !hello::meet([hello::VERSION; 2], hello.words) {
-            return refuse(
-                RefusalCode::Words,
-                "the daemon and this program are too far apart; run `manifold daemon restart`",
-            );
+            return refuse(RefusalCode::Words, hello::TOO_FAR_APART);
         }
         if hello.sandbox.is_freer_than(&self.marks) {
             return refuse(
@@ -171,10 +168,9 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         budget: daemon.budget.clone(),
         drain_timeout: settings.drain_timeout,
     };
-    let pid = peer_pid(&socket);
-    debug!(pid, cwd = hello.cwd, "a client is attached");
+    debug!(pid = peer_pid(&socket), cwd = hello.cwd, "a client is attached");
     let shown = gateway.as_ref().ok().cloned();
-    let attached = |notes| Attached { pid, gateway: shown, environment, notes, said: BTreeMap::new() };
+    let attached = |notes| Attached { gateway: shown, environment, notes, said: BTreeMap::new() };
     if hello.transport == Transport::LiteMcp {
         let number = daemon.sessions.add(attached(None));
         let (service, left) = (Service::new(gateway, hello.tool), daemon.sessions.left());
@@ -189,8 +185,8 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
         requester: Requester::local(),
     };
     let questions = hello.resume.as_ref().map_or(0, |resume| resume.questions);
-    let identity = Identity { session, before, questions, kept: Arc::clone(&daemon.kept) };
-    let session = ShimSession::new(destination, socket, (stages, identity), options, &services.tasks);
+    let continuation = Continuation { session, before, questions, kept: Arc::clone(&daemon.kept) };
+    let session = ShimSession::new(destination, socket, (stages, continuation), options, &services.tasks);
     let notes = session.notes();
     let number = daemon.sessions.add(attached(Some(notes.clone())));
     if let Some(why) = &config.unread {

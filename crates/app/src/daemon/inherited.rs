@@ -12,7 +12,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 /// What a program gets from the one whose place it takes, by number. This form is for ever: it is read before anything is
 /// known of the state itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Numbers {
+pub(crate) struct InheritedFds {
     pub(crate) state: RawFd,
     pub(crate) lock: RawFd,
     pub(crate) clients: RawFd,
@@ -30,7 +30,7 @@ pub(crate) struct Inherited {
     pub(crate) state: String,
 }
 
-impl Numbers {
+impl InheritedFds {
     /// Returns them as an argument.
     pub(crate) fn to_argument(self) -> String {
         let numbers = [Some(self.state), Some(self.lock), Some(self.clients), Some(self.orders), self.http];
@@ -53,7 +53,7 @@ impl Numbers {
     }
 }
 
-impl FromStr for Numbers {
+impl FromStr for InheritedFds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn numbers_are_read_back() {
-        let numbers = Numbers { state: 9, lock: 4, clients: 5, orders: 6, http: None };
+        let numbers = InheritedFds { state: 9, lock: 4, clients: 5, orders: 6, http: None };
         assert_eq!(numbers.to_argument(), "9,4,5,6");
-        for numbers in [numbers, Numbers { http: Some(7), ..numbers }] {
+        for numbers in [numbers, InheritedFds { http: Some(7), ..numbers }] {
             assert_eq!(numbers.to_argument().parse(), Ok(numbers));
         }
-        assert!("1,2".parse::<Numbers>().is_err() && "a,b,c,d".parse::<Numbers>().is_err());
+        assert!("1,2".parse::<InheritedFds>().is_err() && "a,b,c,d".parse::<InheritedFds>().is_err());
     }
 
     #[test]

@@ -19,7 +19,6 @@ const LAST_LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct Life {
     state: Mutex<State>,
     changed: Notify,
-    leaving: watch::Sender<Option<Leaving>>,
     finished: watch::Sender<bool>,
 }
 
@@ -32,6 +31,8 @@ struct State {
     /// Until when is waited though the time is up.
     last_look: Option<Instant>,
     is_over: bool,
+    /// What clients are told, once the end was ordered.
+    leaving: Option<Leaving>,
 }
 
 /// A client that counts for as long as this lives.
@@ -46,11 +47,11 @@ impl Life {
             idle_since: Instant::now(),
             last_look: None,
             is_over: false,
+            leaving: None,
         };
         Arc::new(Self {
             state: Mutex::new(state),
             changed: Notify::new(),
-            leaving: watch::Sender::new(None),
             finished: watch::Sender::new(false),
         })
     }
@@ -128,14 +129,16 @@ impl Life {
     }
 
     pub(crate) fn end_as(&self, leaving: Leaving) {
-        self.leaving.send_if_modified(|before| before.is_none().then(|| *before = Some(leaving)).is_some());
-        self.lock().is_over = true;
+        let mut state = self.lock();
+        state.leaving.get_or_insert(leaving);
+        state.is_over = true;
+        drop(state);
         self.changed.notify_waiters();
     }
 
     /// Returns what clients are told.
     pub(crate) fn leaving(&self) -> Leaving {
-        self.leaving.borrow().unwrap_or(Leaving::Stopping)
+        self.lock().leaving.unwrap_or(Leaving::Stopping)
     }
 
     /// Tells whoever waits for the end that all is gone.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use manifold_config::{ABOVE, Environment, LoadOptions, Profile, config_path};
-use manifold_rendezvous::{Identity, Wanted};
+use manifold_rendezvous::{BaseFolders, Identity};
 
 /// Returns what the daemon of these options serves.
 pub(crate) fn identity(options: &LoadOptions, profile: Profile) -> Identity {
@@ -23,9 +23,9 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Returns the folders that may hold its sockets.
-pub(crate) fn wanted(environment: &Environment) -> Wanted {
+pub(crate) fn base_folders(environment: &Environment) -> BaseFolders {
     let runtime = environment.vars.get("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    Wanted { runtime: runtime.map(PathBuf::from), state: environment.state_home() }
+    BaseFolders { runtime: runtime.map(PathBuf::from), state: environment.state_home() }
 }
 
 /// Returns whether we were started by a gateway: what it starts ends with it.

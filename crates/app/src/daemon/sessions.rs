@@ -35,9 +35,6 @@ struct State {
 
 /// What is known of a client.
 pub(crate) struct Attached {
-    /// Its shim, where that can be seen from here.
-    #[expect(dead_code, reason = "shown in the list of clients")]
-    pub(crate) pid: Option<u32>,
     pub(crate) gateway: Option<Arc<Gateway>>,
     /// What its servers are resolved with.
     pub(crate) environment: ClientEnvironment,

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::home::Home;
-use super::inherited::{Numbers, leave_open, sealed};
+use super::inherited::{InheritedFds, leave_open, sealed};
 use super::installed::Installed;
 use super::{Daemon, Started};
 use crate::commands::config_args;
@@ -113,14 +113,14 @@ pub(super) async fn upgrade(
             Err(error) => return Failed::Fatal(error.to_string()),
         },
     };
-    let numbers = match numbers(&state, home, http, &handover) {
-        Ok(numbers) => numbers,
+    let fds = match fds(&state, home, http, &handover) {
+        Ok(fds) => fds,
         Err(error) => return Failed::Fatal(format!("the state cannot be left to another: {error}")),
     };
     crate::logging::flush();
     // Where the new one cannot be run after all, what we run goes on from the same state.
     for program in [installed.path(), Path::new("/proc/self/exe")] {
-        let why = execute(program, numbers, options);
+        let why = execute(program, fds, options);
         warn!("`{}` cannot take over: {why}", program.display());
     }
     Failed::Fatal("no program could be run in our place".to_owned())
@@ -134,16 +134,16 @@ pub(super) enum Failed {
     Fatal(String),
 }
 
-fn numbers(
+fn fds(
     state: &State,
     home: &Home,
     http: Option<&TcpListener>,
     handover: &Handover,
-) -> std::io::Result<Numbers> {
+) -> std::io::Result<InheritedFds> {
     let state = sealed(&serde_json::to_string(state).map_err(std::io::Error::other)?)?;
     handover.keep_across_exec()?;
     let [lock, clients, orders] = home.leave_open()?;
-    let numbers = Numbers {
+    let fds = InheritedFds {
         state: leave_open(&state)?,
         lock,
         clients,
@@ -152,17 +152,17 @@ fn numbers(
     };
     // It must not close before we are gone.
     std::mem::forget(state);
-    Ok(numbers)
+    Ok(fds)
 }
 
-fn execute(program: &Path, numbers: Numbers, options: &LoadOptions) -> String {
+fn execute(program: &Path, fds: InheritedFds, options: &LoadOptions) -> String {
     let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
     let mut args = vec![
         text(b"manifold"),
         text(b"daemon"),
         text(b"run"),
         text(b"--resume"),
-        text(numbers.to_argument().as_bytes()),
+        text(fds.to_argument().as_bytes()),
     ];
     args.extend(config_args(options).iter().map(|argument| text(argument.as_bytes())));
     let variables = options.environment.vars.iter();

@@ -40,7 +40,7 @@ pub trait Outlet: Send + Sync {
         None
     }
 
-    /// Takes the call that came in by this way, if another process has handed it to a server already and only its answer
+    /// Returns the call that came in by this way, if another process has handed it to a server already and only its answer
     /// is to be waited for.
     fn kept(&self) -> Option<Arc<KeptCall>> {
         None

@@ -8,11 +8,11 @@ use manifold_engine::Outbox;
 use manifold_protocol::dialect::litemcp::{self, CallResult, Word};
 use manifold_protocol::framing::FrameError;
 use manifold_protocol::{Id, Raw, envelope};
-use manifold_rendezvous::frame::{self, Frame, Kind};
+use manifold_rendezvous::frame::{self, Frame, Kind, REFUSED_BAD_HEADER, REFUSED_TOO_LONG};
 use manifold_rendezvous::{Stage, Stages};
 use tracing::warn;
 
-use super::Identity;
+use super::Continuation;
 use super::outlet::{ShimOutlet, address};
 use crate::litemcp::Conversation;
 use crate::serve;
@@ -66,7 +66,7 @@ pub(super) struct Requests<'s> {
     /// For what belongs to no request.
     outlet: Arc<dyn Outlet>,
     stages: Arc<Stages>,
-    identity: Identity,
+    continuation: Continuation,
     limit_bytes: usize,
     frames: Frames,
 }
@@ -77,11 +77,11 @@ impl<'s> Requests<'s> {
         outbox: &'s Arc<Outbox>,
         outlet: Arc<dyn Outlet>,
         stages: Arc<Stages>,
-        identity: Identity,
+        continuation: Continuation,
         limit_bytes: usize,
     ) -> Self {
         let frames = Frames::default();
-        Self { client, outbox, outlet, stages, identity, limit_bytes, frames }
+        Self { client, outbox, outlet, stages, continuation, limit_bytes, frames }
     }
 
     /// Returns the way back for what came with this slot.
@@ -93,13 +93,13 @@ impl<'s> Requests<'s> {
     }
 
     fn shim_outlet(&self, slot: u16) -> ShimOutlet {
-        ShimOutlet::new(self.outbox, &self.stages, &self.identity.session, slot)
+        ShimOutlet::new(self.outbox, &self.stages, &self.continuation.session, slot)
     }
 
     /// Takes a request that is with a server already: only its answer is missing.
     fn receive_kept(&self, slot: u16, payload: Bytes) {
         let outlet = self.shim_outlet(slot);
-        match self.identity.kept.take(&address(&self.identity.before, slot)) {
+        match self.continuation.kept.take(&address(&self.continuation.before, slot)) {
             Some(kept) => {
                 self.stages.set(slot, Stage::Dispatched);
                 let outlet: Arc<dyn Outlet> = Arc::new(outlet.of_kept(kept));
@@ -114,8 +114,8 @@ impl<'s> Requests<'s> {
 
     fn refuse(&self, payload: &Bytes) {
         let why = match payload.first() {
-            Some(1) => FrameError::TooLong,
-            Some(2) => FrameError::BadHeader,
+            Some(&REFUSED_TOO_LONG) => FrameError::TooLong,
+            Some(&REFUSED_BAD_HEADER) => FrameError::BadHeader,
             _ => FrameError::Parse,
         };
         let id = Raw::parse(payload.slice(payload.len().min(1)..)).ok().and_then(|id| Id::from_raw(&id));

@@ -41,6 +41,8 @@ fn what_is_missing_or_new_does_no_harm() {
     let refused = r#"{"refused":{"code":"somethingNew","message":"no","more":1}}"#;
     let Answer::Refused(refused) = Answer::from_line(refused.as_bytes()).unwrap() else { panic!() };
     assert_eq!(refused.code, RefusalCode::Other);
+    let going = Answer::from_line(br#"{"going":{"retryMs":20}}"#).unwrap();
+    assert_eq!(going.to_line(), b"{\"going\":{}}\n");
 }
 
 #[test]

@@ -8,8 +8,8 @@ fn identity() -> Identity {
     Identity { config: "/home/a/.config/manifold/config.json".to_owned(), profile: "manifold".to_owned() }
 }
 
-fn in_runtime(folder: &Path) -> Wanted {
-    Wanted { runtime: Some(folder.to_owned()), state: None }
+fn in_runtime(folder: &Path) -> BaseFolders {
+    BaseFolders { runtime: Some(folder.to_owned()), state: None }
 }
 
 /// The names are for ever: an old shim must find a new daemon.
@@ -27,10 +27,10 @@ fn names_stay_as_they_are() {
 fn without_a_runtime_folder_the_state_folder_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let gone = Some(folder.path().join("gone"));
-    let wanted = Wanted { runtime: gone, state: Some(folder.path().join("state")) };
-    let place = Place::open(&wanted, &identity()).unwrap();
+    let base = BaseFolders { runtime: gone, state: Some(folder.path().join("state")) };
+    let place = Place::open(&base, &identity()).unwrap();
     assert_eq!(place.folder(), folder.path().join("state/manifold/run"));
-    assert!(matches!(Place::open(&Wanted::default(), &identity()), Err(PlaceError::NoFolder)));
+    assert!(matches!(Place::open(&BaseFolders::default(), &identity()), Err(PlaceError::NoFolder)));
 }
 
 // A15
@@ -57,7 +57,7 @@ fn sockets_are_their_users_alone_however_long_their_path() {
         let place = Place::open(&in_runtime(runtime), &identity()).unwrap();
         let listener = place.listen(&place.client_socket()).unwrap();
         assert_eq!(place.client_socket().metadata().unwrap().mode() & 0o777, 0o600);
-        let theirs = place.connect(&place.client_socket()).unwrap();
+        let theirs = place.reach(&place.client_socket()).unwrap().unwrap();
         let (ours, _) = listener.accept().unwrap();
         assert!(is_our_user(&ours) && is_our_user(&theirs));
         assert_eq!(peer_pid(&ours), Some(std::process::id()));
@@ -66,5 +66,6 @@ fn sockets_are_their_users_alone_however_long_their_path() {
         place.listen(&place.client_socket()).unwrap();
         place.clear();
         assert!(!place.client_socket().exists());
+        assert!(place.reach(&place.client_socket()).unwrap().is_none());
     }
 }

@@ -7,12 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use manifold_rendezvous::Lock;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
-/// What a daemon says on its pipe when it can be reached. Anything else is why it cannot.
-const READY: &[u8] = b"ready\n";
+use manifold_rendezvous::hello::READY;
+use manifold_rendezvous::{Lock, wait_ready};
+use nix::poll::PollFlags;
 
 /// How a daemon is started. The lock comes on its standard input, and word of its readiness is awaited from its standard
 /// output; it starts itself once more, so that nobody who looks for children of the client finds it.
@@ -49,17 +46,7 @@ impl Start {
 fn hear(mut pipe: PipeReader, until: Instant) -> Option<Vec<u8>> {
     let mut heard = Vec::new();
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return None;
-        }
-        let left = PollTimeout::try_from(left.as_millis().max(1)).unwrap_or(PollTimeout::MAX);
-        use std::os::fd::AsFd;
-        match poll(&mut [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)], left) {
-            Ok(0) | Err(Errno::EINTR) => continue,
-            Ok(_) => {}
-            Err(_) => return None,
-        }
+        wait_ready(&pipe, PollFlags::POLLIN, until).ok()?;
         let mut chunk = [0; 4096];
         match pipe.read(&mut chunk) {
             Ok(0) | Err(_) => return Some(heard),

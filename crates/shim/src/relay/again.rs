@@ -133,14 +133,14 @@ impl Relay {
 
     fn tell_again(&mut self) {
         let Some(initialize) = self.memory.initialize.clone() else { return };
-        self.ask(ours(initialize, None));
+        self.ask(initialize, None);
         if let Some(initialized) = self.memory.initialized.clone() {
             self.send(Kind::Message, 0, &initialized);
         }
         let subscriptions = self.memory.subscriptions.values().cloned();
         let told: Vec<Bytes> = self.memory.level.iter().cloned().chain(subscriptions).collect();
         for message in told {
-            self.ask(ours(message, None));
+            self.ask(message, None);
         }
         let mut lists: Vec<_> = self.memory.lists.keys().copied().collect();
         lists.sort_unstable();
@@ -149,7 +149,7 @@ impl Relay {
             let id = Id::from_raw(&Raw::string(&format!("manifold-{}", kind.request())));
             if let Some(id) = id {
                 let message = envelope::request(&id, kind.request(), None).into_bytes();
-                self.ask(ours(message, Some(Lasting::List(kind))));
+                self.ask(message, Some(Lasting::List(kind)));
             }
         }
     }
@@ -198,19 +198,6 @@ impl Fate {
             Self::Again => Self::Fails(DID_NOT_RUN),
             fate => fate,
         }
-    }
-}
-
-/// Returns a request that we make ourselves.
-fn ours(message: Bytes, lasting: Option<Lasting>) -> Request {
-    Request {
-        number: 0,
-        ids: Vec::new(),
-        class: Class::Again,
-        lasting,
-        message: Some(message),
-        was_asked_again: false,
-        asker: Asker::Ourselves,
     }
 }
 

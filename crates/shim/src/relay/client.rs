@@ -6,10 +6,11 @@ use manifold_protocol::envelope::{self, Incoming, Message, Refusal, RefusalKind}
 use manifold_protocol::framing::{Frame, FrameError};
 use manifold_protocol::{Id, Raw};
 use manifold_rendezvous::Stage;
-use manifold_rendezvous::frame::Kind;
+use manifold_rendezvous::frame::{Kind, REFUSED_BAD_HEADER, REFUSED_PARSE, REFUSED_TOO_LONG};
 
-use super::{Dialect, Held, Link, Relay};
+use super::{Held, Link, Relay};
 use crate::class::{Class, class, lasting};
+use crate::decoder::Language;
 use crate::glance::{Glance, glance};
 use crate::in_flight::{Asker, Request};
 
@@ -30,7 +31,7 @@ impl Relay {
                 return Taken::Done;
             }
         };
-        if self.dialect == Dialect::LiteMcp {
+        if self.language == Language::LiteMcp {
             self.lite_message(message);
             return Taken::Done;
         }
@@ -163,9 +164,9 @@ impl Relay {
 /// Returns why input was refused, as the daemon reads it.
 fn refusal(id: Option<&Id>, why: FrameError) -> Bytes {
     let code = match why {
-        FrameError::Parse => 0,
-        FrameError::TooLong => 1,
-        FrameError::BadHeader => 2,
+        FrameError::Parse => REFUSED_PARSE,
+        FrameError::TooLong => REFUSED_TOO_LONG,
+        FrameError::BadHeader => REFUSED_BAD_HEADER,
     };
     let mut payload = vec![code];
     if let Some(id) = id {

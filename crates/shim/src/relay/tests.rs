@@ -14,10 +14,7 @@ struct Between {
 impl Between {
     fn new() -> Self {
         let (stages, memory) = Stages::new().unwrap();
-        Self {
-            relay: Relay::new(stages, Dialect::Mcp { framing: None }),
-            page: Stages::open(&memory).unwrap(),
-        }
+        Self { relay: Relay::new(stages, Language::Mcp(None)), page: Stages::open(&memory).unwrap() }
     }
 
     fn client(&mut self, message: &str) {

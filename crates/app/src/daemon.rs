@@ -3,6 +3,7 @@
 mod accept;
 mod control;
 mod home;
+mod http;
 mod inherited;
 mod installed;
 mod life;
@@ -14,7 +15,7 @@ mod upgrade;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_config::{Config, LoadOptions};
@@ -23,17 +24,16 @@ use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::hello::READY;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
 use manifold_upstreams::Handover;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::cli::Flags;
-use crate::commands::http::check;
-use crate::door::{Bound, Door};
 use crate::machine::budget;
 use crate::signals;
 use crate::wiring::{Services, Serving};
 use home::Home;
+use http::Http;
 pub(crate) use inherited::{Inherited, InheritedFds};
 use installed::Installed;
 pub(crate) use installed::SelfCheck;
@@ -56,6 +56,7 @@ pub(crate) struct Daemon {
     services: Services,
     life: Arc<Life>,
     sessions: Sessions,
+    http: Http,
     upgrades: mpsc::Sender<upgrade::Order>,
     /// This life, as shims know it.
     epoch: String,
@@ -104,40 +105,23 @@ pub(crate) async fn serve(
     let Beginning { place, identity, started, detached, origin } = beginning;
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
     let Taken { mut home, left, http } = origin.take(&place).map_err(failed)?;
-    let bound = http_door(&config, flags, http).await;
-    let stays = bound.is_some() || left.as_ref().is_some_and(|(state, _)| state.stays);
+    let door = http::open(&config, flags, http).await;
+    let stays = left.as_ref().is_some_and(|(state, _)| state.stays);
     let started = if stays { Started::ByOrder } else { started };
     let mut installed = Installed::new(options.environment.program.clone().unwrap_or_default());
     let (upgrades, mut orders) = mpsc::channel(1);
-    let kept = Arc::<KeptCalls>::default();
-    let epochs_before = left.as_ref().map(|(state, _)| state.epochs()).unwrap_or_default();
-    let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
-    let daemon = Arc::new(Daemon {
-        budget: budget(&config.settings.limits),
-        life: Life::new(config.settings.daemon.linger, started),
-        services: Services::going_on(config, options.clone(), flags, Serving::All, left),
-        epoch: random_name(),
-        epochs_before,
-        kept,
-        marks: SandboxMarks::own(),
-        since: Instant::now(),
-        sessions: Sessions::default(),
-        upgrades,
-        place,
-        identity,
-    });
+    let life = Life::new(config.settings.daemon.linger, started);
+    let daemon = Arc::new(Daemon::new((place, identity), life, upgrades, left, |left| {
+        Services::going_on(config, options.clone(), flags, Serving::All, left)
+    }));
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
-    let spare = bound.as_ref().and_then(|bound| bound.spare().ok());
-    let opened_door = daemon.prepare_clients();
-    let door = bound.map(|bound| bound.open(&daemon.services, None, false));
-    let _ = opened_door.set(door.as_ref().map(Arc::downgrade).unwrap_or_default());
-    let close_door = Notify::new();
-    daemon.follow_config(door.as_ref());
+    daemon.follow_config();
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
     say_ready(detached);
     daemon.wait_for_those_who_come_back();
-    let mut opened = pin!(serve_http(&daemon, door.as_deref(), &close_door));
+    let mut http = pin!(http::serve(&daemon, flags, door));
+    let mut is_http_closed = false;
     let mut stop = pin!(signals::asked(stop));
     loop {
         let order: Option<upgrade::Order> = tokio::select! {
@@ -145,7 +129,10 @@ pub(crate) async fn serve(
             () = control::serve(Arc::clone(&daemon), home.orders()) => break,
             () = notes::tell(&daemon) => break,
             () = daemon.life.over() => break,
-            () = &mut opened => break,
+            () = &mut http => {
+                is_http_closed = true;
+                break;
+            }
             () = &mut stop => {
                 daemon.life.end();
                 break;
@@ -155,13 +142,12 @@ pub(crate) async fn serve(
             () = home.keep(&daemon.life) => break,
         };
         // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
-        let door_closed = async {
-            if door.is_some() {
-                close_door.notify_one();
-                let _ = tokio::time::timeout(HTTP_PATIENCE, &mut opened).await;
-            }
+        let listener = daemon.http.spare();
+        let http_closed = async {
+            daemon.http.close();
+            let _ = tokio::time::timeout(HTTP_PATIENCE, &mut http).await;
         };
-        match upgrade::upgrade(&daemon, &home, spare.as_ref(), &installed, &options, door_closed).await {
+        match upgrade::upgrade(&daemon, &home, listener.as_ref(), &installed, &options, http_closed).await {
             Failed::NotBegun(why) => {
                 warn!("not upgraded: {why}");
                 if let Some(order) = order {
@@ -172,7 +158,13 @@ pub(crate) async fn serve(
         }
     }
     home.close();
-    daemon.finish().await;
+    daemon.http.close();
+    let http_closed = async {
+        if !is_http_closed {
+            http.await;
+        }
+    };
+    daemon.finish(http_closed).await;
     Ok(())
 }
 
@@ -201,39 +193,42 @@ impl Origin {
     }
 }
 
-/// Serves HTTP, where there is a door, until the daemon ends or the door is to be closed.
-async fn serve_http(daemon: &Daemon, door: Option<&Door>, close: &Notify) {
-    let Some(door) = door else { return std::future::pending().await };
-    let drain = daemon.services.fleet.config().settings.drain_timeout;
-    let closed = async {
-        tokio::select! {
-            () = daemon.life.over() => {}
-            () = close.notified() => {}
-        }
-    };
-    door.serve(drain, closed).await;
-}
-
-/// Opens the door of HTTP, where the config wants one. Clients on pipes are served whether it opens or not.
-async fn http_door(config: &Config, flags: &Flags, before: Option<OwnedFd>) -> Option<Bound> {
-    if !config.settings.daemon.http {
-        return None;
-    }
-    let opened = match check(config, flags) {
-        Ok(tls) => match before {
-            Some(listener) => Bound::on(config, tls, listener.into()),
-            None => Bound::at(config, tls).await,
-        },
-        Err(why) => Err(why),
-    };
-    opened.inspect_err(|why| warn!("HTTP is not served: {why}")).ok()
-}
+/// The servers that were left to us, and where their answers go.
+type LeftServers = Option<(Handover, Arc<dyn Reopen>)>;
 
 impl Daemon {
+    fn new(
+        (place, identity): (Place, Identity),
+        life: Arc<Life>,
+        upgrades: mpsc::Sender<upgrade::Order>,
+        left: Option<(State, Handover)>,
+        services: impl FnOnce(LeftServers) -> Services,
+    ) -> Self {
+        let kept = Arc::<KeptCalls>::default();
+        let epochs_before = left.as_ref().map(|(state, _)| state.epochs()).unwrap_or_default();
+        let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
+        let services = services(left);
+        Self {
+            budget: budget(&services.fleet.config().settings.limits),
+            services,
+            life,
+            epoch: random_name(),
+            epochs_before,
+            kept,
+            marks: SandboxMarks::own(),
+            since: Instant::now(),
+            sessions: Sessions::default(),
+            http: Http::default(),
+            upgrades,
+            place,
+            identity,
+        }
+    }
+
     /// Lets clients go, ends the servers and leaves the place as it was found.
-    async fn finish(&self) {
+    async fn finish(&self, http_closed: impl Future<Output = ()>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        self.sessions.leave(self.life.leaving()).await;
+        tokio::join!(self.sessions.leave(self.life.leaving()), http_closed);
         self.services.close().await;
         info!("daemon ended");
         self.life.finished();
@@ -254,28 +249,21 @@ impl Daemon {
         });
     }
 
-    /// Has every client's servers resolved anew before a new config is in force. The door opens after this, so that its
-    /// servers are resolved likewise; where it is comes with the cell.
-    fn prepare_clients(self: &Arc<Self>) -> Arc<OnceLock<Weak<Door>>> {
-        let door: Arc<OnceLock<Weak<Door>>> = Arc::default();
-        let (me, opened) = (Arc::downgrade(self), Arc::clone(&door));
+    /// Takes over changes of the config, for every client: their servers are resolved anew before it is in force. HTTP is
+    /// opened after this, so that its servers are resolved likewise.
+    fn follow_config(self: &Arc<Self>) {
+        let me = Arc::downgrade(self);
         self.services.prepare_clients(move || {
-            if let Some(daemon) = me.upgrade() {
-                daemon.sessions.prepare(&daemon.services);
-            }
-            if let Some(door) = opened.get().and_then(Weak::upgrade) {
+            let Some(daemon) = me.upgrade() else { return };
+            daemon.sessions.prepare(&daemon.services);
+            if let Some(door) = daemon.http.door() {
                 door.prepare();
             }
         });
-        door
-    }
-
-    /// Takes over changes of the config, for every client.
-    fn follow_config(self: &Arc<Self>, door: Option<&Arc<Door>>) {
-        let door = door.map(Arc::downgrade);
+        let me = Arc::downgrade(self);
         self.services.watch_config(move || {
-            if let Some(door) = door.as_ref().and_then(Weak::upgrade) {
-                door.renew();
+            if let Some(daemon) = me.upgrade() {
+                daemon.http.renew();
             }
         });
     }
@@ -287,6 +275,7 @@ impl Daemon {
             "version": env!("CARGO_PKG_VERSION"),
             "config": self.identity.config,
             "profile": self.identity.profile,
+            "stays": self.life.started() == Started::ByOrder,
         });
         if let Err(error) = std::fs::write(self.place.about_file(), format!("{about}\n")) {
             warn!("{}: {error}", self.place.about_file().display());

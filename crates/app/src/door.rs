@@ -42,11 +42,9 @@ impl Bound {
     pub(crate) async fn at(config: &Config, tls: Option<TlsAcceptor>) -> Result<Self, String> {
         let settings = config.settings.http.clone();
         let (host, port) = (settings.host.as_str(), settings.port);
-        let listener = TcpListener::bind((host, port)).await.map_err(|error| {
-            format!(
-                "cannot listen on {host}:{port}: {error}; is another one running? choose another with --port"
-            )
-        })?;
+        let listener = TcpListener::bind((host, port))
+            .await
+            .map_err(|error| format!("cannot listen on {host}:{port}: {error}"))?;
         let listener = listener.into_std().map_err(|error| error.to_string())?;
         Self::on(config, tls, listener)
     }

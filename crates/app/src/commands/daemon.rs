@@ -20,6 +20,9 @@ use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_fo
 /// The exit code of `status` where no daemon runs.
 const NOT_RUNNING: u8 = 3;
 
+/// How long a daemon may take to say anything at all.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(9);
+
 /// How long a daemon may take to come, and to go with all its servers.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -69,12 +72,10 @@ pub(super) fn run(
             Ok(false) => print("no daemon runs"),
             Err(error) => fail(&error, 1),
         },
-        DaemonCommand::Restart => {
-            match order(&place, "/v1/daemon/restart").and_then(|_| start_now(&place, &options)) {
-                Ok(_) => print("the daemon has been restarted"),
-                Err(error) => fail(&error, 1),
-            }
-        }
+        DaemonCommand::Restart => match restart(&place, &options) {
+            Ok(()) => print("the daemon has been restarted"),
+            Err(error) => fail(&error, 1),
+        },
         DaemonCommand::Upgrade => upgrade(&place),
         DaemonCommand::SelfCheck => {
             let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
@@ -174,8 +175,32 @@ fn told(why: &str, detached: bool) -> ExitCode {
 
 /// Starts a daemon that stays. Returns whether there was none.
 fn start_now(place: &Place, options: &LoadOptions) -> Result<bool, String> {
+    let _one_at_a_time = start_lock(place)?;
+    start_alone(place, options, true)
+}
+
+/// Ends the daemon and starts another, of the same kind: one that a client has started ends with its clients as before.
+fn restart(place: &Place, options: &LoadOptions) -> Result<(), String> {
+    // Until there is another nobody else starts one: it would be of the kind that clients start.
+    let _one_at_a_time = start_lock(place)?;
+    let stays = about(place).is_none_or(|about| about.get("stays") != Some(&Value::Bool(false)));
+    order(place, "/v1/daemon/restart")?;
+    start_alone(place, options, stays).map(drop)
+}
+
+fn start_lock(place: &Place) -> Result<Lock, String> {
     let until = Instant::now() + START_PATIENCE;
-    let _one_at_a_time = Lock::take_until(&place.start_lock(), until).map_err(|error| error.to_string())?;
+    Lock::take_until(&place.start_lock(), until).map_err(|error| {
+        format!(
+            "another daemon is being started, or `{}` cannot be used: {error}",
+            place.start_lock().display()
+        )
+    })
+}
+
+/// Starts a daemon, for the holder of the start lock. Returns whether there was none.
+fn start_alone(place: &Place, options: &LoadOptions, stays: bool) -> Result<bool, String> {
+    let until = Instant::now() + START_PATIENCE;
     let lock = loop {
         match Lock::try_take(&place.run_lock()) {
             Ok(lock) => break lock,
@@ -186,7 +211,7 @@ fn start_now(place: &Place, options: &LoadOptions) -> Result<bool, String> {
         }
     };
     let mut start = start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
-    start.args.push("--stay".into());
+    start.args.extend(stays.then(|| "--stay".into()));
     place.clear();
     start.run(lock, until)?;
     Ok(true)
@@ -198,6 +223,11 @@ fn is_there(place: &Place) -> bool {
 
 /// Orders something of the daemon and waits until it is done. Returns whether there is one.
 fn order(place: &Place, path: &str) -> Result<bool, String> {
+    let Some(alive) = client(place, ANSWER_PATIENCE)? else { return Ok(false) };
+    // One that answers may take its time over the end; one that does not must not be waited for.
+    if let Err(ClientError::Silent) = alive.get::<Value>("/v1/daemon") {
+        return Err(silent(place));
+    }
     let Some(client) = client(place, STOP_PATIENCE)? else { return Ok(false) };
     let before = told_pid(place);
     let ended = match client.post::<Value>(path) {
@@ -263,10 +293,24 @@ fn upgrade(place: &Place) -> ExitCode {
     fail("the daemon does not answer after its upgrade", 1)
 }
 
-/// Returns which process the daemon is, as it writes down once it has the lock.
+/// Returns what the daemon says of itself in its file, which it writes once it has the lock.
+fn about(place: &Place) -> Option<Value> {
+    serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()
+}
+
 fn told_pid(place: &Place) -> Option<u64> {
-    let about: Value = serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
-    about.get("pid")?.as_u64()
+    about(place)?.get("pid")?.as_u64()
+}
+
+/// Returns what is said of a daemon that is there and does not answer.
+fn silent(place: &Place) -> String {
+    match told_pid(place) {
+        Some(pid) => format!(
+            "the daemon, process {pid}, does not answer; end it with `kill -9 {pid}` (its servers end with it), and the \
+             next client starts another"
+        ),
+        None => "the daemon does not answer, and has not written down which process it is".to_owned(),
+    }
 }
 
 /// Connects to the daemon's control socket, if there is a daemon.
@@ -287,6 +331,7 @@ fn status(place: &Place, json: bool) -> ExitCode {
         found => found,
     };
     match found {
+        Err(ClientError::Silent) => fail(&silent(place), 1),
         Err(why) => fail(&why.to_string(), 1),
         Ok(Some(status)) => {
             if json {
@@ -319,6 +364,13 @@ fn text(status: &Value) -> String {
     );
     let _ = writeln!(text, "config: {}", word("config"));
     let _ = writeln!(text, "socket: {}", word("socket"));
+    let http = |name: &str| status.get("http")?.get(name)?.as_str();
+    if let Some(address) = http("address") {
+        let _ = writeln!(text, "http: {address}");
+    }
+    if let Some(error) = http("error") {
+        let _ = writeln!(text, "{error}");
+    }
     for server in status.get("servers").and_then(Value::as_array).into_iter().flatten() {
         let name = server.get("id").and_then(Value::as_str).unwrap_or_default();
         let state = server.get("state").and_then(Value::as_str).unwrap_or_default();

@@ -140,7 +140,9 @@ async fn serve(
     tls: Option<TlsAcceptor>,
 ) -> Result<(), String> {
     // Bind before anything is started (F30).
-    let bound = Bound::at(&config, tls).await?;
+    let bound = Bound::at(&config, tls)
+        .await
+        .map_err(|why| format!("{why}; is another one running? choose another with --port"))?;
     let drain = config.settings.drain_timeout;
     let services = Services::new(config, options, flags, Serving::All);
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;

@@ -50,16 +50,29 @@ pub(super) async fn accept(daemon: Arc<Daemon>, mut listening: Listening) {
 
 /// Serves one client, from its first word to its last.
 async fn attend(daemon: Arc<Daemon>, mut socket: UnixStream) {
-    let Some(_presence) = daemon.life.enter() else {
-        let _ = socket.write_all(&Answer::Going {}.to_line()).await;
-        return;
+    let said = tokio::select! {
+        said = timeout(PATIENCE, receive_line(&socket)) => said,
+        // Who has said nothing keeps nobody.
+        () = daemon.life.over() => return going(&mut socket).await,
     };
-    match timeout(PATIENCE, meet(&daemon, &mut socket)).await {
+    let (line, page) = match said {
+        Ok(Ok(said)) => said,
+        Ok(Err(error)) => return debug!("a client went before it said who it is: {error}"),
+        Err(_) => return debug!("a client did not say who it is"),
+    };
+    let Ok(hello) = Hello::from_line(&line) else { return };
+    let Some(_presence) = daemon.life.enter() else { return going(&mut socket).await };
+    match timeout(PATIENCE, meet(&daemon, &mut socket, hello, page)).await {
         Ok(Ok(Some(met))) => serve(&daemon, socket, met).await,
         Ok(Ok(None)) => {}
-        Ok(Err(error)) => debug!("a client went before it said who it is: {error}"),
-        Err(_) => debug!("a client did not say who it is"),
+        Ok(Err(error)) => debug!("a client went before it was served: {error}"),
+        Err(_) => debug!("a client did not say what it brings"),
     }
+}
+
+/// Tells a client that there will be another daemon, or none.
+async fn going(socket: &mut UnixStream) {
+    let _ = socket.write_all(&Answer::Going {}.to_line()).await;
 }
 
 /// A client that has said who it is.
@@ -71,9 +84,12 @@ struct Met {
     values: Values,
 }
 
-async fn meet(daemon: &Daemon, socket: &mut UnixStream) -> io::Result<Option<Met>> {
-    let (line, page) = receive_line(socket).await?;
-    let Ok(hello) = Hello::from_line(&line) else { return Ok(None) };
+async fn meet(
+    daemon: &Daemon,
+    socket: &mut UnixStream,
+    hello: Hello,
+    page: Option<OwnedFd>,
+) -> io::Result<Option<Met>> {
     let answer = match daemon.welcome(&hello) {
         Ok(welcome) => welcome,
         Err(refused) => {
@@ -191,6 +207,9 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let number = daemon.sessions.add(attached(Some(notes.clone())));
     if let Some(why) = &config.unread {
         notes.tell(&format!("manifold: {}", why.replace('\n', "; ")));
+    }
+    if let Some(why) = daemon.http.fault().filter(|_| hello.resume.is_none()) {
+        notes.tell(&format!("manifold: {why}"));
     }
     if let Some(resolution) = read_as {
         daemon.sessions.tell_problems(number, resolution.config());

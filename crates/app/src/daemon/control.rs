@@ -17,8 +17,8 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tracing::warn;
 
+use super::Daemon;
 use super::home::{self, Listening};
-use super::{Daemon, Started};
 
 pub(super) async fn serve(daemon: Arc<Daemon>, mut listening: Listening) {
     loop {
@@ -113,7 +113,8 @@ impl Daemon {
             "socket": self.place.client_socket(),
             "control": self.place.control_socket(),
             "sinceMs": u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "stays": self.life.started() == Started::ByOrder,
+            "stays": self.life.stays(),
+            "http": self.http.status(),
             "clients": self.sessions.introduced(),
             "servers": servers,
         })

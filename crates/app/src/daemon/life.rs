@@ -26,6 +26,8 @@ struct State {
     clients: usize,
     linger: Duration,
     started: Started,
+    /// Whether clients may come at any time that are not counted, as those of HTTP do.
+    is_open_to_all: bool,
     /// Since when there has been nobody.
     idle_since: Instant,
     /// Until when is waited though the time is up.
@@ -44,6 +46,7 @@ impl Life {
             clients: 0,
             linger,
             started,
+            is_open_to_all: false,
             idle_since: Instant::now(),
             last_look: None,
             is_over: false,
@@ -73,6 +76,20 @@ impl Life {
         self.lock().started
     }
 
+    /// Returns whether it lives on without clients.
+    pub(crate) fn stays(&self) -> bool {
+        self.lock().stays()
+    }
+
+    /// Tells whether clients may come at any time that are not counted. The last of them may just have gone.
+    pub(crate) fn set_open_to_all(&self, is_open: bool) {
+        let mut state = self.lock();
+        state.is_open_to_all = is_open;
+        state.idle_since = Instant::now();
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     /// Resolves when nobody has been there for long enough, or the end was ordered. From then on nobody is let in.
     pub(crate) async fn over(&self) {
         loop {
@@ -99,7 +116,7 @@ impl Life {
         if state.is_over {
             return Judged::Over;
         }
-        if state.clients > 0 || state.started == Started::ByOrder {
+        if state.clients > 0 || state.stays() {
             return Judged::Stays;
         }
         let end = state.idle_since + state.linger;
@@ -118,6 +135,7 @@ impl Life {
     pub(crate) fn end_with_the_last(&self) {
         let mut state = self.lock();
         state.started = Started::ForClients;
+        state.is_open_to_all = false;
         state.linger = Duration::ZERO;
         drop(state);
         self.changed.notify_waiters();
@@ -161,6 +179,12 @@ impl Life {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.locked()
+    }
+}
+
+impl State {
+    fn stays(&self) -> bool {
+        self.started == Started::ByOrder || self.is_open_to_all
     }
 }
 

@@ -110,6 +110,12 @@ impl Sessions {
         }
     }
 
+    /// Tells all clients that can be told.
+    pub(crate) fn tell_all(&self, line: &str) {
+        let state = self.lock();
+        state.attached.values().filter_map(|one| one.notes.as_ref()).for_each(|notes| notes.tell(line));
+    }
+
     /// Returns how many clients have said who they are.
     pub(crate) fn introduced(&self) -> usize {
         let is_introduced =

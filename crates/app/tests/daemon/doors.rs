@@ -1,7 +1,7 @@
 //! Other ways to be served by the daemon: LiteMCP, and HTTP where the config wants it.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 
 use manifold_testkit::http::HttpClient;
@@ -70,6 +70,66 @@ fn http_clients_of_the_daemon_share_its_servers_and_it_stays_for_them() {
     assert_eq!(home.status().expect("it runs")["stays"], json!(true));
     assert_eq!(home.order(&["stop"]).status.code(), Some(0));
     assert!(!alive(daemon));
+}
+
+/// Returns a port that nobody has, and a config whose daemon serves HTTP there or does not.
+fn with_http() -> (u16, impl Fn(bool) -> Value) {
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
+    let config = move |http: bool| {
+        let servers = json!({"fx": fake_with(&["pid"], json!({}))});
+        json!({"mcpServers": servers, "server": {"port": port}, "daemon": {"linger": 1000, "http": http}})
+    };
+    (port, config)
+}
+
+#[test]
+fn http_is_served_from_when_the_config_says_so_until_it_does_not() {
+    let (port, config) = with_http();
+    let home = Home::with(config(false));
+    let mut window = home.open();
+    let (daemon, pid) = (home.daemon(), text_of(&window.call("fx__pid", json!({}))).to_owned());
+    assert_eq!(home.status().expect("it runs")["http"], Value::Null);
+    let is_served = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    for _ in 0..2 {
+        std::fs::write(&home.config, config(true).to_string()).expect("it can be written");
+        assert!(until(SOON, is_served), "{}", home.log());
+        let http = HttpClient::open(port, "/mcp", LEGACY, json!({}));
+        assert!(http.call(7, "fx__pid", json!({}), None).answer().text().contains("content"));
+        let status = home.status().expect("it runs");
+        assert_eq!(status["http"], json!({"address": format!("127.0.0.1:{port}")}));
+        assert_eq!(status["stays"], json!(true));
+        std::fs::write(&home.config, config(false).to_string()).expect("it can be written");
+        assert!(until(SOON, || !is_served()), "{}", home.log());
+        assert_eq!(text_of(&window.call("fx__pid", json!({}))), pid);
+    }
+    assert_eq!(home.daemon(), daemon);
+    // It ends with its last client again.
+    assert!(until(SOON, || home.status().is_some_and(|status| status["stays"] == json!(false))));
+    window.leave();
+    home.wait_gone();
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_where_it_is_looked_for() {
+    let (port, config) = with_http();
+    let taken = TcpListener::bind(("127.0.0.1", port)).expect("it was free");
+    let home = Home::with(config(true));
+    let window = home.open();
+    let tells = |said: &str| said.contains(&port.to_string()) && said.contains("server.port");
+    assert!(until(SOON, || tells(&window.stderr())), "{}", window.stderr());
+    let status = home.status().expect("it runs");
+    assert!(tells(status["http"]["error"].as_str().unwrap_or_default()), "{status}");
+    assert_eq!(status["stays"], json!(false), "nobody comes by a door that is shut");
+    let plain = String::from_utf8_lossy(&home.order(&["status"]).stdout).into_owned();
+    assert!(tells(&plain), "{plain}");
+    // It is tried again with the next change of the config.
+    drop(taken);
+    let mut new = config(true);
+    new["mcpServers"]["other"] = fake_with(&["pid"], json!({}));
+    std::fs::write(&home.config, new.to_string()).expect("it can be written");
+    let is_open = || home.status().is_some_and(|status| status["http"]["address"].is_string());
+    assert!(until(SOON, is_open), "{}", home.log());
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
 }
 
 /// A daemon that a client was born by is nobody's child, has no terminal and no descriptor of the client's.

@@ -5,9 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use manifold_testkit::{Client, alive, until};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::home::{Home, guards_of};
+use crate::home::{Home, guards_of, signal};
 use crate::{SOON, fake_with, figure, text_of};
 
 fn home() -> Home {
@@ -158,4 +159,42 @@ fn a_daemon_in_the_foreground_is_the_daemon() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("another daemon"));
     done(home.order(&["stop"]));
     assert!(!alive(run.pid()));
+}
+
+/// A restart is no order that it stays, nor one that it ends with its clients.
+#[test]
+fn a_daemon_that_is_restarted_stays_or_ends_with_its_clients_as_before() {
+    for stays in [false, true] {
+        let home = home();
+        if stays {
+            done(home.order(&["start"]));
+        }
+        let mut windows: Vec<Client> = (0..3).map(|_| home.open()).collect();
+        for _ in 0..3 {
+            pid_of(&mut windows[0]);
+            done(home.order(&["restart"]));
+            assert_eq!(home.status().expect("it runs")["stays"], json!(stays));
+        }
+        windows.into_iter().for_each(Client::leave);
+        if stays {
+            done(home.order(&["stop"]));
+        }
+        home.wait_gone();
+    }
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_named_with_what_to_do() {
+    let home = home();
+    let window = home.open();
+    let daemon = home.daemon();
+    signal(daemon, Signal::SIGSTOP);
+    let output = home.order(&["stop"]);
+    signal(daemon, Signal::SIGCONT);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("kill -9 {daemon}")), "{said}");
+    // Nothing was ordered of it: it goes on where it was.
+    assert_eq!(home.daemon(), daemon);
+    window.leave();
 }

@@ -102,3 +102,18 @@ fn the_whole_runtime_folder_may_be_removed() {
     home.wait_gone();
     assert!(guards_of(daemon).is_empty());
 }
+
+/// Who connects and says nothing is no client: one after the other could else keep it for ever.
+#[test]
+fn connections_that_say_nothing_do_not_keep_the_daemon() {
+    let home = home();
+    home.open().leave();
+    let mut silent = Vec::new();
+    let gone = until(SOON, || {
+        let connected = home.run_file("mcp.sock").and_then(|socket| UnixStream::connect(socket).ok());
+        silent.extend(connected);
+        silent.drain(..silent.len().saturating_sub(100));
+        home.sandbox.processes().is_empty()
+    });
+    assert!(gone, "connections that say nothing keep it");
+}

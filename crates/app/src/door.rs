@@ -158,6 +158,7 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
                 eager,
                 resolution,
                 session: None,
+                is_operators: false,
             });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));

@@ -181,7 +181,15 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
                 How::Default => "default",
                 How::Only => "only",
             };
-            Ok(Opening { namespace: Some(id), selection, audience, eager, resolution: None, session: None })
+            Ok(Opening {
+                namespace: Some(id),
+                selection,
+                audience,
+                eager,
+                resolution: None,
+                session: None,
+                is_operators: false,
+            })
         }
         Selection::All => Ok(Opening {
             namespace: None,
@@ -190,6 +198,7 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
             eager,
             resolution: None,
             session: None,
+            is_operators: false,
         }),
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),

@@ -31,6 +31,7 @@ pub(crate) fn gateway(servers: usize, tools: usize) -> Result<Arc<Gateway>, Box<
         eager: false,
         resolution: None,
         session: None,
+        is_operators: false,
     };
     Ok(Gateway::open(fleet, opening, Arc::new(NoFile), |_| server))
 }

@@ -102,6 +102,7 @@ impl World {
             eager: false,
             resolution,
             session: None,
+            is_operators: false,
         };
         let mut hands = None;
         let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |control| {

@@ -62,6 +62,8 @@ pub struct Opening {
     pub resolution: Option<Arc<Resolution>>,
     /// What the client's session is known by in a process that takes our place, if it is.
     pub session: Option<Arc<str>>,
+    /// It is opened for an operator, who is no client and is not counted as one.
+    pub is_operators: bool,
 }
 
 /// One namespace, served.
@@ -187,6 +189,10 @@ impl Gateway {
             Phase::Failed(fault) => Some(fault),
             _ => None,
         }
+    }
+
+    pub(crate) fn is_operators(&self) -> bool {
+        self.opening().is_operators
     }
 
     pub fn settings(&self) -> Settings {

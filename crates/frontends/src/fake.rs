@@ -34,6 +34,7 @@ pub(crate) fn world(profile: Profile) -> World {
         eager: false,
         resolution: None,
         session: None,
+        is_operators: false,
     };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
     let gateway = Gateway::open(fleet, opening, Arc::new(NoFile), |_| manager);

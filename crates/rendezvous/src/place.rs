@@ -20,6 +20,9 @@ mod tests;
 /// The longest path a socket may have, with room for what other systems allow less.
 const MAX_SOCKET_PATH_BYTES: usize = 103;
 
+/// How the names of sockets end where a gateway is controlled.
+const CONTROL_ENDING: &str = "ctl.sock";
+
 /// What a daemon serves: one for each of these, and each user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -125,7 +128,25 @@ impl Place {
 
     /// Returns where the daemon is controlled.
     pub fn control_socket(&self) -> PathBuf {
-        self.file("ctl.sock")
+        self.file(CONTROL_ENDING)
+    }
+
+    /// Returns where a gateway over HTTP, which has no daemon's lock, is controlled: each has its own.
+    pub fn http_control_socket(&self, pid: u32) -> PathBuf {
+        self.file(&format!("http-{pid}.{CONTROL_ENDING}"))
+    }
+
+    /// Returns where gateways over HTTP are controlled, and which processes they are. Some may be gone.
+    pub fn http_control_sockets(&self) -> Vec<(u32, PathBuf)> {
+        let prefix = format!("{}.http-", self.name);
+        let pid_of = |name: &str| -> Option<u32> {
+            name.strip_prefix(&prefix)?.strip_suffix(CONTROL_ENDING)?.strip_suffix('.')?.parse().ok()
+        };
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut found: Vec<_> =
+            entries.filter_map(|entry| Some((pid_of(entry.file_name().to_str()?)?, entry.path()))).collect();
+        found.sort_unstable();
+        found
     }
 
     /// Returns the lock that the daemon holds for as long as it lives.

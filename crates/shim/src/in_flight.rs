@@ -19,6 +19,8 @@ pub(crate) struct Request {
     /// The whole message, where it is kept.
     pub(crate) message: Option<Bytes>,
     pub(crate) was_asked_again: bool,
+    /// A daemon that took another's place was told of it, and waits for its answer.
+    pub(crate) is_kept: bool,
     pub(crate) asker: Asker,
 }
 

@@ -129,7 +129,7 @@ impl Wire<'_> {
             if let Some(socket) = &mut self.socket
                 && streams::write(socket, self.relay.daemon_queue()).is_err()
             {
-                self.lose_daemon();
+                self.hear_last_words();
             }
             if self.input_ended && !self.said_all && self.relay.daemon_queue().is_empty() {
                 self.say_all();
@@ -202,8 +202,16 @@ impl Wire<'_> {
         }
     }
 
-    fn read_daemon(&mut self) {
-        let Some(socket) = &mut self.socket else { return };
+    /// Takes what a daemon that reads no more has said before: answers, and that another takes its place.
+    fn hear_last_words(&mut self) {
+        while matches!(self.read_daemon(), Reading::Some) {}
+        if self.socket.is_some() {
+            self.lose_daemon();
+        }
+    }
+
+    fn read_daemon(&mut self) -> Reading {
+        let Some(socket) = &mut self.socket else { return Reading::Ended };
         let reading = self.scratch.read(socket, &mut self.from_daemon);
         loop {
             match frame::next(&mut self.from_daemon) {
@@ -213,12 +221,16 @@ impl Wire<'_> {
                     }
                 }
                 Ok(None) => break,
-                Err(_) => return self.lose_daemon(),
+                Err(_) => {
+                    self.lose_daemon();
+                    return Reading::Ended;
+                }
             }
         }
         if matches!(reading, Reading::Ended) {
             self.lose_daemon();
         }
+        reading
     }
 
     fn lose_daemon(&mut self) {

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
 use super::home::{self, Listening};
-use super::sessions::Attached;
+use super::sessions::{Attached, Expected};
 use super::{Daemon, random_name};
 use crate::wiring::opening;
 
@@ -76,20 +76,22 @@ async fn going(socket: &mut UnixStream) {
 }
 
 /// A client that has said who it is.
-struct Met {
+struct Met<'d> {
     hello: Hello,
+    /// It is expected among the clients.
+    expected: Expected<'d>,
     /// The name it is taken up again by.
     session: Arc<str>,
     stages: Arc<Stages>,
     values: Values,
 }
 
-async fn meet(
-    daemon: &Daemon,
+async fn meet<'d>(
+    daemon: &'d Daemon,
     socket: &mut UnixStream,
     hello: Hello,
     page: Option<OwnedFd>,
-) -> io::Result<Option<Met>> {
+) -> io::Result<Option<Met<'d>>> {
     let answer = match daemon.welcome(&hello) {
         Ok(welcome) => welcome,
         Err(refused) => {
@@ -102,10 +104,14 @@ async fn meet(
         .ok_or(io::ErrorKind::InvalidData)
         .and_then(|page| Stages::open(&page).map_err(|error| error.kind()))?;
     let session = Arc::from(answer.session.as_str());
+    let Some(expected) = daemon.sessions.expect() else {
+        going(socket).await;
+        return Ok(None);
+    };
     socket.write_all(&Answer::Welcome(answer).to_line()).await?;
     let (line, _) = receive_line(socket).await?;
     let values = Values::from_line(&line).map_err(|_| io::ErrorKind::InvalidData)?;
-    Ok(Some(Met { hello, session, stages: Arc::new(stages), values }))
+    Ok(Some(Met { hello, expected, session, stages: Arc::new(stages), values }))
 }
 
 impl Daemon {
@@ -158,8 +164,8 @@ impl Daemon {
     }
 }
 
-async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
-    let Met { hello, session, stages, values } = met;
+async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met<'_>) {
+    let Met { hello, expected, session, stages, values } = met;
     let before =
         hello.resume.as_ref().map_or_else(|| Arc::from(""), |resume| Arc::from(resume.session.as_str()));
     let services = &daemon.services;
@@ -189,6 +195,7 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let attached = |notes| Attached { gateway: shown, environment, notes, said: BTreeMap::new() };
     if hello.transport == Transport::LiteMcp {
         let number = daemon.sessions.add(attached(None));
+        drop(expected);
         let (service, left) = (Service::new(gateway, hello.tool), daemon.sessions.left());
         serve_litemcp(service, socket, stages, options, left, &services.tasks).await;
         return daemon.sessions.remove(number);
@@ -205,6 +212,7 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met) {
     let session = ShimSession::new(destination, socket, (stages, continuation), options, &services.tasks);
     let notes = session.notes();
     let number = daemon.sessions.add(attached(Some(notes.clone())));
+    drop(expected);
     if let Some(why) = &config.unread {
         notes.tell(&format!("manifold: {}", why.replace('\n', "; ")));
     }

@@ -25,6 +25,17 @@ pub(crate) struct Sessions {
     /// Turns true when servers say nothing more to us.
     suspended: watch::Sender<bool>,
     count: watch::Sender<usize>,
+    /// How many were welcomed and are not among the clients yet.
+    expected: watch::Sender<usize>,
+}
+
+/// One who was welcomed, until it is among the clients or gone.
+pub(crate) struct Expected<'s>(&'s Sessions);
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.0.expected.send_modify(|expected| *expected -= 1);
+    }
 }
 
 #[derive(Default)]
@@ -45,6 +56,14 @@ pub(crate) struct Attached {
 }
 
 impl Sessions {
+    /// Notes that somebody is about to be welcomed; none is once we leave those who are here.
+    pub(crate) fn expect(&self) -> Option<Expected<'_>> {
+        self.expected.send_modify(|expected| *expected += 1);
+        // Whoever decides to leave looks at the number after that: it sees this one, or this one sees the decision.
+        let expected = Expected(self);
+        self.leaving.borrow().is_none().then_some(expected)
+    }
+
     /// Takes in a client. Returns its number.
     pub(crate) fn add(&self, attached: Attached) -> u64 {
         let mut state = self.lock();
@@ -79,8 +98,12 @@ impl Sessions {
     /// Has all clients come back to another process, which takes our place: nothing more of them is read.
     pub(crate) async fn hold(&self) {
         self.leaving.send_replace(Some(Leaving::Replaced));
-        let mut held = self.held.subscribe();
-        let all = held.wait_for(|held| *held >= *self.count.borrow());
+        let (mut held, mut expected) = (self.held.subscribe(), self.expected.subscribe());
+        let all = async {
+            // Whoever has heard our welcome takes us for its daemon: it must hear that it is to come back.
+            let _ = expected.wait_for(|expected| *expected == 0).await;
+            let _ = held.wait_for(|held| *held >= *self.count.borrow()).await;
+        };
         // One that cannot be reached by then has nothing to lose.
         let _ = timeout(PATIENCE, all).await;
     }

@@ -80,6 +80,7 @@ fn instances(slot: &Slot, all: &[Slot]) -> Vec<admin::Instance> {
 /// Counts the clients that have said who they are and would use the instance, whether or not they have called.
 fn clients(gateway: &Arc<Gateway>) -> usize {
     match gateway.audience() {
+        _ if gateway.is_operators() => 0,
         Audience::One => usize::from(gateway.is_introduced()),
         Audience::Shared => gateway.sessions().len(),
     }

@@ -39,6 +39,8 @@ impl Relay {
             let fate = match before {
                 // It goes on, or the next daemon says that it does not.
                 Link::Held if stage == Stage::Dispatched => Fate::Waits,
+                // That daemon may have been replaced before it could say so: the next one knows of it, or says that it does not.
+                Link::Up if request.is_kept && stage == Stage::Dispatched => Fate::Waits,
                 // Nobody starts a daemon for it.
                 Link::Stopping => Fate::of_stopped(request, stage),
                 _ => Fate::of(request, stage),
@@ -96,6 +98,9 @@ impl Relay {
         }
         self.tell_again();
         for (slot, message) in waited_for {
+            if let Some(request) = self.in_flight.get_mut(slot) {
+                request.is_kept = true;
+            }
             self.send(Kind::Kept, slot, &message);
         }
         let mut requests: Vec<Held> = held.into_iter().collect();

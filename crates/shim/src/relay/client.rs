@@ -94,6 +94,7 @@ impl Relay {
             lasting,
             message: self.in_flight.copy(&message),
             was_asked_again: false,
+            is_kept: false,
             asker: Asker::Client,
         };
         let slot = self.in_flight.insert(request);

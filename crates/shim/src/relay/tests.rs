@@ -314,3 +314,32 @@ fn where_no_daemon_can_be_had_everybody_hears_of_it() {
     between.client(&request(3, "tools/list"));
     assert!(between.relay.wants_daemon());
 }
+
+/// Two upgrades in a row, the second before the daemon between them has read a word of ours: the call goes on.
+#[test]
+fn a_kept_call_waits_on_where_the_daemon_between_is_replaced_unannounced() {
+    let mut between = Between::new();
+    between.open();
+    between.client(&request(2, "tools/call"));
+    let slot = between.sent()[0].0;
+    between.page.set(slot, Stage::Dispatched);
+    between.daemon(Kind::Hold, 0, "");
+    between.lose();
+    assert!(between.find(true).contains(&request(2, "tools/call")));
+    between.lose();
+    assert_eq!(between.told(), [""; 0]);
+    assert!(between.find(true).contains(&request(2, "tools/call")), "it is waited for once more");
+    between.daemon(Kind::Message, slot, &result(2));
+    assert_eq!(between.told(), [result(2)]);
+
+    // Where that daemon was killed, the next one knows of nothing.
+    between.client(&request(3, "tools/call"));
+    let slot = between.sent()[0].0;
+    between.page.set(slot, Stage::Dispatched);
+    between.daemon(Kind::Hold, 0, "");
+    between.lose();
+    between.find(true);
+    between.lose();
+    between.find(false);
+    assert!(between.told()[0].contains("mayHaveRun\":true"));
+}

@@ -19,6 +19,8 @@ pub(crate) struct Request {
     /// The whole message, where it is kept.
     pub(crate) message: Option<Bytes>,
     pub(crate) was_asked_again: bool,
+    /// Whether the client was told that it is listened for, where that is what it asked.
+    pub(crate) is_acknowledged: bool,
     pub(crate) asker: Asker,
 }
 

@@ -174,6 +174,7 @@ impl Relay {
             lasting,
             message: Some(message.clone()),
             was_asked_again: false,
+            is_acknowledged: false,
             asker: Asker::Ourselves,
         });
         self.stages.set(slot, Stage::Sent);

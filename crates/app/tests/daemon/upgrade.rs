@@ -125,6 +125,10 @@ fn a_program_that_cannot_take_over_changes_nothing() {
     };
     fs::set_permissions(&program, fs::Permissions::from_mode(0o777)).expect("the mode can be set");
     check("one that others may write", "can be written by others");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    fs::set_permissions(home.sandbox.home(), fs::Permissions::from_mode(0o777)).expect("the mode can be set");
+    check("one that others may replace", "folder");
+    fs::set_permissions(home.sandbox.home(), fs::Permissions::from_mode(0o700)).expect("the mode can be set");
     replace(&program, "#!/bin/sh\nexit 7\n");
     check("one that fails its self-check", "self-check");
     replace(&program, "#!/bin/sh\necho '{\"version\":\"0.0.1\",\"states\":[1,1]}'\n");

@@ -208,7 +208,10 @@ impl Daemon {
     ) -> Self {
         let kept = Arc::<KeptCalls>::default();
         let epochs_before = left.as_ref().map(|(state, _)| state.epochs()).unwrap_or_default();
-        let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
+        let left = left.map(|(_, mut handover)| {
+            kept.restore_answers(handover.take_answers());
+            (handover, Arc::clone(&kept) as Arc<dyn Reopen>)
+        });
         let services = services(left);
         Self {
             budget: budget(&services.fleet.config().settings.limits),

@@ -12,8 +12,10 @@ mod place;
 mod sessions;
 mod upgrade;
 
+use std::fs::Permissions;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -206,7 +208,10 @@ impl Daemon {
     ) -> Self {
         let kept = Arc::<KeptCalls>::default();
         let epochs_before = left.as_ref().map(|(state, _)| state.epochs()).unwrap_or_default();
-        let left = left.map(|(_, handover)| (handover, Arc::clone(&kept) as Arc<dyn Reopen>));
+        let left = left.map(|(_, mut handover)| {
+            kept.restore_answers(handover.take_answers());
+            (handover, Arc::clone(&kept) as Arc<dyn Reopen>)
+        });
         let services = services(left);
         Self {
             budget: budget(&services.fleet.config().settings.limits),
@@ -277,8 +282,11 @@ impl Daemon {
             "profile": self.identity.profile,
             "stays": self.life.started() == Started::ByOrder,
         });
-        if let Err(error) = std::fs::write(self.place.about_file(), format!("{about}\n")) {
-            warn!("{}: {error}", self.place.about_file().display());
+        let path = self.place.about_file();
+        let written = std::fs::write(&path, format!("{about}\n"))
+            .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o600)));
+        if let Err(error) = written {
+            warn!("{}: {error}", path.display());
         }
     }
 }

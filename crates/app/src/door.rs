@@ -96,8 +96,9 @@ impl Door {
         self.namespaces.replace(served);
     }
 
-    /// Lets clients in until `stop` resolves, then lets calls in flight finish. It is open once.
-    pub(crate) async fn serve(&self, drain: Duration, stop: impl Future<Output = ()>) {
+    /// Lets clients in until `stop` resolves, then lets calls in flight finish; for as long as it says, connections that rest
+    /// may make one more request. It is open once.
+    pub(crate) async fn serve(&self, drain: Duration, stop: impl Future<Output = Duration>) {
         let Some(Bound { listener, tls, settings, limits, profile, .. }) = self.bound.lock().await.take()
         else {
             return;

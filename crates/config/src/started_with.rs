@@ -24,7 +24,12 @@ pub struct StartedWith {
     brought: BTreeMap<String, u64>,
     /// What the definition makes of it.
     made: BTreeMap<String, u64>,
+    /// What else may be behind a difference in that: what clients share though they differ there, and their folders.
+    behind: BTreeMap<String, u64>,
 }
+
+/// The parts of a definition that are no variables.
+const PARTS: [&str; 5] = ["builtin", "command", "args", "url", "headers"];
 
 impl StartedWith {
     /// Returns the hash over all of it. It holds for this process and whoever is given its seed.
@@ -32,11 +37,35 @@ impl StartedWith {
         self.hash
     }
 
-    /// Returns in which respects two differ: the names of variables, `PATH`, `cwd`. Where it is none of these, what the
-    /// definition has become: `command`, `args`, `url`, `headers`, or the name of one of the server's own variables.
+    /// Returns in which respects two differ: the names of variables, `PATH`, `cwd`, and nothing else. Where the client
+    /// brings the same, they are those of the server's own variables and what has made its command or address another.
     pub fn differs(&self, other: &Self) -> Vec<String> {
         let brought = differing(&self.brought, &other.brought);
-        if brought.is_empty() { differing(&self.made, &other.made) } else { brought }
+        if !brought.is_empty() {
+            return brought;
+        }
+        let made = differing(&self.made, &other.made);
+        let (parts, own): (Vec<_>, Vec<_>) =
+            made.into_iter().partition(|name| PARTS.contains(&name.as_str()));
+        let mut names = BTreeSet::from_iter(own);
+        names.extend(self.reasons(other, &parts));
+        names.into_iter().collect()
+    }
+
+    /// Returns why parts of the definition have become different.
+    fn reasons(&self, other: &Self, parts: &[String]) -> Vec<String> {
+        if parts.is_empty() {
+            return Vec::new();
+        }
+        let is_command = parts.iter().any(|part| part == "command");
+        let behind = differing(&self.behind, &other.behind);
+        let (folder, mut reasons): (Vec<_>, Vec<_>) = behind.into_iter().partition(|name| name == "cwd");
+        reasons.retain(|name| name != "PATH" || is_command);
+        if !reasons.is_empty() {
+            return reasons;
+        }
+        // With all of it the same, another program has come to lie on the path.
+        if folder.is_empty() && is_command { vec!["PATH".to_owned()] } else { folder }
     }
 }
 
@@ -46,6 +75,7 @@ pub fn started_with(server: &Server, client: &ClientEnvironment) -> StartedWith 
     for name in &server.variables {
         parts.bring(name, client.values.get(name).map(String::as_str));
     }
+    parts.behind.insert("cwd".to_owned(), hash([client.cwd.as_os_str().as_encoded_bytes()]));
     match &server.transport {
         Transport::Builtin(builtin) => parts.make("builtin", [format!("{builtin:?}").as_str()]),
         Transport::Process(spec) => process(spec, server.shared, client, &mut parts),
@@ -109,6 +139,7 @@ fn found(spec: &ProcessSpec, path: Option<&str>, cwd: &Path) -> PathBuf {
 struct Parts {
     brought: BTreeMap<String, u64>,
     made: BTreeMap<String, u64>,
+    behind: BTreeMap<String, u64>,
 }
 
 impl Parts {
@@ -129,7 +160,9 @@ impl Parts {
     /// Puts it all together but for what clients share whatever they have there.
     fn finish(mut self, share_across: &[String]) -> StartedWith {
         for name in share_across {
-            self.brought.remove(name);
+            if let Some((name, hash)) = self.brought.remove_entry(name) {
+                self.behind.insert(name, hash);
+            }
             self.made.remove(name);
         }
         let mut hasher = seeded();
@@ -140,7 +173,7 @@ impl Parts {
                 hasher.update(hash.to_le_bytes());
             }
         }
-        StartedWith { hash: first(hasher), brought: self.brought, made: self.made }
+        StartedWith { hash: first(hasher), brought: self.brought, made: self.made, behind: self.behind }
     }
 }
 

@@ -47,7 +47,7 @@ pub use admission::{Admission, Token, is_loopback};
 pub use namespaces::{Namespaces, Served};
 use peer::Peer;
 use sessions::Sessions;
-use shared::Shared;
+use shared::{Closing, Shared};
 pub use site::Site;
 use sockets::Sockets;
 pub use tls::{TlsError, tls_acceptor};
@@ -62,16 +62,17 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 /// How long those who waited in vain have to read that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams.
+/// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams. Before
+/// that connections that rest may, for as long as `stop` says, make one more request and hear that it was the last.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     site: Site,
     drain: Duration,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = Duration>,
     tasks: &Tasks,
 ) {
-    let (close, closing) = watch::channel(false);
+    let (close, closing) = watch::channel(Closing::No);
     let (sessions, sockets) = (Sessions::new(site.limits), Sockets::new(drain));
     let parked = site.limits.parked;
     let shared = Arc::new(Shared {
@@ -90,15 +91,15 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
-    loop {
+    let rest_patience = loop {
         while connections.try_join_next().is_some() {}
         let place = tokio::select! {
-            () = &mut stop => break,
+            patience = &mut stop => break patience,
             place = Arc::clone(&places).acquire_owned() => place,
         };
-        let Ok(place) = place else { break };
+        let Ok(place) = place else { break Duration::ZERO };
         let (stream, address) = tokio::select! {
-            () = &mut stop => break,
+            patience = &mut stop => break patience,
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -116,10 +117,14 @@ pub async fn serve(
             connection::serve(stream, tls, peer, shared).await;
             drop(place);
         });
-    }
+    };
     drop(listener);
     info!(connections = connections.len(), "no longer accepting connections");
-    close.send_replace(true);
+    if !rest_patience.is_zero() {
+        close.send_replace(Closing::AfterNext);
+        let _ = timeout(rest_patience, all_ended(&mut connections)).await;
+    }
+    close.send_replace(Closing::Now);
     shared.modern.stop();
     shared.site.namespaces.served().leave();
     if timeout(drain, all_ended(&mut connections)).await.is_err() {

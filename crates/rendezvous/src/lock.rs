@@ -1,9 +1,9 @@
 //! Who is the daemon, and who may start one: decided by locks that the kernel lets go of when their holder dies.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -81,10 +81,24 @@ impl AsFd for Lock {
     }
 }
 
+/// Opens the file, and makes it if need be; with rights for our user, whatever the umask is.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits()).open(path)
+    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+    let ours = Permissions::from_mode(0o600);
+    let file = match options.open(path) {
+        // Another has just made it, and has not come to its rights yet.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            std::fs::set_permissions(path, ours.clone())?;
+            options.open(path)?
+        }
+        opened => opened?,
+    };
+    if file.metadata()?.mode() & 0o777 != 0o600 {
+        file.set_permissions(ours)?;
+    }
+    Ok(file)
 }
 
 fn is_still(file: &File, path: &Path) -> bool {

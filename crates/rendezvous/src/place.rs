@@ -74,10 +74,7 @@ impl Place {
             (Some(runtime), _) => runtime.join("manifold"),
             (None, Some(state)) => {
                 let parent = state.join("manifold");
-                DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(&parent)
+                make_private(&parent)
                     .map_err(|source| PlaceError::Unmade { folder: parent.clone(), source })?;
                 parent.join("run")
             }
@@ -91,11 +88,7 @@ impl Place {
     /// Makes the folder if it is not there, and checks that it is nobody else's.
     pub fn make_folder(&self) -> Result<(), PlaceError> {
         let folder = &self.folder;
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(PlaceError::Unmade { folder: folder.clone(), source }),
-        }
+        make_private(folder).map_err(|source| PlaceError::Unmade { folder: folder.clone(), source })?;
         let refuse = |why| Err(PlaceError::Unsafe { folder: folder.clone(), why });
         let found = folder
             .symlink_metadata()
@@ -106,8 +99,10 @@ impl Place {
         if found.uid() != geteuid().as_raw() {
             return refuse("belongs to another user");
         }
-        if found.mode() & 0o077 != 0 && fs::set_permissions(folder, Permissions::from_mode(0o700)).is_err() {
-            return refuse("can be read by others");
+        if found.mode() & 0o777 != 0o700
+            && fs::set_permissions(folder, Permissions::from_mode(0o700)).is_err()
+        {
+            return refuse("has other rights than its user's alone");
         }
         Ok(())
     }
@@ -202,6 +197,21 @@ impl Place {
         for path in [self.client_socket(), self.control_socket(), self.about_file()] {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Makes a folder, and those above it, where they are not there; for our user alone, whatever the umask is.
+fn make_private(folder: &Path) -> io::Result<()> {
+    if folder.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        make_private(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o700)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) was_asked_again: bool,
     /// A daemon that took another's place was told of it, and waits for its answer.
     pub(crate) is_kept: bool,
+    /// Whether the client was told that it is listened for, where that is what it asked.
+    pub(crate) is_acknowledged: bool,
     pub(crate) asker: Asker,
 }
 

@@ -12,6 +12,7 @@ mod decoder;
 mod glance;
 mod in_flight;
 mod memory;
+mod recent_ids;
 mod relay;
 mod streams;
 mod wire;

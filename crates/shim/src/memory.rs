@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use manifold_protocol::Id;
 
 use crate::class::ListKind;
+use crate::recent_ids::RecentIds;
 
 /// What the client and the daemons before have agreed on. Only what the client was told had succeeded is in it.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub(crate) struct Memory {
     pub(crate) questions: BTreeSet<Vec<u8>>,
     /// How many it was asked in all.
     pub(crate) questions_asked: u64,
+    /// What a LiteMCP client may not ask by again.
+    pub(crate) used_ids: RecentIds,
 }
 
 impl Memory {

@@ -175,6 +175,7 @@ impl Relay {
             message: Some(message.clone()),
             was_asked_again: false,
             is_kept: false,
+            is_acknowledged: false,
             asker: Asker::Ourselves,
         });
         self.stages.set(slot, Stage::Sent);

@@ -1,6 +1,7 @@
 //! Servers that outlive an `execve` of the gateway: what each is left with, and how it is taken up by the program that
 //! takes our place. README.md beside these files tells the order of things.
 
+mod answers;
 mod convert;
 mod encoding;
 mod listing;
@@ -21,6 +22,7 @@ use sha2::Sha256;
 
 use crate::cache::fingerprint;
 use crate::process::{Descriptor, SavedHost};
+use answers::SavedAnswer;
 use encoding::{hex, unhex};
 
 pub(crate) use encoding::{Data, Json};
@@ -51,6 +53,9 @@ pub struct Handover {
     host: SavedHost,
     #[serde(default)]
     servers: Vec<SavedServer>,
+    /// What has been answered to askers who were not there.
+    #[serde(default)]
+    answers: Vec<SavedAnswer>,
 }
 
 /// Why a state cannot be taken up.
@@ -80,7 +85,14 @@ struct Head {
 
 impl Handover {
     fn new(key: &[u8], host: SavedHost) -> Self {
-        Self { version: VERSION, readable_since: READABLE_SINCE, key: hex(key), host, servers: Vec::new() }
+        Self {
+            version: VERSION,
+            readable_since: READABLE_SINCE,
+            key: hex(key),
+            host,
+            servers: Vec::new(),
+            answers: Vec::new(),
+        }
     }
 
     /// Reads a state and takes over the descriptors it names, which from now on close when another program is run.

@@ -112,3 +112,14 @@ fn every_command_on_the_pages_is_understood() {
     }
     assert!(commands("README.md").len() >= 6);
 }
+
+/// How it serves is in its config, or by pipes that others open.
+#[test]
+fn the_daemon_takes_no_word_on_how_it_serves() {
+    for flag in ["--http", "--stdio"] {
+        for command in ["daemon", "daemon run", "daemon start", "daemon status"] {
+            check_refused(&format!("manifold {command} {flag}"));
+        }
+    }
+    check("manifold daemon start", Task::Daemon(DaemonCommand::Start));
+}

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Tls};
 use manifold_frontends::http::{TlsAcceptor, is_loopback, tls_acceptor};
@@ -153,7 +154,11 @@ async fn serve(
             door.renew();
         }
     });
-    door.serve(drain, signals::asked(stop)).await;
+    let stopped = async {
+        signals::asked(stop).await;
+        Duration::ZERO
+    };
+    door.serve(drain, stopped).await;
     services.close().await;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use manifold_config::Config;
 use manifold_engine::Lock as _;
@@ -14,6 +15,9 @@ use super::Daemon;
 use crate::cli::Flags;
 use crate::commands::http::check;
 use crate::door::{Bound, Door};
+
+/// How long connections that rest may still make a request, which is answered as their last, where clients go on elsewhere.
+const REST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How things stand with HTTP.
 #[derive(Default)]
@@ -95,11 +99,14 @@ impl Http {
         daemon.life.set_open_to_all(true);
         let mut closes = false;
         let closed = async {
-            tokio::select! {
-                () = daemon.life.over() => closes = true,
-                () = self.close.notified() => closes = true,
-                () = self.wanted(daemon, false) => {}
-            }
+            let patience;
+            (closes, patience) = tokio::select! {
+                biased;
+                () = daemon.life.over() => (true, Duration::ZERO),
+                () = self.close.notified() => (true, REST_PATIENCE),
+                () = self.wanted(daemon, false) => (false, REST_PATIENCE),
+            };
+            patience
         };
         let drain = daemon.services.fleet.config().settings.drain_timeout;
         door.serve(drain, closed).await;

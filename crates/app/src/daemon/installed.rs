@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 /// How often we look for a newer one.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// How long a program may take to say that it could take our place.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to say that it could take our place: whoever ordered it hears within ten seconds.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What a program says of itself when it is asked whether it could take our place.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,6 +62,7 @@ impl Installed {
         let path = self.path.display();
         let metadata = self.path.metadata().map_err(|error| format!("`{path}`: {error}"))?;
         may_be_run(&metadata).map_err(|why| format!("`{path}` {why}"))?;
+        self.may_stay().map_err(|why| format!("`{path}` {why}"))?;
         let mut command = Command::new(&self.path);
         command.args(["daemon", "self-check"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
         command.kill_on_drop(true);
@@ -80,6 +81,19 @@ impl Installed {
             return Err(format!("`{path}` is {}, which is older than this one", said.version));
         }
         Ok(said)
+    }
+}
+
+impl Installed {
+    /// Whoever could put another in its place could run anything as us. A link to it can be replaced where it lies, too.
+    fn may_stay(&self) -> Result<(), String> {
+        let real = self.path.canonicalize().map_err(|error| error.to_string())?;
+        for folder in [self.path.parent(), real.parent()].into_iter().flatten() {
+            let found = folder.metadata().map_err(|error| error.to_string())?;
+            may_hold(&found)
+                .map_err(|why| format!("lies in the folder `{}`, which {why}", folder.display()))?;
+        }
+        Ok(())
     }
 }
 
@@ -102,6 +116,17 @@ fn may_be_run(file: &Metadata) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// In a sticky folder a file is its owner's to remove, whoever else may write there.
+fn may_hold(folder: &Metadata) -> Result<(), &'static str> {
+    if folder.uid() != 0 && folder.uid() != geteuid().as_raw() {
+        return Err("belongs to another user, who could replace it");
+    }
+    if folder.mode() & 0o022 != 0 && folder.mode() & 0o1000 == 0 {
+        return Err("can be written by others");
+    }
+    Ok(())
+}
+
 /// Compares versions by their numbers.
 fn is_older(one: &str, other: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
@@ -113,6 +138,30 @@ fn is_older(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_others_can_write_is_trusted_if_it_is_sticky() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        for (mode, is_trusted) in [(0o755, true), (0o775, false), (0o757, false), (0o1777, true)] {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(may_hold(&folder.path().metadata().unwrap()).is_ok(), is_trusted, "{mode:o}");
+        }
+    }
+
+    /// Whoever ordered an upgrade hears of it within ten seconds; the clock is the test's.
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_does_not_end_its_self_check_is_given_up_in_time() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("manifold");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let began = tokio::time::Instant::now();
+        let why = Installed::new(program).check(1).await.unwrap_err();
+        assert!(why.contains("in time"), "{why}");
+        assert!(began.elapsed() <= Duration::from_secs(9));
+    }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {

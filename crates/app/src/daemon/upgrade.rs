@@ -10,7 +10,6 @@ use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::home::Home;
@@ -24,9 +23,6 @@ pub(crate) const STATES: [u32; 2] = [1, 1];
 
 /// How long servers that are being started may take until we go.
 const START_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long clients of the last one may take to fetch answers that have come.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many lives back a client may have been served last.
 const MAX_EPOCHS: usize = 16;
@@ -91,17 +87,14 @@ pub(super) async fn upgrade(
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
     door_closed.await;
     daemon.services.upstreams.starts_settled(START_PATIENCE).await;
-    // An answer that waits for its asker would be lost with us.
-    let until = Instant::now() + ANSWER_PATIENCE;
-    while daemon.kept.has_answers() && Instant::now() < until {
-        sleep(Duration::from_millis(2)).await;
-    }
     daemon.sessions.hold().await;
-    let handover = match daemon.services.upstreams.suspend().await {
+    let mut handover = match daemon.services.upstreams.suspend().await {
         Ok(handover) => handover,
         Err(error) => return Failed::Fatal(format!("the servers cannot be left to another: {error}")),
     };
     daemon.sessions.let_go().await;
+    // Nothing more comes from servers: what has come for clients that are away is all there is.
+    handover.add_answers(daemon.kept.take_answers(), daemon.services.codes());
     let state = State {
         version: STATES[1],
         epoch: daemon.epoch.clone(),

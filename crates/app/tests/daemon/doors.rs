@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use manifold_testkit::http::HttpClient;
 use manifold_testkit::{alive, until};
@@ -129,6 +131,31 @@ fn a_port_that_is_taken_is_told_where_it_is_looked_for() {
     std::fs::write(&home.config, new.to_string()).expect("it can be written");
     let is_open = || home.status().is_some_and(|status| status["http"]["address"].is_string());
     assert!(until(SOON, is_open), "{}", home.log());
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+}
+
+// F41
+#[test]
+fn an_upgrade_refuses_no_connection() {
+    let (port, config) = with_http();
+    let home = Home::with(config(true));
+    assert_eq!(home.order(&["start"]).status.code(), Some(0));
+    let stop = &AtomicBool::new(false);
+    let connected = thread::scope(|scope| {
+        let connecting = scope.spawn(move || {
+            let mut connected = 0;
+            while !stop.load(Ordering::Relaxed) {
+                TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+                connected += 1;
+            }
+            connected
+        });
+        let upgrades: Vec<_> = (0..3).map(|_| home.order(&["upgrade"])).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(upgrades.iter().all(|upgrade| upgrade.status.success()), "{upgrades:?}");
+        connecting.join().expect("every connection is taken")
+    });
+    assert!(connected > 0);
     assert_eq!(home.order(&["stop"]).status.code(), Some(0));
 }
 

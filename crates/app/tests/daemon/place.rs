@@ -11,7 +11,7 @@ use std::process::Command;
 use manifold_testkit::{Client, alive, until};
 use serde_json::json;
 
-use crate::home::{Home, guards_of};
+use crate::home::{Home, guards_of, opened};
 use crate::{SOON, fake_with, text_of};
 
 /// Where a test, run again as another user, finds the socket to try.
@@ -116,4 +116,20 @@ fn connections_that_say_nothing_do_not_keep_the_daemon() {
         home.sandbox.processes().is_empty()
     });
     assert!(gone, "connections that say nothing keep it");
+}
+
+/// What the umask takes away from others it must not take from us.
+#[test]
+fn a_umask_that_forbids_everything_is_no_hindrance() {
+    let home = home();
+    let mut window = opened(Client::spawn(home.shim_after("umask 0777")));
+    pid_of(&mut window);
+    assert_eq!(home.daemons().len(), 1);
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&home.run_folder()), 0o700);
+    let files: Vec<_> = fs::read_dir(home.run_folder()).expect("it can be read").flatten().collect();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file.path()), 0o600, "{file:?}");
+    }
 }

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use manifold_testkit::{Client, Sandbox, bin, until};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::home::{Home, copy_program, opened, write_script};
+use crate::home::{Home, copy_program, opened, signal, write_script};
 use crate::{SOON, fake_with, figure, text_of};
 
 const LOG: &str = "fx.log";
@@ -125,6 +127,10 @@ fn a_program_that_cannot_take_over_changes_nothing() {
     };
     fs::set_permissions(&program, fs::Permissions::from_mode(0o777)).expect("the mode can be set");
     check("one that others may write", "can be written by others");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    fs::set_permissions(home.sandbox.home(), fs::Permissions::from_mode(0o777)).expect("the mode can be set");
+    check("one that others may replace", "folder");
+    fs::set_permissions(home.sandbox.home(), fs::Permissions::from_mode(0o700)).expect("the mode can be set");
     replace(&program, "#!/bin/sh\nexit 7\n");
     check("one that fails its self-check", "self-check");
     replace(&program, "#!/bin/sh\necho '{\"version\":\"0.0.1\",\"states\":[1,1]}'\n");
@@ -209,4 +215,28 @@ fn a_litemcp_call_over_an_upgrade_is_answered() {
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.matches("It may have run").count(), 1, "{said}");
+}
+
+/// The answer comes to the second program while the window is away, and the third has to bring it.
+#[test]
+fn an_answer_that_nobody_has_fetched_yet_outlives_another_upgrade() {
+    let home = home();
+    let mut windows = [home.open(), home.open()];
+    pid_of(&mut windows[0]);
+    let arguments = json!({"ms": 2000, "n": 1});
+    let id = windows[0].request("tools/call", json!({"name": "fx__sleep", "arguments": arguments}));
+    assert!(until(SOON, || home.sandbox.received(LOG, "tools/call").len() >= 2));
+    signal(windows[0].pid(), Signal::SIGSTOP);
+    let upgrade = || {
+        let upgraded = home.order(&["upgrade"]);
+        assert!(upgraded.status.success(), "{}", said(&upgraded));
+    };
+    upgrade();
+    // Its server is done by then, and if it is not, it will be with the third.
+    thread::sleep(Duration::from_millis(2500));
+    upgrade();
+    signal(windows[0].pid(), Signal::SIGCONT);
+    assert_eq!(text_of(&windows[0].wait_for(id, SOON)), "slept");
+    assert_eq!(home.sandbox.received(LOG, "tools/call").len(), 2);
+    windows.into_iter().for_each(Client::leave);
 }

@@ -105,11 +105,26 @@ fn what_is_shared_across_does_not_count() {
 }
 
 #[test]
-fn what_the_definition_became_is_named_where_nothing_else_is() {
+fn what_made_the_difference_is_named_where_it_is_not_what_was_compared() {
     let (one, other) = (programs(&["tool"]), programs(&["tool"]));
     let path = |folder: &tempfile::TempDir| window().with("PATH", folder.path().to_str().unwrap());
     let entry = r#""command": "tool", "shareAcross": ["PATH"]"#;
-    assert_eq!(path(&one).starts(entry).differs(&path(&other).starts(entry)), ["command"]);
+    assert_eq!(path(&one).starts(entry).differs(&path(&other).starts(entry)), ["PATH"]);
+    let entry = r#""command": "sh", "args": ["${TOKEN}"], "shareAcross": ["TOKEN"]"#;
+    check_differs(entry, window().with("TOKEN", "two"), &["TOKEN"]);
+    let entry = r#""command": "${workspaceFolder}/tool", "shared": true"#;
+    check_differs(entry, window().at("/else").with("OTHER", "two"), &["cwd"]);
+    let entry = r#""url": "http://127.0.0.1/${TOKEN}", "shareAcross": ["TOKEN"]"#;
+    check_differs(entry, window().with("TOKEN", "two").at("/else"), &["TOKEN"]);
+    let entry = r#""command": "sh", "args": ["${workspaceFolder}"], "env": {"DIR": "${workspaceFolder}"}, "shared": true"#;
+    check_differs(entry, window().at("/else"), &["DIR", "cwd"]);
+    // A program that was put before the other in between.
+    let (early, late) = (tempfile::tempdir().unwrap(), programs(&["tool"]));
+    let path = format!("{}:{}", early.path().display(), late.path().display());
+    let start = || window().with("PATH", &path).starts(r#""command": "tool""#);
+    let before = start();
+    std::fs::copy(late.path().join("tool"), early.path().join("tool")).unwrap();
+    assert_eq!(before.differs(&start()), ["PATH"]);
     // A file that has changed in between.
     let (one, other) =
         (window().starts(PLAIN), window().starts(r#""command": "sh", "env": {"TOKEN": "x${TOKEN}"}"#));

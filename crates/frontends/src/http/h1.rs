@@ -196,7 +196,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
         head.request.let_go();
     }
     let ends_with_it = response.body().is_stream() && !manner.has_chunks;
-    if ends_with_it || says_close(&response) || *shared.closing.borrow() {
+    if ends_with_it || says_close(&response) || shared.is_closing() {
         manner.is_last = true;
     }
     let upgrade = response.body_mut().take_upgrade();

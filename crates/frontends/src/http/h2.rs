@@ -25,7 +25,7 @@ use tracing::debug;
 use super::body::{Body, Read, Unread};
 use super::peer::{Origin, Peer};
 use super::route;
-use super::shared::Shared;
+use super::shared::{Closing, Shared};
 use super::site::Site;
 use super::timeouts::{REQUEST_PATIENCE, SLOWEST_BYTES_PER_MS};
 use watch::{Busy, Watch, Watched};
@@ -82,7 +82,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             },
             Some(_) = streams.join_next() => {}
             () = expired.as_mut() => return debug!("connection closed: the peer was too slow"),
-            _ = closing.wait_for(|closing| *closing), if !is_ending => {
+            _ = closing.wait_for(|closing| *closing != Closing::No), if !is_ending => {
                 is_ending = true;
                 connection.graceful_shutdown();
             }

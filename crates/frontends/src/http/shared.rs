@@ -20,8 +20,17 @@ pub(super) struct Shared {
     pub(super) modern: Arc<ModernService>,
     pub(super) sockets: Sockets,
     pub(super) token_failures: TokenFailures,
-    /// Turns true when open streams must end.
-    pub(super) closing: watch::Receiver<bool>,
+    pub(super) closing: watch::Receiver<Closing>,
+}
+
+/// How far we are with our end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    No,
+    /// The next answer of each connection is its last.
+    AfterNext,
+    /// Connections that rest and open streams end.
+    Now,
 }
 
 impl Shared {
@@ -44,11 +53,16 @@ impl Shared {
         }
     }
 
+    /// Returns whether an answer that is about to be given is the last of its connection.
+    pub(super) fn is_closing(&self) -> bool {
+        *self.closing.borrow() != Closing::No
+    }
+
     /// Resolves when open streams must end.
     pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + Sync + 'static {
         let mut closing = self.closing.clone();
         async move {
-            let _ = closing.wait_for(|closing| *closing).await;
+            let _ = closing.wait_for(|closing| *closing == Closing::Now).await;
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+mod closing;
 mod early;
 mod limits;
 mod modern;
@@ -29,13 +30,13 @@ pub(super) fn site_limited(limits: ClientLimits) -> TestSite {
     site_with(Admission::default(), limits, 1 << 20)
 }
 
-pub(super) fn site_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> TestSite {
+fn site_and_world(admission: Admission, limits: ClientLimits, held_bytes: usize) -> (Site, fake::World) {
     let world = fake::world(Profile::McpsProxy);
     let site = Site {
         namespaces: Arc::new(Namespaces::new(Served {
             namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
             config: world.gateway.config(),
-            default: Some(world.gateway),
+            default: Some(Arc::clone(&world.gateway)),
         })),
         codes: CodeSet::Own,
         profile: Profile::McpsProxy,
@@ -47,7 +48,12 @@ pub(super) fn site_with(admission: Admission, limits: ClientLimits, held_bytes: 
         url: "http://localhost:3095".to_owned(),
         started: Instant::now(),
     };
-    let (close, closing) = watch::channel(false);
+    (site, world)
+}
+
+pub(super) fn site_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> TestSite {
+    let (site, world) = site_and_world(admission, limits, held_bytes);
+    let (close, closing) = watch::channel(Closing::No);
     // Dropping it would close every stream.
     std::mem::forget(close);
     let sockets = Sockets::new(Duration::from_secs(5));

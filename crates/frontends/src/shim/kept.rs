@@ -40,9 +40,28 @@ impl KeptCalls {
         self.lock().remove(address)
     }
 
-    /// Returns whether an answer waits for an asker that has not come back.
-    pub fn has_answers(&self) -> bool {
-        self.lock().values().any(|call| matches!(&*call.lock(), State::Answered(_)))
+    /// Takes the answers whose askers have not come back: another process takes our place, and has to bring them.
+    pub fn take_answers(&self) -> Vec<(ReturnAddress, Reply)> {
+        let taken = |call: &Arc<KeptCall>| {
+            let mut state = call.lock();
+            match std::mem::replace(&mut *state, State::Over) {
+                State::Answered(reply) => Some((call.address.clone(), reply)),
+                before => {
+                    *state = before;
+                    None
+                }
+            }
+        };
+        self.lock().values().filter_map(taken).collect()
+    }
+
+    /// Takes over answers that came to the process before us.
+    pub fn restore_answers(&self, answers: Vec<(ReturnAddress, Reply)>) {
+        let mut calls = self.lock();
+        for (address, reply) in answers {
+            let session = address.session.clone();
+            calls.insert(session, Arc::new(KeptCall::new(address, State::Answered(reply))));
+        }
     }
 
     /// Cancels the calls whose askers have not come back.
@@ -60,12 +79,7 @@ impl KeptCalls {
 
 impl Reopen for KeptCalls {
     fn reopen(&self, address: ReturnAddress) -> Option<Exchange> {
-        let call = Arc::new(KeptCall {
-            address: address.clone(),
-            handle: OnceLock::new(),
-            state: Mutex::new(State::Away),
-            client: OnceLock::new(),
-        });
+        let call = Arc::new(KeptCall::new(address.clone(), State::Away));
         let (exchange, handle) = Exchange::open(KeptSink(Arc::clone(&call)));
         let _ = call.handle.set(handle);
         self.lock().insert(address.session, call);
@@ -74,6 +88,10 @@ impl Reopen for KeptCalls {
 }
 
 impl KeptCall {
+    fn new(address: ReturnAddress, state: State) -> Self {
+        Self { address, handle: OnceLock::new(), state: Mutex::new(state), client: OnceLock::new() }
+    }
+
     /// Lets the asker, who is back, have the answer: now if it is there, else when it comes.
     pub(crate) fn go_on(self: &Arc<Self>, exchange: Exchange, gateway: &Arc<Gateway>) {
         if let Some(client) = exchange.client() {
@@ -197,11 +215,15 @@ mod tests {
             steps: vec![AnswerStep::AllowAnyStructured],
         };
         let exchange = kept.reopen(address.clone()).unwrap();
-        assert_eq!(exchange.address(), Some(address));
-        assert!(!kept.has_answers());
+        assert_eq!(exchange.address(), Some(address.clone()));
+        assert!(kept.take_answers().is_empty());
+        // It is answered before its asker is back, and the answer goes on too.
         exchange.finish(Ok(Raw::from_static("{}")));
-        assert!(kept.has_answers());
-        kept.take("s/7").unwrap();
-        assert!(!kept.has_answers());
+        let answers = kept.take_answers();
+        assert!(matches!(&answers[..], [(whose, Ok(_))] if *whose == address), "{answers:?}");
+        assert!(kept.take_answers().is_empty(), "it is given away once");
+        let next = KeptCalls::default();
+        next.restore_answers(answers);
+        next.take("s/7").unwrap();
     }
 }

@@ -71,6 +71,8 @@ impl Relay {
     /// LiteMCP asks what a tool is, or calls it.
     fn lite_message(&mut self, message: Bytes) {
         match litemcp::Message::parse(message.clone()) {
+            // The daemon of its first use may be gone.
+            Ok(litemcp::Message { id, .. }) if !self.memory.used_ids.note(&id) => {}
             Ok(litemcp::Message { id, word: litemcp::Word::Get, .. }) => {
                 self.request(message, vec![id], Class::Again, None);
             }
@@ -95,6 +97,7 @@ impl Relay {
             message: self.in_flight.copy(&message),
             was_asked_again: false,
             is_kept: false,
+            is_acknowledged: false,
             asker: Asker::Client,
         };
         let slot = self.in_flight.insert(request);

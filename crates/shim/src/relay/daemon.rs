@@ -4,7 +4,9 @@ use std::hash::BuildHasher;
 
 use bytes::Bytes;
 use foldhash::fast::FixedState;
+use manifold_protocol::dialect::modern::listen::tag_of;
 use manifold_protocol::envelope::{self, Incoming, Message, Outcome};
+use manifold_protocol::{Id, Raw, notification};
 use manifold_rendezvous::frame::{Frame, Kind};
 
 use super::{Link, Relay};
@@ -22,8 +24,15 @@ impl Relay {
             Kind::Message if slot != 0 => self.answer(slot, &payload),
             Kind::Message => self.say(&payload),
             Kind::Question => {
-                if let Ok(Incoming::One(Message::Request { id, .. })) = envelope::parse(payload.clone()) {
-                    self.memory.asked(&id);
+                match envelope::parse(payload.clone()) {
+                    Ok(Incoming::One(Message::Request { id, .. })) => self.memory.asked(&id),
+                    Ok(Incoming::One(Message::Notification { method, params }))
+                        if method.as_str() == notification::ACKNOWLEDGED
+                            && self.was_acknowledged(params.as_ref()) =>
+                    {
+                        return None;
+                    }
+                    _ => {}
                 }
                 self.say(&payload);
             }
@@ -34,6 +43,14 @@ impl Relay {
             Kind::Refused | Kind::Kept => {}
         }
         None
+    }
+
+    /// Notes that the client hears by which request it listens. Returns whether it has heard so from a daemon before.
+    fn was_acknowledged(&mut self, params: Option<&Raw>) -> bool {
+        let id = tag_of(params).and_then(|tag| Id::from_raw(&tag));
+        let slot = id.and_then(|id| self.in_flight.find(&id));
+        let request = slot.and_then(|slot| self.in_flight.get_mut(slot));
+        request.is_some_and(|request| std::mem::replace(&mut request.is_acknowledged, true))
     }
 
     /// Passes an answer on. An empty one says that none will come.

@@ -13,8 +13,12 @@ struct Between {
 
 impl Between {
     fn new() -> Self {
+        Self::of(Language::Mcp(None))
+    }
+
+    fn of(language: Language) -> Self {
         let (stages, memory) = Stages::new().unwrap();
-        Self { relay: Relay::new(stages, Language::Mcp(None)), page: Stages::open(&memory).unwrap() }
+        Self { relay: Relay::new(stages, language), page: Stages::open(&memory).unwrap() }
     }
 
     fn client(&mut self, message: &str) {
@@ -342,4 +346,54 @@ fn a_kept_call_waits_on_where_the_daemon_between_is_replaced_unannounced() {
     between.lose();
     between.find(false);
     assert!(between.told()[0].contains("mayHaveRun\":true"));
+}
+
+/// The client has heard that it is listened for, and is not told so twice by daemons it knows nothing of.
+#[test]
+fn a_listener_is_acknowledged_once_whatever_becomes_of_the_daemon() {
+    let acknowledged = |id: u32| {
+        let tag = format!(r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{tag}}}"#)
+    };
+    let mut between = Between::new();
+    between.client(&request(2, "subscriptions/listen"));
+    between.client(&request(3, "subscriptions/listen"));
+    between.daemon(Kind::Question, 0, &acknowledged(2));
+    assert_eq!(between.told(), [acknowledged(2)]);
+    for _ in 0..2 {
+        between.lose();
+        between.find(false);
+        between.daemon(Kind::Question, 0, &acknowledged(2));
+        assert!(between.told().is_empty());
+    }
+    between.daemon(Kind::Question, 0, &acknowledged(3));
+    assert_eq!(between.told(), [acknowledged(3)], "this one was never told");
+    let slot = between.relay.in_flight.slots()[0];
+    between.daemon(Kind::Message, slot, &result(2));
+    between.told();
+    between.client(&request(2, "subscriptions/listen"));
+    between.daemon(Kind::Question, 0, &acknowledged(2));
+    assert_eq!(between.told(), [acknowledged(2)], "an id that is used again is another request");
+}
+
+/// S4-10: an id is used once, by however many daemons the client is served.
+#[test]
+fn a_litemcp_id_that_was_used_is_not_served_again_by_the_next_daemon() {
+    let mut between = Between::of(Language::LiteMcp);
+    let call = |id: u32| {
+        format!(
+            r#"{{"version":[1,0,0],"id":{id},"type":"call","data":{{"version":[1,0,0],"tool":"t","arguments":[]}}}}"#
+        )
+    };
+    between.client(&call(7));
+    let slot = between.sent()[0].0;
+    between.daemon(Kind::Message, slot, &call(7));
+    between.client(&call(8));
+    between.lose();
+    assert_eq!(between.find(false), [call(8)], "it cannot have run");
+    between.client(&call(7));
+    between.client(&call(8));
+    assert!(between.sent().is_empty());
+    between.client(&call(9));
+    assert_eq!(between.sent()[0].1, call(9));
 }

@@ -1,21 +1,39 @@
-//! A client of the control API: one request over the daemon's control socket, answered in JSON.
+//! A client of the control API: one request over a socket, answered in JSON or by server-sent events. It waits where it
+//! stands and needs no runtime, so that a command that asks one thing starts and ends at once.
 
-use std::io::{self, Read as _, Write as _};
+mod path;
+mod response;
+mod sse;
+
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
+use manifold_admin::{CommandError, ErrorBody, ErrorCode, Method};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+pub use path::{query, segment};
+use response::Response;
+pub use sse::{EventStream, SseEvent};
 
 #[cfg(test)]
 mod tests;
 
-/// Nothing a daemon says of itself is longer.
-const MAX_ANSWER_BYTES: u64 = 64 << 20;
+/// Nothing a gateway says at once is longer.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// A stream is never silent for longer: a line comes every fifteen seconds.
+const STREAM_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection for one request.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
+    patience: Duration,
+    face: Option<&'static str>,
+    if_match: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -26,60 +44,155 @@ pub enum ClientError {
     Silent,
     #[error("what answers there is no Manifold daemon")]
     NoDaemon,
-    /// The daemon's own words.
-    #[error("{message}")]
-    Refused { status: u16, message: String },
+    /// What was to be sent cannot be written.
+    #[error("the request cannot be written: {0}")]
+    Unwritable(String),
+    /// The gateway's own words.
+    #[error("{error}")]
+    Refused { status: u16, error: CommandError },
+}
+
+/// Ends a connection from elsewhere, which cancels what was asked over it.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    socket: Arc<UnixStream>,
 }
 
 impl Client {
-    /// Takes over a socket that is connected; no answer is waited for longer than this.
+    /// Takes over a socket that is connected; no part of an answer is waited for longer than this.
     pub fn new(socket: UnixStream, patience: Duration) -> io::Result<Self> {
         socket.set_read_timeout(Some(patience))?;
         socket.set_write_timeout(Some(patience))?;
-        Ok(Self { socket })
+        Ok(Self { socket, patience, face: None, if_match: None })
+    }
+
+    /// Says what asks, such as `cli`: the audit names it.
+    #[must_use]
+    pub fn face(self, face: &'static str) -> Self {
+        Self { face: Some(face), ..self }
+    }
+
+    /// Says which revision of the config a change was made for: of another one it is refused.
+    #[must_use]
+    pub fn if_match(self, revision: &str) -> Self {
+        Self { if_match: Some(revision.to_owned()), ..self }
+    }
+
+    /// Returns what ends this connection while an answer is waited for.
+    pub fn stopper(&self) -> io::Result<Stopper> {
+        Ok(Stopper { socket: Arc::new(self.socket.try_clone()?) })
     }
 
     /// Asks for something.
     pub fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ClientError> {
-        self.request("GET", path)
+        self.send(Method::Get, path, None::<&()>)
     }
 
     /// Has something done. Answered when it is.
     pub fn post<T: DeserializeOwned>(self, path: &str) -> Result<T, ClientError> {
-        self.request("POST", path)
+        self.send(Method::Post, path, None::<&()>)
     }
 
-    fn request<T: DeserializeOwned>(mut self, method: &str, path: &str) -> Result<T, ClientError> {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: manifold\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-        );
-        self.socket.write_all(request.as_bytes())?;
-        let mut answer = Vec::new();
-        (&self.socket).take(MAX_ANSWER_BYTES).read_to_end(&mut answer).map_err(|error| {
-            match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Silent,
-                _ => error.into(),
-            }
-        })?;
-        let (status, body) = split(&answer).ok_or(ClientError::NoDaemon)?;
-        if !(200..300).contains(&status) {
-            return Err(ClientError::Refused { status, message: message(body) });
+    /// Makes a request, with a body or without.
+    pub fn send<T: DeserializeOwned>(
+        self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, ClientError> {
+        let answer = self.send_raw(method, path, body)?;
+        serde_json::from_slice(&answer).map_err(|_| ClientError::NoDaemon)
+    }
+
+    /// Makes a request and returns the body of the answer as it came.
+    pub fn send_raw(
+        self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<Vec<u8>, ClientError> {
+        self.request(method, path, body, "application/json")?.all()
+    }
+
+    /// Makes a request that is answered by events.
+    pub fn events(
+        self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<EventStream, ClientError> {
+        let (stopper, patience) = (self.stopper()?, self.patience.max(STREAM_PATIENCE));
+        self.socket.set_read_timeout(Some(patience))?;
+        let response = self.request(method, path, body, "text/event-stream")?;
+        match response.is_event_stream {
+            true => Ok(EventStream::new(response, stopper)),
+            false => Err(ClientError::NoDaemon),
         }
-        serde_json::from_slice(body).map_err(|_| ClientError::NoDaemon)
+    }
+
+    /// Writes the request and reads the head of the answer, and all of it where that is a refusal.
+    fn request(
+        mut self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        accept: &str,
+    ) -> Result<Response, ClientError> {
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| ClientError::Unwritable(error.to_string()))?;
+        let written = self.socket.write_all(&self.written(method, path, body.as_deref(), accept)?);
+        // Who refuses a request need not read all of it, and says why all the same.
+        let response = match (Response::read(self.socket), written) {
+            (Err(ClientError::Unreachable(_)), Err(error)) => return Err(error.into()),
+            (response, _) => response?,
+        };
+        match response.status {
+            200..300 => Ok(response),
+            status => Err(ClientError::Refused { status, error: refusal(status, &response.all()?) }),
+        }
+    }
+
+    fn written(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&[u8]>,
+        accept: &str,
+    ) -> Result<Vec<u8>, ClientError> {
+        let revision = self.if_match.as_deref().unwrap_or_default();
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) || revision.contains(['\r', '\n']) {
+            return Err(ClientError::Unwritable(format!("{path:?} is no path")));
+        }
+        let mut head = format!(
+            "{} {path} HTTP/1.1\r\nHost: manifold\r\nConnection: close\r\nAccept: {accept}\r\nContent-Length: {}\r\n",
+            method.as_str(),
+            body.map_or(0, <[u8]>::len),
+        );
+        let face = self.face.map(|face| ("Manifold-Face", face));
+        let typed = body.map(|_| ("Content-Type", "application/json"));
+        let if_match = self.if_match.as_deref().map(|revision| ("If-Match", revision));
+        for (name, value) in face.into_iter().chain(typed).chain(if_match) {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        let mut request = head.into_bytes();
+        request.extend_from_slice(body.unwrap_or_default());
+        Ok(request)
     }
 }
 
-/// Returns the status and the body of an answer.
-fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
-    let head = std::str::from_utf8(answer.get(..end)?).ok()?;
-    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    Some((status, answer.get(end + 4..)?))
+impl Stopper {
+    /// Ends the connection: whoever reads it reads its end.
+    pub fn shutdown(&self) {
+        // Failing means that it has ended already.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
 }
 
-/// Returns what a refusal says: `{"error": {"message": "…"}}`.
-fn message(body: &[u8]) -> String {
-    let parsed: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let message = parsed.as_ref().and_then(|body| body.get("error")?.get("message")?.as_str());
-    message.unwrap_or("the daemon refused").to_owned()
+/// Returns what a refusal says: `{"error": {"code": "…", "message": "…"}}`.
+fn refusal(status: u16, body: &[u8]) -> CommandError {
+    match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) if !body.error.message.is_empty() => body.error,
+        _ => CommandError::new(ErrorCode::Other, format!("the daemon refused it with status {status}")),
+    }
 }

@@ -148,6 +148,32 @@ pub struct ErrorBody {
     pub error: CommandError,
 }
 
+impl ErrorCode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownServer => "unknown-server",
+            Self::AmbiguousServer => "ambiguous-server",
+            Self::UnknownNamespace => "unknown-namespace",
+            Self::UnknownItem => "unknown-item",
+            Self::AmbiguousItem => "ambiguous-item",
+            Self::UnknownClient => "unknown-client",
+            Self::UnknownRoute => "unknown-route",
+            Self::BadRequest => "bad-request",
+            Self::Denied => "denied",
+            Self::Stale => "stale",
+            Self::TimedOut => "timed-out",
+            Self::ServerError => "server-error",
+            Self::FailedToStart => "failed-to-start",
+            Self::SignIn => "sign-in",
+            Self::ConfigRefused => "config-refused",
+            Self::Unsupported => "unsupported",
+            Self::ShuttingDown => "shutting-down",
+            Self::Failed => "failed",
+            Self::Other => "other",
+        }
+    }
+}
+
 impl CommandError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), ..Self::default() }

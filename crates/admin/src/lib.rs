@@ -16,6 +16,7 @@ mod file;
 mod item;
 mod log;
 mod routes;
+mod rows;
 mod snapshot;
 mod words;
 
@@ -38,6 +39,9 @@ pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText};
 pub use item::{FailedServer, ItemPage, ListedItem};
 pub use log::LogLine;
 pub use routes::{Effect, Method, ROUTES, Route};
+pub use rows::{
+    ClientRow, ErrorLine, ErrorRow, ItemRow, NamespaceRow, Running, ServerDetail, ServerRow, StatusReport,
+};
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
 pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};

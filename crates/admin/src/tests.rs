@@ -1,6 +1,6 @@
 //! The JSON form: every type comes back as it was written, whatever a newer gateway adds.
 
-mod example;
+pub(crate) mod example;
 
 use std::fmt::Debug;
 
@@ -151,6 +151,29 @@ fn words_print_as_they_are_written_in_json() {
     }
     for start in [Start::Eager, Start::Lazy, Start::Manual, Start::Other] {
         assert_eq!(written(json!(start)), start.as_str());
+    }
+    for code in [
+        ErrorCode::UnknownServer,
+        ErrorCode::AmbiguousServer,
+        ErrorCode::UnknownNamespace,
+        ErrorCode::UnknownItem,
+        ErrorCode::AmbiguousItem,
+        ErrorCode::UnknownClient,
+        ErrorCode::UnknownRoute,
+        ErrorCode::BadRequest,
+        ErrorCode::Denied,
+        ErrorCode::Stale,
+        ErrorCode::TimedOut,
+        ErrorCode::ServerError,
+        ErrorCode::FailedToStart,
+        ErrorCode::SignIn,
+        ErrorCode::ConfigRefused,
+        ErrorCode::Unsupported,
+        ErrorCode::ShuttingDown,
+        ErrorCode::Failed,
+        ErrorCode::Other,
+    ] {
+        assert_eq!(written(json!(code)), code.as_str());
     }
     for era in [Era::Legacy, Era::Modern, Era::Dual, Era::Other] {
         assert_eq!(written(json!(era)), era.as_str());

@@ -1,5 +1,7 @@
 //! A server: what is configured, and how its instances are doing.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Problem};
@@ -13,6 +15,26 @@ pub struct ServerId {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     pub id: String,
+}
+
+/// Writes it as operators name a server: `id`, or `schema/id`.
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}/{}", self.id),
+            None => f.write_str(&self.id),
+        }
+    }
+}
+
+/// Reads what operators write: what stands before the first `/` is the schema.
+impl From<&str> for ServerId {
+    fn from(text: &str) -> Self {
+        match text.split_once('/') {
+            Some((schema, id)) => Self { schema: Some(schema.to_owned()), id: id.to_owned() },
+            None => Self { schema: None, id: text.to_owned() },
+        }
+    }
 }
 
 /// One server of the config. What is said of it as a whole is what is true of the instance that does best.

@@ -2,11 +2,11 @@
 
 use crate::*;
 
-pub(super) fn server_id(id: &str) -> ServerId {
+pub(crate) fn server_id(id: &str) -> ServerId {
     ServerId { schema: None, id: id.to_owned() }
 }
 
-pub(super) fn problem() -> Problem {
+pub(crate) fn problem() -> Problem {
     Problem {
         severity: Severity::Error,
         file: Some("/etc/m.json".to_owned()),
@@ -17,7 +17,7 @@ pub(super) fn problem() -> Problem {
     }
 }
 
-pub(super) fn call() -> CallBegan {
+pub(crate) fn call() -> CallBegan {
     CallBegan {
         number: 17,
         method: "tools/call".to_owned(),
@@ -39,7 +39,7 @@ fn failure(ago_ms: u64) -> Error {
 }
 
 /// A program that does not come up.
-pub(super) fn failed_server() -> Server {
+pub(crate) fn failed_server() -> Server {
     Server {
         key: server_id("git"),
         name: "Git".to_owned(),
@@ -111,7 +111,7 @@ fn remote_server() -> Server {
     }
 }
 
-pub(super) fn snapshot() -> Snapshot {
+pub(crate) fn snapshot() -> Snapshot {
     Snapshot {
         at: Cursor { epoch: 0xfe, seq: 12 },
         gateway: Gateway {

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use manifold_admin::{CommandError, ErrorCode};
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadOptions, LogSettings, Profile};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
@@ -240,8 +241,8 @@ fn upgrade(place: &Place) -> ExitCode {
     let Some(before) = ask() else { return fail("the daemon was not upgraded: no daemon runs", 1) };
     match client(place, STOP_PATIENCE) {
         Ok(Some(client)) => {
-            if let Err(ClientError::Refused { message, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
-                return fail(&format!("the daemon was not upgraded: {message}"), 1);
+            if let Err(ClientError::Refused { error, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
+                return fail(&format!("the daemon was not upgraded: {error}"), 1);
             }
         }
         Ok(None) => return fail("the daemon was not upgraded: no daemon runs", 1),
@@ -279,7 +280,10 @@ fn status(place: &Place, json: bool) -> ExitCode {
     let ask = || match client(place, START_PATIENCE) {
         Ok(Some(client)) => client.get::<Value>("/v1/daemon").map(Some),
         Ok(None) => Ok(None),
-        Err(why) => Err(ClientError::Refused { status: 0, message: why }),
+        Err(why) => {
+            let error = CommandError::new(ErrorCode::Failed, why);
+            Err(ClientError::Refused { status: 0, error })
+        }
     };
     // One that was killed as it was asked is not there; another may be.
     let found = match ask() {

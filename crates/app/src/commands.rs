@@ -42,7 +42,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             let options = LoadOptions { path: file.or_else(|| options.path.clone()), ..options };
             config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
-        Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
+        Task::Status(args) => status::run(&options, invocation.flags.namespace.as_deref(), args.json),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
             if let Some(code) = attach::run(&options, &invocation, attach::Client::Mcp) {

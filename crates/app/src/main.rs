@@ -6,6 +6,7 @@ mod daemon;
 mod door;
 mod logging;
 mod machine;
+mod output;
 mod signals;
 mod watch;
 mod wiring;

@@ -27,7 +27,7 @@ fn one_grammar_for_every_seed() {
     check("manifold serve --http", Task::Http);
     check("mcp-all-in-one stdio --mcp-config mcp.json", Task::Stdio); // S3-1
     check("mcp-all-in-one http -p 4000 --host 127.0.0.1 -l debug -s", Task::Http);
-    check("manifold status", Task::Status { json: false }); // S1-1
+    check("manifold status", Task::Status(StatusArgs::default())); // S1-1
     check("manifold litemcp", Task::LiteMcp { tool: None });
     check("manifold litemcp --tool t__now", Task::LiteMcp { tool: Some("t__now".to_owned()) });
     check("manifold tui", Task::NotYet("tui")); // S1-1

@@ -1,0 +1,150 @@
+//! How commands speak: a table for people, rows for a pipe, JSON for programs; and how they fail.
+//!
+//! What was asked for goes to standard output, what is said beside it to standard error. No text of a server's comes
+//! here without passing `escape`.
+
+#![allow(dead_code, unused_imports, reason = "the verbs that speak so come next")]
+
+mod color;
+mod escape;
+mod exit;
+mod failure;
+mod json;
+mod plain;
+mod progress;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+pub(crate) use color::{ColorArg, Paint};
+pub(crate) use escape::{escaped_line, escaped_text};
+pub(crate) use exit::Exit;
+pub(crate) use failure::{Failure, Suggestion};
+pub(crate) use json::{escaped_json, pretty};
+pub(crate) use progress::Progress;
+pub(crate) use table::{Cell, Column, Table};
+
+use manifold_config::Environment;
+
+/// How wide a terminal is taken to be that does not say.
+const USUAL_WIDTH: usize = 80;
+
+/// The form that was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A table on a terminal, rows in a pipe.
+    #[default]
+    Text,
+    Json,
+    /// Ids alone, one a line.
+    Ids,
+}
+
+/// Where a command writes, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    form: Form,
+    /// How wide the terminal is; `None`: it is none.
+    width: Option<usize>,
+    /// Whether standard output, and standard error, may be coloured.
+    colors: bool,
+    error_colors: bool,
+    /// Whether somebody watches standard error.
+    is_watched: bool,
+    is_verbose: bool,
+}
+
+impl Output {
+    /// Finds out how to speak: by what was asked for, by the terminal, and by the variables that terminals go by.
+    pub(crate) fn new(form: Form, color: ColorArg, is_verbose: bool, environment: &Environment) -> Self {
+        let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        Self {
+            form,
+            width: stdout.then(terminal_width),
+            colors: color.is_wanted(stdout, environment),
+            error_colors: color.is_wanted(stderr, environment),
+            is_watched: stderr && !color::is_dumb(environment),
+            is_verbose,
+        }
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Returns whether a person looks at standard output.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.width.is_some()
+    }
+
+    pub(crate) fn paint(&self) -> Paint {
+        Paint(self.colors)
+    }
+
+    /// Writes a table: aligned on a terminal, as plain rows in a pipe.
+    pub(crate) fn table(&self, table: &Table) {
+        self.text(&match self.width {
+            Some(width) => table.render(width, self.paint()),
+            None => plain::rows(table),
+        });
+    }
+
+    /// Writes one document.
+    pub(crate) fn json(&self, document: &impl Serialize) {
+        self.text(&pretty(document));
+    }
+
+    /// Writes one object on a line of its own, as streams do.
+    pub(crate) fn json_line(&self, document: &impl Serialize) {
+        self.text(&json::compact(document));
+    }
+
+    /// Writes text that is fit to be seen. A reader that hung up is no failure.
+    pub(crate) fn text(&self, text: &str) {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if !text.is_empty() {
+            let _ = writeln!(io::stdout(), "{text}");
+        }
+    }
+
+    /// Says something beside what was asked for.
+    pub(crate) fn remark(&self, text: &str) {
+        let _ = writeln!(io::stderr(), "manifold: {}", escaped_text(text));
+    }
+
+    /// Says what only those want to know who asked for more.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.is_verbose {
+            self.remark(text);
+        }
+    }
+
+    /// Shows that something is waited for, as long as what it returns lives.
+    pub(crate) fn progress(&self, what: &str) -> Progress {
+        Progress::start(what, self.is_watched && !self.is_json())
+    }
+
+    /// Says what went wrong and returns the exit code for it.
+    pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        let line = match self.is_json() {
+            true => failure.as_json(),
+            false => failure.as_text(Paint(self.error_colors)),
+        };
+        let _ = writeln!(io::stderr(), "{line}");
+        failure.exit.into()
+    }
+}
+
+fn terminal_width() -> usize {
+    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    width.filter(|width| *width > 0).unwrap_or(USUAL_WIDTH)
+}

@@ -180,7 +180,7 @@ fn set_enabled(
     };
     if enabled {
         let mut changes = Vec::from_iter(differs(on, true));
-        changes.extend(switched_on(entry, off, there).into_iter());
+        changes.extend(switched_on(entry, off, there));
         changes.extend(in_disabled_list(id, document, servers));
         return Ok(changes);
     }

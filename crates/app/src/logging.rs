@@ -14,7 +14,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use queue::{Patience, Queue};
+pub(crate) use queue::{Patience, Queue};
 use rotating::RotatingFile;
 
 /// How long the last lines may take to be written when we leave in good order.

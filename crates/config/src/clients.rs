@@ -14,7 +14,7 @@ use crate::expand::{Forms, Variables};
 use crate::file::{Node, Object, Value};
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
-use convert::{servers_only, workspace};
+use convert::{DISABLED, servers_only, workspace};
 use recognize::{is_bare, recognize};
 use table::clients;
 
@@ -109,6 +109,43 @@ fn read_for(
     reading
 }
 
+/// Where another program's file has its servers.
+pub(crate) struct Roots {
+    /// The keys on the way to them; none where the file is nothing else.
+    pub(crate) root: Vec<String>,
+    /// Whether they are a list.
+    pub(crate) is_list: bool,
+    /// Where those of the folder we are in are, which come before the others.
+    pub(crate) project: Option<Vec<String>>,
+    /// The list of those that this folder goes without.
+    pub(crate) disabled: Option<Vec<String>>,
+}
+
+/// Returns where the servers of another program's file are; `None` for a file of our own.
+pub(crate) fn roots(document: &Object, path: Option<&Path>, folder: &Path) -> Option<Roots> {
+    let Some(told) = recognize(document, path) else {
+        let bare = Roots { root: Vec::new(), is_list: false, project: None, disabled: None };
+        return is_bare(document).then_some(bare);
+    };
+    let project = told.project(document, folder).zip(told.client.projects.as_ref());
+    let project = project.map(|((folder, _), key)| vec![key.clone(), folder.to_owned()]);
+    let below = |project: &Vec<String>, keys: &[String]| [project.as_slice(), keys].concat();
+    Some(Roots {
+        root: told.root.to_vec(),
+        is_list: told.client.list,
+        disabled: project.as_ref().map(|project| below(project, &[DISABLED.to_owned()])),
+        project: project.as_ref().map(|project| below(project, told.root)),
+    })
+}
+
+/// Returns the key under which a file of our own has its servers: the first that holds any, else the first that is there.
+pub(crate) fn own_root(document: &Object) -> &'static str {
+    let holds_any = |root: &&&str| document.object(root).is_some_and(|object| !object.members.is_empty());
+    let is_there = |root: &&&str| document.members.contains_key(**root);
+    let mut roots = OWN_ROOTS.iter();
+    roots.clone().find(holds_any).or_else(|| roots.find(is_there)).copied().unwrap_or("mcpServers")
+}
+
 /// Returns whether somebody writes such files.
 pub(crate) fn is_known(document: &Object) -> bool {
     OWN_ROOTS.iter().any(|root| document.members.contains_key(*root))
@@ -144,7 +181,7 @@ fn at<'a>(document: &'a Object, root: &[String]) -> Option<&'a Node> {
 }
 
 /// Returns each entry with its name, where it has one.
-fn named(node: &Node) -> Vec<(Option<String>, &Node)> {
+pub(crate) fn named(node: &Node) -> Vec<(Option<String>, &Node)> {
     match &node.value {
         Value::Object(object) => {
             object.members.iter().map(|(name, node)| (Some(name.clone()), node)).collect()

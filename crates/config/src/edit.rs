@@ -1,17 +1,49 @@
-//! Changes of a config file that keep all else in it as it is written.
+//! Changes of a config file that keep all else in it as it is written: comments, order, indents, quotes, line ends.
+//!
+//! An [`Edit`] becomes a few [`change::Change`]s of the tree, and each of these a cut into the text. What came out is read
+//! again: it must be the old tree with these changes and nothing else, or it is not given away.
+
+mod brackets;
+mod change;
+mod json;
+mod lines;
+mod locate;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod toml;
+mod yaml;
+
+use std::path::Path;
+
+use crate::clients;
+use crate::file::{Node, Object, Value};
+use crate::load::{LoadOptions, load_text};
+use crate::model::Config;
+use crate::problem::Problems;
+use crate::syntax::{self, Syntax};
+use change::{Change, agrees};
+use lines::LineEnds;
+use locate::Servers;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
     /// The whole text.
     Text(String),
-    /// A server's entry, as JSON; one that is there is replaced.
+    /// A server's entry, as JSON; of one that is there only what differs is written.
     PutServer {
         id: String,
         entry: String,
     },
+    /// Takes a server out, and out of the namespaces and rules that name it.
     RemoveServer {
         id: String,
+    },
+    /// Gives a server another id, there and wherever it is named.
+    RenameServer {
+        id: String,
+        to: String,
     },
     SetEnabled {
         id: String,
@@ -34,4 +66,145 @@ pub enum PermissionKind {
     Tool,
     Prompt,
     Resource,
+}
+
+/// Why a change was not made; the text is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    #[error("there is no server `{id}`{}", known(.exists))]
+    NoSuchServer { id: String, exists: Vec<String> },
+    #[error("several schemas have a server `{id}`; name one of {}", .exists.join(", "))]
+    AmbiguousServer { id: String, exists: Vec<String> },
+    #[error("there is a server `{id}` already")]
+    ServerExists { id: String },
+    #[error("there is no namespace `{id}`{}", known(.exists))]
+    NoSuchNamespace { id: String, exists: Vec<String> },
+    #[error("`{server}` is not a server of namespace `{namespace}`")]
+    NotInNamespace { namespace: String, server: String },
+    /// What was to be put in is no server.
+    #[error("{0}")]
+    BadEntry(String),
+    /// The file cannot be understood, so it cannot be changed.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The file is written in a way that we cannot change without changing more.
+    #[error("{0}; change the file by hand")]
+    ByHand(String),
+}
+
+fn known(exists: &[String]) -> String {
+    if exists.is_empty() { "; there is none".to_owned() } else { format!("; there is {}", exists.join(", ")) }
+}
+
+/// A change that cannot be cut into this text, and why.
+#[derive(Debug)]
+struct Stuck(&'static str);
+
+/// Returns the text with one change. `path` and `options` are what the text would be loaded with; an empty text counts as
+/// a file that is yet to be written.
+pub fn apply(
+    text: &str,
+    path: Option<&Path>,
+    edit: &Edit,
+    options: &LoadOptions,
+) -> Result<String, EditError> {
+    if let Edit::Text(new) = edit {
+        return Ok(new.clone());
+    }
+    let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+    let ends = LineEnds::of(&text[mark.len()..]);
+    let old = ends.unified(&text[mark.len()..]);
+    let (syntax, document) = read(&old, path)?;
+    let servers = Servers::locate(&document, path, &options.environment.cwd);
+    let changes = plan::plan(edit, &document, &servers)?;
+    if changes.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let new = write(&old, syntax, &changes)?;
+    check_tree(&document, &changes, &new, syntax)?;
+    let new = format!("{mark}{}", ends.restored(&old, &new));
+    check_meaning(edit, &new, path, options)?;
+    Ok(new)
+}
+
+/// Reads a text as a tree. One in which nothing stands is an empty file of the syntax its name says.
+fn read(text: &str, path: Option<&Path>) -> Result<(Syntax, Object), EditError> {
+    let empty = syntax::expected(text, path);
+    if empty.read(text, &mut Problems::default()).is_ok_and(|node| node.is_none()) {
+        return Ok((empty, Object::default()));
+    }
+    let mut problems = Problems::new(path);
+    syntax::parse_as(text, path, clients::is_known, &mut problems).ok_or_else(|| {
+        let said: Vec<String> = problems.into_sorted().iter().map(ToString::to_string).collect();
+        EditError::Unreadable(said.join("\n"))
+    })
+}
+
+/// Cuts every change into the text, one after the other.
+fn write(text: &str, syntax: Syntax, changes: &[Change]) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for change in changes {
+        let written = match syntax {
+            Syntax::Json => json::write(&text, change),
+            Syntax::Toml => toml::write(&text, change),
+            Syntax::Yaml => yaml::write(&text, change),
+        };
+        text = written.map_err(|Stuck(why)| EditError::ByHand(why.to_owned()))?;
+    }
+    Ok(text)
+}
+
+/// Sees to it that the new text is the old tree with these changes, and nothing else.
+fn check_tree(before: &Object, changes: &[Change], new: &str, syntax: Syntax) -> Result<(), EditError> {
+    let unsure = || EditError::ByHand("the change would change something else as well".to_owned());
+    let mut expected = before.clone();
+    for change in changes {
+        change.make(&mut expected).map_err(|Stuck(why)| EditError::ByHand(why.to_owned()))?;
+    }
+    let found = syntax.read(new, &mut Problems::default()).map_err(|_| unsure())?;
+    let found = found.unwrap_or(Node { line: 1, value: Value::Object(Object::default()) });
+    let whole = |object: &Object| Node { line: 1, value: Value::Object(object.clone()) };
+    if agrees(Some(&whole(before)), &whole(&expected), &found) { Ok(()) } else { Err(unsure()) }
+}
+
+/// Sees to it that the change is what comes of it: another program's file may have its own ways.
+fn check_meaning(
+    edit: &Edit,
+    new: &str,
+    path: Option<&Path>,
+    options: &LoadOptions,
+) -> Result<(), EditError> {
+    // A file that cannot be used is told of by whoever checks it as a whole.
+    let Ok(config) = load_text(new, path.or(Some(Path::new(""))), options) else { return Ok(()) };
+    let found = |id: &str| config.servers.iter().find(|server| locate::is_called(&server.key, id));
+    let holds = match edit {
+        Edit::Text(_) => true,
+        Edit::PutServer { id, .. } => found(id).is_some(),
+        Edit::RemoveServer { id } => found(id).is_none(),
+        Edit::RenameServer { id, to } => found(id).is_none() && found(to).is_some(),
+        Edit::SetEnabled { id, enabled } => found(id).is_some_and(|server| server.enabled == *enabled),
+        Edit::SetPermission { namespace, server, kind, name, allow } => {
+            permission(&config, namespace, server, *kind, name) == *allow
+        }
+    };
+    let whose = config.source.client.map_or_else(String::new, |client| format!(" of {client}"));
+    let why = || EditError::ByHand(format!("the change would not come of it in a file{whose}"));
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+fn permission(
+    config: &Config,
+    namespace: &str,
+    server: &str,
+    kind: PermissionKind,
+    name: &str,
+) -> Option<bool> {
+    let permissions = &config.namespaces.iter().find(|one| one.id == namespace)?.permissions;
+    let rules = match kind {
+        PermissionKind::Tool => &permissions.rules,
+        PermissionKind::Prompt => &permissions.prompts,
+        PermissionKind::Resource => &permissions.resources,
+    };
+    let server = config.servers.iter().find(|one| locate::is_called(&one.key, server))?;
+    rules.get(&(server.key.id.clone(), name.to_owned())).copied()
 }

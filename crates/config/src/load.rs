@@ -19,7 +19,12 @@ use crate::resolve::{self, Origin, Surroundings};
 use crate::syntax;
 
 /// The configuration when there is no file: a gateway that works, with nothing written to disk.
-const EMBEDDED: &str = r#"{"mcpServers": {"time": {"builtin": "time"}}}"#;
+const EMBEDDED: &str = r#"{
+  "mcpServers": {
+    "time": {"builtin": "time"}
+  }
+}
+"#;
 
 /// What decides which file is read, and how.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! The three ways a configuration file may be written: JSON with comments, TOML and YAML. Each becomes the same tree.
 
-mod json;
+pub(crate) mod json;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -54,20 +54,35 @@ pub(crate) fn parse(
     known: impl Fn(&Object) -> bool,
     problems: &mut Problems,
 ) -> Option<Object> {
+    parse_as(text, path, known, problems).map(|(_, object)| object)
+}
+
+/// Does the same, and tells the syntax it was read as.
+pub(crate) fn parse_as(
+    text: &str,
+    path: Option<&Path>,
+    known: impl Fn(&Object) -> bool,
+    problems: &mut Problems,
+) -> Option<(Syntax, Object)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let syntax = expected(text, path);
+    let mut syntax = expected(text, path);
     let read = match syntax.read(text, problems) {
         Err(unread) if syntax == Syntax::Json && !begins_as_json(text) => {
             let other = [Syntax::Toml, Syntax::Yaml].into_iter().find_map(|other| {
                 let node = other.read(text, &mut Problems::new(None)).ok()??;
-                matches!(&node.value, Value::Object(object) if known(object)).then_some(node)
+                matches!(&node.value, Value::Object(object) if known(object)).then_some((other, node))
             });
-            other.map(Some).ok_or(unread)
+            other
+                .map(|(other, node)| {
+                    syntax = other;
+                    Some(node)
+                })
+                .ok_or(unread)
         }
         read => read,
     };
     match read {
-        Ok(Some(Node { value: Value::Object(object), .. })) => Some(object),
+        Ok(Some(Node { value: Value::Object(object), .. })) => Some((syntax, object)),
         Ok(Some(node)) => {
             let what = format!("expected an object, found {}", node.value.describe());
             problems.error(node.line, "", what, Some("put everything between `{` and `}`".to_owned()));
@@ -88,7 +103,7 @@ pub(crate) fn parse(
 }
 
 /// The content decides where it is plain, the name of the file where it is not.
-fn expected(text: &str, path: Option<&Path>) -> Syntax {
+pub(crate) fn expected(text: &str, path: Option<&Path>) -> Syntax {
     let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
     match extension.map(str::to_ascii_lowercase).as_deref() {
         Some("toml") if !begins_as_json(text) => Syntax::Toml,

@@ -17,7 +17,7 @@ use tracing::warn;
 const MAX_BYTES: usize = 1 << 20;
 
 /// Lines on their way to one log.
-pub(super) struct Queue {
+pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     /// Lines the writer is done with, so that those who wait see it work.
@@ -26,11 +26,11 @@ pub(super) struct Queue {
 
 /// How long to wait for a log to be written.
 #[derive(Clone, Copy)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// For the next line: a log that nobody reads is not waited for.
-    pub(super) stalled: Duration,
+    pub(crate) stalled: Duration,
     /// For all of them.
-    pub(super) total: Duration,
+    pub(crate) total: Duration,
 }
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ struct State {
 
 impl Queue {
     /// Starts a thread that writes what is queued. It ends with the process.
-    pub(super) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
+    pub(crate) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let queue =
             Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), done: AtomicU64::new(0) });
         let writer = Writer { queue: Arc::clone(&queue), name: name.to_owned(), log, lost: 0 };
@@ -54,7 +54,7 @@ impl Queue {
     }
 
     /// Waits until all is written, or for as long as `patience` lasts.
-    pub(super) fn flush(&self, patience: Patience) {
+    pub(crate) fn flush(&self, patience: Patience) {
         let busy = |state: &mut State| !state.lines.is_empty() || state.is_writing;
         let deadline = Instant::now() + patience.total;
         loop {

@@ -79,6 +79,19 @@ impl Told {
         }
     }
 
+    /// Returns the project that has servers for this folder, and its own folder.
+    pub(super) fn project<'a>(
+        &self,
+        document: &'a Object,
+        folder: &'a Path,
+    ) -> Option<(&'a str, &'a Object)> {
+        let projects = document.object(self.client.projects.as_ref()?)?;
+        folder.ancestors().filter_map(Path::to_str).find_map(|folder| {
+            let project = projects.object(folder)?;
+            at(project, self.root).is_some_and(|node| size(node) > 0).then_some((folder, project))
+        })
+    }
+
     /// Adds what the program would use in the folder we are in; it comes before what holds everywhere.
     fn take_project(
         &self,
@@ -89,11 +102,7 @@ impl Told {
     ) {
         let Some(key) = &self.client.projects else { return };
         let Some(projects) = document.object(key) else { return };
-        let here = folder.ancestors().filter_map(Path::to_str);
-        let Some((folder, project)) = here.into_iter().find_map(|folder| {
-            let project = projects.object(folder)?;
-            at(project, self.root).is_some_and(|node| size(node) > 0).then_some((folder, project))
-        }) else {
+        let Some((folder, project)) = self.project(document, folder) else {
             if servers.is_empty() {
                 tell_other_projects(projects, self.root, key, problems);
             }
@@ -111,10 +120,12 @@ impl Told {
     }
 }
 
+/// The servers a project goes without.
+pub(super) const DISABLED: &str = "disabledMcpServers";
+
 /// Returns the servers a project goes without. A list that cannot be read must not mean that all are used.
 fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Vec<&'a str> {
-    const KEY: &str = "disabledMcpServers";
-    let Some(node) = project.members.get(KEY).filter(|node| !matches!(node.value, Value::Null)) else {
+    let Some(node) = project.members.get(DISABLED).filter(|node| !matches!(node.value, Value::Null)) else {
         return Vec::new();
     };
     let names: Option<Vec<&str>> = match &node.value {
@@ -124,7 +135,7 @@ fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Ve
     };
     names.unwrap_or_else(|| {
         let hint = "write a list of names".to_owned();
-        problems.refuse(node.line, &format!("{place}.{KEY}"), "is no list of names", Some(hint));
+        problems.refuse(node.line, &format!("{place}.{DISABLED}"), "is no list of names", Some(hint));
         Vec::new()
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Result<Option<Node>, 
 }
 
 /// Comments and trailing commas, and nothing else that is not JSON.
-fn options() -> ParseOptions {
+pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

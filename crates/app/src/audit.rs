@@ -1,0 +1,72 @@
+//! What operators changed, one JSON line each, in `audit/audit.jsonl` of the state folder.
+//!
+//! Nobody waits for the disk: lines are queued within a bound and written by a thread, and those that find no room are
+//! counted and told of in the log. Several processes write the same file.
+
+mod actor;
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use manifold_admin::AuditLine;
+use sha2::{Digest as _, Sha256};
+
+use crate::logging::{Patience, Queue};
+pub(crate) use actor::actor;
+use file::AuditFile;
+
+/// How long the last lines may take.
+const LAST_LINES: Patience = Patience { stalled: Duration::from_secs(2), total: Duration::from_secs(5) };
+
+/// The audit of this user. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Audit {
+    queue: Arc<Queue>,
+    path: PathBuf,
+}
+
+impl Audit {
+    /// Opens the audit in a folder for state, as `$XDG_STATE_HOME` names it.
+    pub(crate) fn open(state_home: &Path) -> io::Result<Self> {
+        let path = state_home.join("manifold/audit/audit.jsonl");
+        let queue = Queue::start(&path.display().to_string(), AuditFile::open(&path)?)?;
+        Ok(Self { queue, path })
+    }
+
+    /// Adds a line; one without a time gets that of now.
+    pub(crate) fn append(&self, line: &AuditLine) {
+        let dated = AuditLine { time: Timestamp::now().to_string(), ..line.clone() };
+        let line = if line.time.is_empty() { &dated } else { line };
+        if let Ok(mut bytes) = serde_json::to_vec(line) {
+            bytes.push(b'\n');
+            // The queue takes it or counts it as lost.
+            let _ = (&*self.queue).write_all(&bytes);
+        }
+    }
+
+    /// Waits until what was added is written: before the end, and before it is read.
+    pub(crate) fn flush(&self) {
+        self.queue.flush(LAST_LINES);
+    }
+
+    /// Returns the last lines, the oldest first. What is no such line is left out.
+    pub(crate) fn last(&self, lines: usize) -> Vec<AuditLine> {
+        self.flush();
+        file::last(&self.path, lines)
+    }
+}
+
+/// Returns the SHA-256 of something, in hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,70 @@
+use std::fs;
+
+use manifold_admin::AuditOutcome;
+
+use super::file::{AuditFile, numbered};
+use super::*;
+
+fn line(verb: &str) -> AuditLine {
+    AuditLine {
+        verb: verb.to_owned(),
+        actor: actor(Some(1000), Some(std::process::id()), "cli"),
+        target: Some("git".to_owned()),
+        outcome: AuditOutcome::Done,
+        ..AuditLine::default()
+    }
+}
+
+#[test]
+fn lines_are_kept_in_order_for_our_eyes_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let home = tempfile::tempdir().unwrap();
+    let audit = Audit::open(home.path()).unwrap();
+    for verb in ["stop", "start", "restart"] {
+        audit.append(&line(verb));
+    }
+    let last = audit.last(2);
+    assert_eq!(last.iter().map(|line| line.verb.as_str()).collect::<Vec<_>>(), ["start", "restart"]);
+    assert!(last[0].time.ends_with('Z') && last[0].time.contains('T'), "{}", last[0].time);
+    assert!(last[0].actor.program.as_ref().is_some_and(|program| program.contains('/')));
+    assert_eq!(audit.last(0), []);
+    assert_eq!(audit.last(9).len(), 3);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&audit.path), mode(audit.path.parent().unwrap())), (0o600, 0o700));
+}
+
+// Several processes, each with a file of its own open: every line is whole, and none is lost but the oldest.
+#[test]
+fn a_full_file_begins_anew_whoever_writes() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("audit.jsonl");
+    let written = "{\"verb\":\"0123456789\"}\n";
+    let max = (written.len() * 10) as u64;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut file = AuditFile::with_limit(&path, max).unwrap();
+                for _ in 0..10 {
+                    file.write_all(written.as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    let sizes: Vec<usize> =
+        (0..4).map(|number| fs::read_to_string(numbered(&path, number)).unwrap().len()).collect();
+    assert_eq!(sizes, [written.len() * 10; 4]);
+    assert_eq!(file::last(&path, 1000).len(), 40);
+    assert_eq!(file::last(&path, 15).len(), 15);
+    let mut file = AuditFile::with_limit(&path, max).unwrap();
+    for _ in 0..20 {
+        file.write_all(written.as_bytes()).unwrap();
+    }
+    assert!(!numbered(&path, 5).exists());
+    assert_eq!(file::last(&path, 1000).len(), 50);
+}
+
+#[test]
+fn a_digest_is_sha_256() {
+    assert_eq!(digest(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}

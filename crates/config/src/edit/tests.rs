@@ -1,0 +1,47 @@
+mod json;
+mod toml;
+
+use std::path::Path;
+
+use expect_test::Expect;
+
+use super::{Edit, EditError, apply};
+use crate::testing::options;
+
+fn edit(name: &str, text: &str, edit: &Edit) -> Result<String, EditError> {
+    apply(text, Some(Path::new(name)), edit, &options())
+}
+
+fn check(name: &str, text: &str, change: &Edit, expected: Expect) {
+    let shown = edit(name, text, change).unwrap_or_else(|error| format!("refused: {error}"));
+    expected.assert_eq(&shown);
+}
+
+fn enable(id: &str, enabled: bool) -> Edit {
+    Edit::SetEnabled { id: id.to_owned(), enabled }
+}
+
+fn put(id: &str, entry: &str) -> Edit {
+    Edit::PutServer { id: id.to_owned(), entry: entry.to_owned() }
+}
+
+fn remove(id: &str) -> Edit {
+    Edit::RemoveServer { id: id.to_owned() }
+}
+
+/// What is put in and taken out again leaves the text as it was.
+fn check_round_trip(name: &str, text: &str) {
+    let with =
+        edit(name, text, &put("new one", r#"{"command": "x", "args": ["-y", "ä"], "env": {"A": "1"}}"#));
+    let with = with.unwrap_or_else(|error| panic!("{text}\n{error}"));
+    assert!(with.contains("new one"), "{with}");
+    assert_eq!(edit(name, &with, &remove("new one")).unwrap(), text, "{with}");
+}
+
+/// Turning a server off and on again leaves the text as it was.
+fn check_switch(name: &str, text: &str, id: &str) {
+    let off = edit(name, text, &enable(id, false)).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    assert_ne!(off, text);
+    assert_eq!(edit(name, &off, &enable(id, false)).unwrap(), off);
+    assert_eq!(edit(name, &off, &enable(id, true)).unwrap(), text, "{off}");
+}

@@ -1,0 +1,75 @@
+//! The lines of tables.
+
+use toml_edit::{Item, Table, Value as Toml};
+
+use super::super::Stuck;
+use super::super::lines::{is_blank, line_end, line_start, spliced};
+
+/// Returns a table and all those below it that are written as tables.
+pub(super) fn tables_of(table: &Table) -> Vec<&Table> {
+    let mut all = vec![table];
+    for (_, item) in table {
+        match item {
+            Item::Table(inner) => all.extend(tables_of(inner)),
+            Item::ArrayOfTables(tables) => all.extend(tables.iter().flat_map(tables_of)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Returns the last byte of a table's own lines, its head's at least.
+pub(super) fn body_end(table: &Table) -> Option<usize> {
+    last_value_end(table).into_iter().chain(table.span().map(|head| head.end)).max()
+}
+
+/// Returns where the last value ends that is written in a table's own lines.
+pub(super) fn last_value_end(table: &Table) -> Option<usize> {
+    table.get_values().into_iter().filter_map(|(_, value)| span(value)).max()
+}
+
+fn span(value: &Toml) -> Option<usize> {
+    match (value, value.span()) {
+        (_, Some(span)) => Some(span.end),
+        // One whose keys are written apart is where they are.
+        (Toml::InlineTable(table), None) => {
+            table.get_values().into_iter().filter_map(|(_, value)| span(value)).max()
+        }
+        _ => None,
+    }
+}
+
+/// Takes tables out, each with its lines and the blank one before. Comments above their heads stay.
+pub(super) fn cut_tables(text: &str, tables: &[&Table]) -> Result<String, Stuck> {
+    let mut parts = Vec::new();
+    for table in tables {
+        match (table.span(), body_end(table)) {
+            (Some(head), Some(end)) => parts.push((head.start, end)),
+            (None, Some(_)) => return Err(Stuck("its keys are written with dots")),
+            _ => {}
+        }
+    }
+    parts.sort_unstable();
+    let mut text = text.to_owned();
+    for (start, end) in parts.into_iter().rev() {
+        let (from, to) = (line_start(&text, start), (line_end(&text, end) + 1).min(text.len()));
+        let (before, after) = (&text[..from], &text[to..]);
+        let blank_before = before == "\n" || before.ends_with("\n\n");
+        let blank_after = after.is_empty() || after.starts_with('\n');
+        let opens = before.is_empty() && after.starts_with('\n');
+        let from = if blank_before && blank_after { from - 1 } else { from };
+        let to = if opens { to + 1 } else { to };
+        text = spliced(&text, from..to, "");
+    }
+    Ok(text)
+}
+
+/// Takes a value out with its lines. A comment behind it stays, on a line of its own.
+pub(super) fn cut_lines(text: &str, start: usize, end: usize) -> String {
+    let to = line_end(text, end);
+    if is_blank(&text[end..to]) {
+        return spliced(text, line_start(text, start)..(to + 1).min(text.len()), "");
+    }
+    let comment = end + text[end..to].len() - text[end..to].trim_start().len();
+    spliced(text, start..comment, "")
+}

@@ -1,6 +1,7 @@
 //! What one namespace offers, as an immutable snapshot: the lists as clients see them and the way back to each
 //! owner. Built anew when a listing changes, read without a lock.
 
+mod items;
 mod merge;
 mod naming;
 mod permits;
@@ -22,6 +23,7 @@ use crate::exchange::Target;
 use crate::policy::HiddenFrom;
 use crate::upstream::{Listing, Standing, Upstream};
 
+pub(crate) use items::CatalogItem;
 pub use naming::{Naming, may_be_hashed, readings};
 use rendered_list::ItemList;
 use routes::TemplateRoute;

@@ -2,12 +2,13 @@
 //! through the manager tools is less, and is `NamespaceControl`.
 
 mod commands;
+mod events;
 mod instances;
 mod manager;
 pub(crate) mod namespace;
 mod rows;
 mod server;
-mod words;
+pub(crate) mod words;
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -17,7 +18,6 @@ use tokio::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::discovery::Discovery;
-use crate::feed::Events;
 use crate::fleet::Fleet;
 use crate::sync::Lock as _;
 use crate::upstream::BoxFuture;
@@ -71,7 +71,7 @@ impl Control {
             return admin::Snapshot { gateway: self.gateway(), ..admin::Snapshot::default() };
         };
         // Looked at first: what happens meanwhile is told again, and nothing is left out.
-        let at = fleet.feed().cursor();
+        let at = fleet.feed().mark();
         let config = fleet.config();
         let gateways = fleet.gateways();
         let sessions = gateways.iter().flat_map(|gateway| {
@@ -88,11 +88,6 @@ impl Control {
             namespaces: namespace::all(&config, &gateways),
             clients: sessions.collect(),
         }
-    }
-
-    /// Returns what happens from now on; `None` once the gateway is gone.
-    pub fn events(&self) -> Option<Events> {
-        Some(self.fleet().ok()?.feed().watch())
     }
 
     fn fleet(&self) -> Result<Arc<Fleet>, admin::CommandError> {

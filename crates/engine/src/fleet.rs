@@ -23,7 +23,7 @@ use crate::control;
 use crate::discovery;
 use crate::feed::Feed;
 use crate::gateway::Gateway;
-use crate::observe::Observers;
+use crate::observe::{Observer, Observers};
 use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::upstream::{Connector, Standing, Upstream};
@@ -51,11 +51,13 @@ pub struct Fleet {
     /// Held while a new config is taken over: the next one must find this one done.
     applying: tokio::sync::Mutex<()>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
-    feed: Arc<Feed>,
+    feed: Feed,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
     tasks: Tasks,
     observers: Observers,
+    /// Makes events of calls, while somebody wants them.
+    call_teller: Mutex<Option<Arc<dyn Observer>>>,
 }
 
 /// The file has changed since and could not be taken over, so the config in force is an older one.
@@ -84,6 +86,7 @@ impl Fleet {
             places: discovery::places(),
             tasks,
             observers: Observers::default(),
+            call_teller: Mutex::default(),
         });
         let slots = config.servers.iter().map(|server| fleet.define(server, None)).collect();
         fleet.slots.store(Arc::new(slots));
@@ -197,8 +200,16 @@ impl Fleet {
         gateways.push(Arc::downgrade(gateway));
     }
 
-    pub(crate) fn feed(&self) -> &Arc<Feed> {
+    pub(crate) fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    pub(crate) fn call_teller(&self) -> &Mutex<Option<Arc<dyn Observer>>> {
+        &self.call_teller
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        self.me.clone()
     }
 
     pub(crate) fn places(&self) -> &Arc<Semaphore> {

@@ -40,9 +40,9 @@ pub use control::{
     Reloader, ServerRow, configured, reload_report,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
-pub use feed::Events;
+pub use feed::{Events, Topics};
 pub use fleet::{Fleet, InstanceKey, Outdated};
-pub use gateway::{Gateway, Introduction, KnownTool, Opening};
+pub use gateway::{FoundItem, Gateway, Introduction, ItemQuery, KnownTool, NotFound, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, YIELD_EVERY};
 pub use principal::{Principal, Requester};

@@ -2,6 +2,7 @@
 //! every kind alike (T7). Rules match parsed pairs, never joined names.
 
 mod decision;
+mod reason;
 mod spelling;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use manifold_protocol::Kind;
 
 use crate::catalog::Template;
 pub(crate) use decision::{Decision, Decisions, HiddenFrom, PolicyClass, decide, refusal};
+pub(crate) use reason::reason;
 
 /// Stands for every prompt or resource of a server.
 const ALL: &str = "*";

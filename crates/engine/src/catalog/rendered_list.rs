@@ -93,6 +93,11 @@ impl RenderedList {
 }
 
 impl ItemList {
+    /// Returns whose the items are, in their order.
+    pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
+        self.items.iter().map(|item| &item.origin)
+    }
+
     /// Renders the list with those items only; they keep their bytes and their order.
     pub(super) fn only(&self, shows: impl Fn(&Origin) -> bool) -> Arc<List> {
         let shown: Vec<bool> = self.items.iter().map(|item| shows(&item.origin)).collect();

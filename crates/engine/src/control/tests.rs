@@ -9,6 +9,7 @@ use manifold_protocol::Fault;
 use super::*;
 use crate::audience::Audience;
 use crate::fake::{self, Listener as FakeClient, World, tools};
+use crate::feed::Topics;
 use crate::upstream::{Order, Phase};
 
 const CONFIG: &str = r#"{"servers":{
@@ -420,4 +421,51 @@ fn a_config_alone_is_a_snapshot_of_which_nothing_runs() {
     assert!(snapshot.servers.iter().all(|server| server.instances.is_empty() && server.since_ms.is_none()));
     assert!(snapshot.namespaces.iter().all(|namespace| !namespace.served));
     assert_eq!((snapshot.gateway.uptime_ms, snapshot.gateway.pid), (None, None));
+}
+
+// Calls are told only to who wants them, and for as long.
+#[tokio::test(start_paused = true)]
+async fn calls_are_told_while_somebody_wants_them() {
+    let world = World::new(CONFIG);
+    world.fake("a").publish(&tools(&["x"]));
+    let control = operator(&world);
+    let state = control.events().unwrap();
+    world.call("tools/call", r#"{"name":"a__x"}"#).await;
+    assert!(!world.fleet.observers().is_watched());
+    let mut calls = control.events_after(None, Topics::CALL).unwrap();
+    world.call("tools/call", r#"{"name":"a__x"}"#).await;
+    let began = calls.try_next().unwrap();
+    assert!(matches!(&began.happening, Happening::Call { call: admin::CallStage::Began(_) }));
+    let ended = calls.try_next().unwrap();
+    let Happening::Call { call: admin::CallStage::Ended(ended) } = &ended.happening else {
+        panic!("{ended:?}")
+    };
+    assert_eq!((ended.call.method.as_str(), ended.outcome), ("tools/call", admin::CallOutcome::Ok));
+    assert_eq!((ended.call.tool.as_deref(), ended.call.server.as_ref()), (Some("x"), Some(&named("a"))));
+    assert!(calls.try_next().is_none());
+    drop(calls);
+    tokio::time::advance(std::time::Duration::from_secs(61)).await;
+    world.call("tools/call", r#"{"name":"a__x"}"#).await;
+    assert!(
+        !world.fleet.observers().is_watched(),
+        "the first call that nobody wants to know of was the last"
+    );
+    let mut calls = control.events_after(None, Topics::CALL).unwrap();
+    world.call("tools/call", r#"{"name":"a__x"}"#).await;
+    assert!(calls.try_next().is_some());
+    drop(state);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_operators_do_is_told() {
+    let world = World::new(CONFIG);
+    let control = operator(&world);
+    let at = control.snapshot().at;
+    control.publish_audit(&admin::AuditLine { verb: "stop".to_owned(), ..admin::AuditLine::default() });
+    control.publish_daemon("stopping");
+    let mut events = control.events_after(Some(at), Topics::AUDIT).unwrap();
+    let told = events.try_next().unwrap();
+    assert!(matches!(&told.happening, Happening::Audit { line } if line.verb == "stop"));
+    assert!(events.try_next().is_none());
+    assert_eq!(control.cursor().seq, at.seq + 2);
 }

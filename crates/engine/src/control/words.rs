@@ -137,16 +137,29 @@ pub(super) fn problem(problem: &Problem) -> admin::Problem {
 
 /// Returns a fault as the answer to a command about a server.
 pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandError {
-    let code = match fault {
+    let code = code(fault);
+    let message = redact(&fault.message()).into_owned();
+    admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
+}
+
+/// Returns the word for a fault that an operator's wish ended with.
+pub(crate) fn code(fault: &Fault) -> admin::ErrorCode {
+    match fault {
         Fault::SignInNeeded { .. } => admin::ErrorCode::SignIn,
         Fault::FailedToStart { .. } | Fault::Authentication { .. } | Fault::NotRunning { .. } => {
             admin::ErrorCode::FailedToStart
         }
+        Fault::TimedOut { .. } => admin::ErrorCode::TimedOut,
+        Fault::UnknownTool(_)
+        | Fault::UnknownToolOf { .. }
+        | Fault::UnknownPrompt(_)
+        | Fault::UnknownResource(_) => admin::ErrorCode::UnknownItem,
+        Fault::UnknownServer { .. } => admin::ErrorCode::UnknownServer,
+        Fault::NeedsConsent { .. } => admin::ErrorCode::Denied,
+        Fault::InvalidParams(_) => admin::ErrorCode::BadRequest,
         Fault::ShuttingDown => admin::ErrorCode::ShuttingDown,
         _ => admin::ErrorCode::Failed,
-    };
-    let message = redact(&fault.message()).into_owned();
-    admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
+    }
 }
 
 /// Returns how an instance is told from others that were started with something else.

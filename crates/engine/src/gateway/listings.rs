@@ -109,7 +109,7 @@ impl Gateway {
     }
 
     /// Returns the servers that are being started and of which nothing is known yet.
-    fn still_starting(&self) -> Vec<String> {
+    pub(super) fn still_starting(&self) -> Vec<String> {
         let is_starting = |member: &Member| {
             may_discover(member)
                 && (self.discovery.is_underway(&member.key)

@@ -1,6 +1,7 @@
 mod calls;
 mod consent;
 mod extensions;
+mod items;
 mod lists;
 mod permissions;
 mod questions;

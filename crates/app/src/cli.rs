@@ -136,11 +136,11 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Daemon { .. }), _) if http => {
             let why =
                 "--http means nothing to `daemon`; it serves over HTTP where the config says `daemon.http`";
-            return Err(usage(ErrorKind::ArgumentConflict, why));
+            return Err(usage((ErrorKind::ArgumentConflict, why.to_owned())));
         }
         (Some(Command::Daemon { .. }), _) if stdio => {
             let why = "--stdio means nothing to `daemon`; a client is served with `manifold serve --stdio`";
-            return Err(usage(ErrorKind::ArgumentConflict, why));
+            return Err(usage((ErrorKind::ArgumentConflict, why.to_owned())));
         }
         (Some(Command::Daemon { command }), _) => {
             Task::Daemon(command.unwrap_or(DaemonCommand::Status { json: false }))

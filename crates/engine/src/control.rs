@@ -5,6 +5,7 @@ mod commands;
 mod instances;
 mod manager;
 pub(crate) mod namespace;
+mod permissions;
 mod rows;
 mod server;
 mod words;

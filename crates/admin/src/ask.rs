@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -92,8 +93,7 @@ impl fmt::Debug for AskerEnvironment {
 }
 
 /// What is told of a call on its way, as server-sent events named as these. The last is `result` or `error`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[derive(Debug, Clone)]
 pub enum AskEvent {
     /// The parameters of a progress notification.
     Progress {
@@ -117,6 +117,106 @@ pub enum AskEvent {
     Error {
         error: crate::CommandError,
     },
+}
+
+impl AskEvent {
+    /// Returns it as a server-sent event: its name, and its data as JSON.
+    pub fn to_sse(&self) -> (&'static str, String) {
+        let data = match self {
+            Self::Progress { params } => written(&Progress { params }),
+            Self::Question { id, server, method, params } => {
+                written(&Question { id, server: server.as_deref(), method, params: params.as_deref() })
+            }
+            Self::Withdrawn { id } => written(&Withdrawn { id: id.clone() }),
+            Self::Result { result } => written(&ResultOf { result }),
+            Self::Error { error } => written(&Failed { error: error.clone() }),
+        };
+        (self.name(), data)
+    }
+
+    /// Reads a server-sent event; `None`: one that nobody knows here.
+    pub fn from_sse(event: &str, data: &str) -> Option<Self> {
+        let read = match event {
+            "progress" => Self::Progress { params: read::<OwnedProgress>(data)?.params },
+            "question" => {
+                let OwnedQuestion { id, server, method, params } = read(data)?;
+                Self::Question { id, server, method, params }
+            }
+            "withdrawn" => Self::Withdrawn { id: read::<Withdrawn>(data)?.id },
+            "result" => Self::Result { result: read::<OwnedResult>(data)?.result },
+            "error" => Self::Error { error: read::<Failed>(data)?.error },
+            _ => return None,
+        };
+        Some(read)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Progress { .. } => "progress",
+            Self::Question { .. } => "question",
+            Self::Withdrawn { .. } => "withdrawn",
+            Self::Result { .. } => "result",
+            Self::Error { .. } => "error",
+        }
+    }
+}
+
+// The data of each event, which keep raw JSON as it is; a tagged enum would read it into pieces first.
+
+#[derive(Serialize)]
+struct Progress<'a> {
+    params: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct OwnedProgress {
+    params: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct OwnedQuestion {
+    id: String,
+    server: Option<String>,
+    method: String,
+    params: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Withdrawn {
+    id: String,
+}
+
+#[derive(Serialize)]
+struct ResultOf<'a> {
+    result: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct OwnedResult {
+    result: Box<RawValue>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Failed {
+    error: crate::CommandError,
+}
+
+fn written(data: &impl Serialize) -> String {
+    serde_json::to_string(data).unwrap_or_default()
+}
+
+fn read<T: DeserializeOwned>(data: &str) -> Option<T> {
+    serde_json::from_str(data).ok()
 }
 
 /// `POST /v1/questions/{id}`: the result of MCP that answers it, or that it is declined.

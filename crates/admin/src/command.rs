@@ -136,6 +136,8 @@ pub enum ErrorCode {
     /// This gateway does not know how to do it.
     Unsupported,
     ShuttingDown,
+    /// So much is under way that no more is taken on.
+    Busy,
     Failed,
     #[default]
     #[serde(other)]
@@ -168,6 +170,7 @@ impl ErrorCode {
             Self::ConfigRefused => "config-refused",
             Self::Unsupported => "unsupported",
             Self::ShuttingDown => "shutting-down",
+            Self::Busy => "busy",
             Self::Failed => "failed",
             Self::Other => "other",
         }

@@ -62,6 +62,24 @@ pub enum Happening {
     Other,
 }
 
+impl Happening {
+    /// Returns the word for it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Server { .. } => "server",
+            Self::Catalog { .. } => "catalog",
+            Self::Client { .. } => "client",
+            Self::Config { .. } => "config",
+            Self::Call { .. } => "call",
+            Self::Log { .. } => "log",
+            Self::Audit { .. } => "audit",
+            Self::Daemon { .. } => "daemon",
+            Self::Reset => "reset",
+            Self::Other => "other",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientChange {

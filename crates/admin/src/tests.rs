@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use expect_test::expect;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
@@ -65,6 +66,7 @@ fn every_event_comes_back() {
         Happening::Reset,
     ];
     for (seq, happening) in (1..).zip(all) {
+        assert_eq!(json!(happening)["kind"], happening.kind());
         check_round_trip(Event { seq, happening });
     }
 }
@@ -100,6 +102,36 @@ fn every_command_outcome_and_error_comes_back() {
     };
     assert_eq!(error.to_string(), "it ended at once; see its log");
     check_round_trip(ErrorBody { error });
+}
+
+#[test]
+fn what_is_told_of_a_call_keeps_its_bytes() {
+    let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("it is JSON");
+    let odd = "{\"b\": 1.0,\n \"a\":1e2}";
+    let all = [
+        AskEvent::Progress { params: raw(odd) },
+        AskEvent::Question {
+            id: "q1".to_owned(),
+            server: Some("git".to_owned()),
+            method: "elicitation/create".to_owned(),
+            params: Some(raw(odd)),
+        },
+        AskEvent::Withdrawn { id: "q1".to_owned() },
+        AskEvent::Result { result: raw(odd) },
+        AskEvent::Error { error: CommandError::new(ErrorCode::TimedOut, "too late") },
+    ];
+    for event in all {
+        let (name, data) = event.to_sse();
+        assert_eq!(data.contains(odd), !["withdrawn", "error"].contains(&name), "{data}");
+        let read = AskEvent::from_sse(name, &data).expect("it can be read");
+        assert_eq!(read.to_sse(), (name, data));
+    }
+    assert!(AskEvent::from_sse("weather", "{}").is_none());
+    let call = r#"{"name":"t","arguments":{"b":1.0},"timeoutMs":5,"client":{"cwd":"/","values":{"A":"s"}}}"#;
+    let call: CallRequest = serde_json::from_str(call).expect("it can be read");
+    assert_eq!(call.arguments.as_ref().map(|raw| raw.get()), Some(r#"{"b":1.0}"#));
+    assert_eq!(call.how.timeout_ms, Some(5));
+    assert!(!format!("{call:?}").contains("\"s\""), "variables are secrets");
 }
 
 #[test]
@@ -170,6 +202,7 @@ fn words_print_as_they_are_written_in_json() {
         ErrorCode::ConfigRefused,
         ErrorCode::Unsupported,
         ErrorCode::ShuttingDown,
+        ErrorCode::Busy,
         ErrorCode::Failed,
         ErrorCode::Other,
     ] {

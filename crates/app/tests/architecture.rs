@@ -223,13 +223,14 @@ fn no_library_prints() {
 }
 
 /// Who may ask what day it is: a jump of that clock must reach no deadline.
-const KNOWS_THE_DATE: [(&str, &str); 8] = [
+const KNOWS_THE_DATE: [(&str, &str); 9] = [
     ("crates/app/src/wiring.rs", "since when the config in force is the older one, told to people"),
     ("crates/engine/src/upstream.rs", "how old a saved list is"),
     ("crates/upstreams/src/cache.rs", "when something was learnt"),
     ("crates/upstreams/src/cache/", "when something was learnt"),
     ("crates/upstreams/src/builtin/time", "the server that tells the time"),
     ("crates/upstreams/src/remote/client.rs", "`Retry-After` may be a date; the wait it gives has a bound"),
+    ("crates/frontends/src/admin/audit.rs", "when an operator changed something, told to people"),
     ("crates/frontends/src/http/status.rs", "shown, and not used"),
     ("crates/frontends/src/http/date.rs", "the `Date` of an answer"),
 ];

@@ -110,7 +110,7 @@ pub(crate) fn to_write(key: &Key) -> String {
 }
 
 /// Returns a hint that names the most similar of some names, if any is similar at all.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
     let wanted = plain(name);
     let (distance, best) = known

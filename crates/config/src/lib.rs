@@ -28,6 +28,7 @@ mod syntax;
 mod testing;
 mod variables_used;
 
+pub use check::nearest;
 pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
 pub use edit::{Edit, EditError, PermissionKind, apply};

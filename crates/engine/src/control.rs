@@ -6,6 +6,7 @@ mod events;
 mod instances;
 mod manager;
 pub(crate) mod namespace;
+mod permissions;
 mod rows;
 mod server;
 pub(crate) mod words;

@@ -1,5 +1,25 @@
 //! The control API: what operators see and do, as JSON over HTTP/1.1. Its words are those of `manifold_admin`, its routes
-//! `manifold_admin::ROUTES`.
+//! `manifold_admin::ROUTES`; `admin/README.md` walks through a request.
+
+mod access;
+mod answer;
+mod ask;
+mod audit;
+mod clients;
+mod config;
+mod daemon;
+mod engine;
+mod errors;
+mod events;
+mod items;
+mod logs;
+mod peer;
+mod questions;
+mod request;
+mod route;
+mod serve;
+mod servers;
+mod sse;
 
 use std::sync::Arc;
 
@@ -8,12 +28,24 @@ use manifold_admin::{
 };
 use manifold_config::Edit;
 use manifold_engine::{BoxFuture, Control, Gateway};
+use serde_json::value::RawValue;
 
-/// What is behind the control API: the fleet's own control, and what only the program can do.
+pub use peer::{Peer, Scope};
+use questions::Questions;
+pub use serve::{serve, serve_connection};
+
+/// What is behind the control API: the fleet's own control, and what only the program can do. One for all connections.
 #[derive(Clone)]
 pub struct Office {
     pub control: Control,
     pub program: Arc<dyn ControlledProgram>,
+    questions: Arc<Questions>,
+}
+
+impl Office {
+    pub fn new(control: Control, program: Arc<dyn ControlledProgram>) -> Self {
+        Self { control, program, questions: Arc::default() }
+    }
 }
 
 /// What the program does for operators, beside what its servers do.
@@ -43,6 +75,11 @@ pub trait ControlledProgram: Send + Sync {
     /// Ends, restarts or replaces the program, where it can do so.
     fn daemon(&self, order: DaemonOrder) -> BoxFuture<Result<(), CommandError>>;
 
+    /// Returns what `GET /v1/daemon` says, as JSON; `None`: this is no daemon.
+    fn daemon_status(&self) -> Option<Box<RawValue>> {
+        None
+    }
+
     /// Keeps a line of the audit. Nobody waits for a disk.
     fn audit(&self, line: AuditLine);
 
@@ -59,3 +96,6 @@ pub enum DaemonOrder {
     Restart,
     Upgrade,
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use manifold_protocol::{Call, Fault, Raw};
 use tokio::time::Instant;
 
 pub(crate) struct World {
+    pub(crate) fleet: Arc<Fleet>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) fake: Arc<Fake>,
     pub(crate) tasks: Tasks,
@@ -37,8 +38,8 @@ pub(crate) fn world(profile: Profile) -> World {
         is_operators: false,
     };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
-    let gateway = Gateway::open(fleet, opening, Arc::new(NoFile), |_| manager);
-    World { gateway, fake, tasks }
+    let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |_| manager);
+    World { fleet, gateway, fake, tasks }
 }
 
 /// The one server.
@@ -134,7 +135,7 @@ impl Connector for Links {
     }
 }
 
-struct NoFile;
+pub(crate) struct NoFile;
 
 impl Reloader for NoFile {
     fn reload(&self) -> BoxFuture<Result<ReloadReport, String>> {

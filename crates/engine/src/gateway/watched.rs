@@ -24,7 +24,7 @@ impl Gateway {
         self.tell_of_client(ClientChange::Changed, id);
     }
 
-    pub(crate) fn audience(&self) -> Audience {
+    pub fn audience(&self) -> Audience {
         self.opening.audience
     }
 

@@ -1,0 +1,96 @@
+//! The line of the audit for each change, also for one that was refused or whose asker left in the middle of it.
+
+use std::fmt::Write as _;
+
+use hyper::HeaderMap;
+use jiff::Timestamp;
+use manifold_admin::{AuditLine, AuditOutcome, CommandError, Effect, PermissionChange, Route};
+use sha2::{Digest as _, Sha256};
+
+use super::answer::{Answer, Revisions};
+use super::peer::Peer;
+use super::{Office, engine};
+
+/// A change on its way. Dropped before its end it is told as given up.
+pub(super) struct Audited {
+    office: Office,
+    /// `None`: it changes nothing, or all has been said of it.
+    line: Option<AuditLine>,
+    was_told: bool,
+}
+
+impl Audited {
+    pub(super) fn begin(
+        office: &Office,
+        peer: &Peer,
+        route: &Route,
+        headers: &HeaderMap,
+        target: Option<&str>,
+    ) -> Self {
+        let face = headers.get("manifold-face").and_then(|face| face.to_str().ok());
+        let line = (route.effect == Effect::Changes).then(|| AuditLine {
+            time: Timestamp::now().to_string(),
+            actor: peer.actor(face),
+            verb: route.verbs.first().copied().unwrap_or(route.path).to_owned(),
+            target: target.map(str::to_owned),
+            ..AuditLine::default()
+        });
+        Self { office: office.clone(), line, was_told: false }
+    }
+
+    /// Notes what was passed: its digest, and whose rule is changed by it.
+    pub(super) fn note_body(&mut self, body: &[u8]) {
+        let Some(line) = &mut self.line else { return };
+        line.digest = (!body.is_empty()).then(|| digest(body));
+        if line.verb == "ns allow"
+            && let Ok(change) = serde_json::from_slice::<PermissionChange>(body)
+        {
+            line.target = Some(change.namespace).filter(|namespace| !namespace.is_empty());
+            if change.allow == Some(false) {
+                "ns deny".clone_into(&mut line.verb);
+            }
+        }
+    }
+
+    /// Tells of it before it is done: nobody may be left to tell afterwards.
+    pub(super) fn done_first(&mut self) {
+        if let Some(line) = &self.line {
+            self.tell(AuditLine { outcome: AuditOutcome::Done, ..line.clone() });
+            self.was_told = true;
+        }
+    }
+
+    /// Tells what came of it.
+    pub(super) fn end(mut self, answer: &Answer) {
+        let Some(line) = self.line.take() else { return };
+        let revisions = answer.extensions().get::<Revisions>().cloned();
+        let (before, after) = revisions.map(|both| (both.before, both.after)).unzip();
+        let error = answer.extensions().get::<CommandError>().map(ToString::to_string);
+        if error.is_none() && self.was_told {
+            return;
+        }
+        let outcome = if error.is_some() { AuditOutcome::Refused } else { AuditOutcome::Done };
+        self.tell(AuditLine { before, after, outcome, error, ..line });
+    }
+
+    fn tell(&self, line: AuditLine) {
+        engine::publish_audit(&self.office.control, &line);
+        self.office.program.audit(line);
+    }
+}
+
+impl Drop for Audited {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take().filter(|_| !self.was_told) {
+            let error = Some("whoever asked left before it was done; it may have been done".to_owned());
+            self.tell(AuditLine { outcome: AuditOutcome::Other, error, ..line });
+        }
+    }
+}
+
+fn digest(body: &[u8]) -> String {
+    Sha256::digest(body).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,162 @@
+//! What happens, as a stream. A reader takes what there is when it is ready for more: while it is not, nothing is kept for
+//! it but its place, and of what happened to one thing meanwhile it is told the last.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, stream};
+use manifold_admin::{CommandError, Cursor, ErrorCode, Event, Happening};
+use serde_json::json as object;
+use tokio::time::timeout;
+
+use super::answer::Answer;
+use super::engine::{self, Watching};
+use super::request::{Asked, bad};
+use super::{Office, sse};
+
+/// A reader that is owed more reads everything anew.
+const MAX_OWED_BYTES: usize = 256 << 10;
+
+/// Events looked at together; what is more waits for the next look.
+const MAX_TOGETHER: usize = 8192;
+
+pub(super) fn stream(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
+    let after = asked.header("last-event-id").or_else(|| asked.query.get("after"));
+    let after = after.map(str::parse::<Cursor>).transpose().map_err(|error| bad(&error.to_string()))?;
+    let watching = engine::watch(&office.control, after, asked.query.get("topics").unwrap_or_default())?;
+    let Some(watching) = watching else {
+        return Err(CommandError::new(ErrorCode::ShuttingDown, "the gateway is shutting down"));
+    };
+    let now = engine::cursor(&office.control);
+    // Whoever loses the connection at once must go on from where it was.
+    let at = after.filter(|after| after.epoch == now.epoch && after.seq <= now.seq).unwrap_or(now);
+    let mut first = sse::RETRY.to_owned();
+    sse::write(&mut first, Some(&at.to_string()), "cursor", &object!({ "at": at }).to_string());
+    let hold = office.program.hold();
+    let reader = Reader { watching, epoch: now.epoch, first: Some(first), _hold: hold };
+    Ok(sse::answer(stream::unfold(reader, |mut reader| async move {
+        let text = reader.read().await?;
+        Some((Bytes::from(text), reader))
+    })))
+}
+
+struct Reader {
+    watching: Watching,
+    epoch: u64,
+    first: Option<String>,
+    _hold: Box<dyn Send + Sync>,
+}
+
+impl Reader {
+    /// Returns what is to be written next; `None`: the gateway is gone.
+    async fn read(&mut self) -> Option<String> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        let Ok(event) = timeout(sse::HEARTBEAT, self.watching.next()).await else {
+            return Some(sse::STILL_HERE.to_owned());
+        };
+        let mut owed = vec![event?];
+        while owed.len() < MAX_TOGETHER
+            && let Some(Some(event)) = self.watching.next().now_or_never()
+        {
+            owed.push(event);
+        }
+        Some(written(self.epoch, &owed))
+    }
+}
+
+/// Writes events, of each thing the last, or a reset where that is too much.
+fn written(epoch: u64, owed: &[Arc<Event>]) -> String {
+    let mut text = String::new();
+    for event in last_of_each(owed) {
+        write(&mut text, epoch, event);
+        if text.len() > MAX_OWED_BYTES {
+            let seq = owed.last().map_or(event.seq, |last| last.seq);
+            text.clear();
+            write(&mut text, epoch, &Event { seq, happening: Happening::Reset });
+            break;
+        }
+    }
+    text
+}
+
+fn write(text: &mut String, epoch: u64, event: &Event) {
+    let id = Cursor { epoch, seq: event.seq }.to_string();
+    let data = serde_json::to_string(event).unwrap_or_default();
+    sse::write(text, Some(&id), event.happening.kind(), &data);
+}
+
+/// Leaves out what a later event says anew, and all that came before something was missing.
+fn last_of_each(owed: &[Arc<Event>]) -> Vec<&Event> {
+    let mut told = HashSet::new();
+    let mut kept = Vec::new();
+    for event in owed.iter().rev() {
+        if key(&event.happening).is_none_or(|key| told.insert(key)) {
+            kept.push(&**event);
+        }
+        if event.happening == Happening::Reset {
+            break;
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Returns what an event is about, where it says all there is to say of it.
+fn key(happening: &Happening) -> Option<(&'static str, String)> {
+    match happening {
+        Happening::Server { server } => Some(("server", server.key.to_string())),
+        Happening::Catalog { namespace, .. } => Some(("catalog", namespace.clone().unwrap_or_default())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifold_admin::{Server, ServerId, State};
+
+    use super::*;
+
+    fn server(seq: u64, id: &str, state: State) -> Arc<Event> {
+        let server = Box::new(Server { key: ServerId::from(id), state, ..Server::default() });
+        Arc::new(Event { seq, happening: Happening::Server { server } })
+    }
+
+    fn told(owed: &[Arc<Event>]) -> Vec<(u64, &'static str)> {
+        last_of_each(owed).into_iter().map(|event| (event.seq, event.happening.kind())).collect()
+    }
+
+    #[test]
+    fn a_reader_that_is_behind_hears_the_last_of_each() {
+        let daemon =
+            |seq| Arc::new(Event { seq, happening: Happening::Daemon { change: "stopping".to_owned() } });
+        let owed = [
+            server(1, "a", State::Starting),
+            server(2, "b", State::Starting),
+            daemon(3),
+            server(4, "a", State::Ready),
+            daemon(5),
+        ];
+        assert_eq!(told(&owed), [(2, "server"), (3, "daemon"), (4, "server"), (5, "daemon")]);
+    }
+
+    #[test]
+    fn nothing_from_before_a_reset_is_told() {
+        let reset = Arc::new(Event { seq: 2, happening: Happening::Reset });
+        let owed = [server(1, "a", State::Ready), reset, server(3, "b", State::Ready)];
+        assert_eq!(told(&owed), [(2, "reset"), (3, "server")]);
+    }
+
+    #[test]
+    fn more_than_a_reader_may_be_owed_is_one_reset() {
+        let long = "x".repeat(1000);
+        let owed: Vec<_> = (1..=400).map(|seq| server(seq, &format!("{long}{seq}"), State::Ready)).collect();
+        assert_eq!(
+            written(0xfe, &owed),
+            "id: fe-400\nevent: reset\ndata: {\"seq\":400,\"kind\":\"reset\"}\n\n"
+        );
+        assert_eq!(written(0xfe, &owed[..100]).matches("event: server\n").count(), 100);
+    }
+}

@@ -1,0 +1,68 @@
+//! Who is at the other end of a connection.
+
+use manifold_admin::Actor;
+use tokio::net::UnixStream;
+
+/// What is kept of the word by which a face names itself.
+const MAX_FACE: usize = 64;
+
+/// Whoever asks, as found out when it came.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    pub uid: Option<u32>,
+    pub pid: Option<u32>,
+    pub program: Option<String>,
+    /// What it is where it does not say so itself.
+    pub face: String,
+    pub scope: Scope,
+}
+
+/// How far a peer may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Looks, and sees no secrets.
+    View,
+    /// Also calls tools and orders servers.
+    Act,
+    /// Also changes the config.
+    Edit,
+    /// Came over the control socket: the user, who may do all of it.
+    Socket,
+}
+
+impl Peer {
+    /// Returns who is at the other end of the control socket, as the kernel says.
+    pub fn of(socket: &UnixStream) -> Self {
+        let credentials = socket.peer_cred().ok();
+        let pid = credentials.and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid != 0);
+        Self {
+            uid: credentials.map(|peer| peer.uid()),
+            pid,
+            program: pid.and_then(program),
+            face: "api".to_owned(),
+            scope: Scope::Socket,
+        }
+    }
+
+    /// Returns who does what is asked, under the name that the face gives itself.
+    pub(super) fn actor(&self, face: Option<&str>) -> Actor {
+        let is_plain = |face: &&str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":._-".contains(&byte);
+            !face.is_empty() && face.len() <= MAX_FACE && face.bytes().all(plain)
+        };
+        // Of others it is known by what they were let in with.
+        let face = face.filter(is_plain).filter(|_| self.scope == Scope::Socket);
+        Actor {
+            uid: self.uid,
+            pid: self.pid,
+            program: self.program.clone(),
+            face: face.unwrap_or(&self.face).to_owned(),
+        }
+    }
+}
+
+/// Returns the program that a process runs, where it can be seen.
+fn program(pid: u32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some(path.to_string_lossy().into_owned())
+}

@@ -1,0 +1,139 @@
+//! What a request says, beside its route.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, IF_MATCH};
+use manifold_admin::{CommandError, ErrorCode};
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+/// No body is longer.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// A request that has been read.
+pub(super) struct Asked {
+    pub(super) headers: HeaderMap,
+    pub(super) query: Query,
+    pub(super) body: Bytes,
+    /// What stands in the path where a name goes.
+    pub(super) name: String,
+}
+
+impl Asked {
+    /// Reads what was sent. A body that is no JSON by its own word is not read.
+    pub(super) async fn read(
+        headers: HeaderMap,
+        query: Option<&str>,
+        body: Incoming,
+        name: Option<String>,
+    ) -> Result<Self, CommandError> {
+        if !body.is_end_stream() && !is_json(&headers) {
+            return Err(bad("a body must be JSON, with `Content-Type: application/json`"));
+        }
+        let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return Err(bad("the body is longer than 16 MiB"));
+            }
+            Err(_) => return Err(bad("the body ended before it was whole")),
+        };
+        Ok(Self {
+            headers,
+            query: Query::parse(query.unwrap_or_default()),
+            body,
+            name: name.unwrap_or_default(),
+        })
+    }
+
+    /// Reads the body as what is asked for.
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, CommandError> {
+        if self.body.is_empty() {
+            return Err(bad("a body is missing"));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| bad(&format!("the body is not what is asked for: {error}")))
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Returns the revision a change was made for; `None`: whichever there is.
+    pub(super) fn if_match(&self) -> Option<String> {
+        let revision = self.header(IF_MATCH.as_str())?.trim();
+        let revision = revision.trim_matches('"');
+        (revision != "*").then(|| revision.to_owned())
+    }
+
+    /// Returns whether the answer is wanted as events.
+    pub(super) fn wants_events(&self) -> bool {
+        self.header(ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/event-stream"))
+    }
+}
+
+/// The members behind the `?`. Those that nobody knows are ignored.
+#[derive(Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn parse(text: &str) -> Self {
+        let decoded = |text: &str| {
+            let text = text.replace('+', " ");
+            percent_decode_str(&text).decode_utf8_lossy().into_owned()
+        };
+        let members = text.split('&').filter(|member| !member.is_empty()).map(|member| {
+            let (name, value) = member.split_once('=').unwrap_or((member, ""));
+            (decoded(name), decoded(value))
+        });
+        Self(members.collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns whether a member is set, as `follow=1` or `follow` alone.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.0.iter().any(|(found, value)| found == name && value != "0" && value != "false")
+    }
+
+    pub(super) fn number(&self, name: &str) -> Result<Option<usize>, CommandError> {
+        let number = |value: &str| {
+            value.parse().map_err(|_| bad(&format!("`{name}` must be a number, not `{value}`")))
+        };
+        self.get(name).map(number).transpose()
+    }
+}
+
+pub(super) fn bad(message: &str) -> CommandError {
+    CommandError::new(ErrorCode::BadRequest, message)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_as_browsers_write_it() {
+        let query = Query::parse("q=a+b%26c&limit=3&follow&full=0&odd=%ff&&x");
+        assert_eq!(query.get("q"), Some("a b&c"));
+        assert_eq!(query.number("limit"), Ok(Some(3)));
+        assert_eq!(
+            (query.is_set("follow"), query.is_set("full"), query.is_set("none")),
+            (true, false, false)
+        );
+        assert_eq!(query.get("odd"), Some("\u{fffd}"));
+        assert_eq!(query.get("follow"), None);
+        assert_eq!(
+            Query::parse("limit=x").number("limit").unwrap_err().message,
+            "`limit` must be a number, not `x`"
+        );
+    }
+}

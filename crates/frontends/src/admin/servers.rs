@@ -1,0 +1,96 @@
+//! Servers: how they are, and orders to them.
+
+use manifold_admin::{Command, CommandError, ErrorCode, Outcome, Server, ServerId, Snapshot};
+use manifold_config::{Edit, nearest};
+
+use super::answer::{Answer, Revisions, json};
+use super::request::Asked;
+use super::{Office, config};
+
+/// Returns how everything is.
+pub(super) fn snapshot(office: &Office) -> Snapshot {
+    let mut snapshot = office.control.snapshot();
+    if snapshot.config.revision.is_none() {
+        snapshot.config.revision = office.program.about().revision;
+    }
+    snapshot
+}
+
+pub(super) fn one(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
+    find(office, &asked.name).map(|server| json(&server))
+}
+
+/// Carries out an order; answered with how the server is when it is done.
+pub(super) async fn order(office: &Office, asked: &Asked, path: &str) -> Result<Answer, CommandError> {
+    let server = find(office, &asked.name)?.key;
+    let command = match path.rsplit('/').next().unwrap_or_default() {
+        "start" => Command::Start { server },
+        "stop" => Command::Stop { server },
+        "restart" => Command::Restart { server },
+        "refresh" => Command::Refresh { server },
+        "enable" => return set_enabled(office, asked, &server, true).await,
+        "disable" => return set_enabled(office, asked, &server, false).await,
+        _ => Command::Other,
+    };
+    match office.control.execute(command).await? {
+        Outcome::Server { server } => Ok(json(&server)),
+        _ => one(office, asked),
+    }
+}
+
+/// Lets a server be used or not, in the config.
+async fn set_enabled(
+    office: &Office,
+    asked: &Asked,
+    server: &ServerId,
+    enabled: bool,
+) -> Result<Answer, CommandError> {
+    let edit = Edit::SetEnabled { id: server.to_string(), enabled };
+    let changed = office.program.edit_config(edit, asked.if_match()).await?;
+    let mut answer = json(&find(office, &server.to_string())?);
+    answer
+        .extensions_mut()
+        .insert(Revisions { before: changed.before.clone(), after: changed.revision.clone() });
+    Ok(config::with_revision_of(answer, &changed))
+}
+
+/// Finds a server by its id, its schema and id, or the id its tools are prefixed with.
+pub(super) fn find(office: &Office, name: &str) -> Result<Server, CommandError> {
+    let servers = office.control.snapshot().servers;
+    let wanted = ServerId::from(name);
+    let is_meant = |server: &&Server| {
+        server.key.id == wanted.id && (wanted.schema.is_none() || wanted.schema == server.key.schema)
+            || server.key.id == name
+    };
+    let mut found: Vec<&Server> = servers.iter().filter(is_meant).collect();
+    if found.is_empty() {
+        found = servers.iter().filter(|server| server.exposed_id == name).collect();
+    }
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(unknown(name, &servers)),
+        several => {
+            let names: Vec<String> = several.iter().map(|server| server.key.to_string()).collect();
+            Err(CommandError {
+                hint: Some(format!("say which: {}", names.join(", "))),
+                ..CommandError::new(
+                    ErrorCode::AmbiguousServer,
+                    format!("several schemas have a server '{name}'"),
+                )
+            })
+        }
+    }
+}
+
+fn unknown(name: &str, servers: &[Server]) -> CommandError {
+    let ids = servers.iter().map(|server| server.key.id.as_str());
+    let hint = nearest(name, ids).unwrap_or_else(|| match servers {
+        [] => "the config has no servers".to_owned(),
+        _ => "`manifold list` shows all there are".to_owned(),
+    });
+    CommandError {
+        hint: Some(hint),
+        server: Some(ServerId::from(name)),
+        ..CommandError::new(ErrorCode::UnknownServer, format!("there is no server '{name}'"))
+    }
+}

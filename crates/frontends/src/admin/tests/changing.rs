@@ -1,0 +1,137 @@
+//! Changes: who did what, and what came of it.
+
+use manifold_admin::AuditOutcome;
+use manifold_config::PermissionKind;
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn every_change_is_a_line_also_one_that_is_refused() {
+    let desk = desk();
+    for route in ROUTES {
+        let path = route.path.replace("{id}", "nothing");
+        if path == "/v1/events" {
+            continue;
+        }
+        desk.ask(route.method.as_str(), &path, "{}").await;
+        let lines = desk.lines();
+        // Told before it is done, and again when it is refused.
+        let told_twice = path == "/v1/daemon/upgrade";
+        let expected = match route.effect {
+            manifold_admin::Effect::Changes if told_twice => 2,
+            manifold_admin::Effect::Changes => 1,
+            _ => 0,
+        };
+        assert_eq!(lines.len(), expected, "{path}: {lines:?}");
+        for line in lines {
+            assert!(route.verbs.contains(&line.verb.as_str()), "{line:?}");
+            assert_eq!(line.target.as_deref(), route.path.contains("{id}").then_some("nothing"), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_says_who_did_what_to_whom() {
+    let desk = desk();
+    let answer = desk.send(&request("POST", "/v1/servers/s/stop", "Manifold-Face: cli\r\n", None)).await;
+    assert_eq!((answer.status, &answer.json()["id"]), (200, &json!("s")));
+    let [line] = &desk.lines()[..] else { panic!("one line") };
+    assert_eq!(
+        (line.verb.as_str(), line.target.as_deref(), line.outcome),
+        ("stop", Some("s"), AuditOutcome::Done)
+    );
+    assert_eq!(line.actor.face, "cli");
+    assert_eq!(line.actor.pid, Some(std::process::id()));
+    assert!(line.actor.uid.is_some() && line.actor.program.is_some(), "{line:?}");
+    assert_eq!((line.digest.as_deref(), line.error.as_deref()), (None, None));
+    assert!(line.time.ends_with('Z'), "{line:?}");
+    desk.send(&request("POST", "/v1/servers/x/stop", "Manifold-Face: c\tli\r\n", None)).await;
+    let [line] = &desk.lines()[..] else { panic!("one line") };
+    assert_eq!((line.outcome, line.actor.face.as_str()), (AuditOutcome::Refused, "api"));
+    assert!(line.error.as_ref().is_some_and(|error| error.contains("there is no server 'x'")), "{line:?}");
+}
+
+#[tokio::test]
+async fn the_config_is_changed_for_the_revision_that_was_read() {
+    let desk = desk();
+    let read = desk.get("/v1/config").await;
+    assert_eq!((read.header("etag"), &read.json()["text"]), (Some("\"r1\""), &json!("{}")));
+    let put = request("PUT", "/v1/config", "If-Match: \"r1\"\r\n", Some(r#"{"text":"x"}"#));
+    let changed = desk.send(&put).await;
+    assert_eq!((changed.status, changed.header("etag")), (200, Some("\"r2\"")));
+    let stale = desk.send(&put.replace("\"r1\"", "\"r0\"")).await;
+    assert_eq!((stale.status, stale.code()), (412, "stale".to_owned()));
+    let any = desk.send(&put.replace("\"r1\"", "*")).await;
+    assert_eq!(any.status, 200);
+    let edits = std::mem::take(&mut *lock(&desk.program.edits));
+    let expected = ["r1", "r0"].map(|revision| Some(revision.to_owned()));
+    assert_eq!(edits[..2].iter().map(|(_, expected)| expected.clone()).collect::<Vec<_>>(), expected);
+    assert_eq!(edits[2], (Edit::Text("x".to_owned()), None));
+    let lines = desk.lines();
+    assert_eq!((lines[0].before.as_deref(), lines[0].after.as_deref()), (Some("r1"), Some("r2")));
+    let digest = lines[0].digest.as_deref().unwrap();
+    assert!(digest.len() == 64 && !lines.iter().any(|line| line.digest.as_deref() != Some(digest)));
+    assert_eq!((lines[1].outcome, &lines[1].after), (AuditOutcome::Refused, &None));
+    assert_eq!(
+        desk.ask("POST", "/v1/config/check", r#"{"text":"bad"}"#).await.json()["refused"],
+        "it is bad"
+    );
+}
+
+#[tokio::test]
+async fn entries_and_rules_are_edits() {
+    let desk = desk();
+    let entry = r#"{"command": "uvx",  "args": ["x"]}"#;
+    assert_eq!(desk.ask("PUT", "/v1/config/servers/main%2Fgit", entry).await.status, 200);
+    assert_eq!(desk.ask("PUT", "/v1/config/servers/git", "[]").await.status, 400);
+    assert_eq!(desk.send(&request("DELETE", "/v1/config/servers/git", "", None)).await.status, 200);
+    assert_eq!(desk.send(&request("POST", "/v1/servers/s/disable", "", None)).await.json()["id"], "s");
+    let rule = r#"{"namespace":"n","server":"git","item":"prompt","name":"p","allow":false}"#;
+    assert_eq!(desk.ask("PUT", "/v1/permissions", rule).await.status, 200);
+    assert_eq!(desk.ask("PUT", "/v1/permissions", &rule.replace("prompt", "cake")).await.status, 400);
+    assert_eq!(desk.ask("PUT", "/v1/permissions", &rule.replace("\"git\"", "\"\"")).await.status, 400);
+    let edits: Vec<Edit> =
+        std::mem::take(&mut *lock(&desk.program.edits)).into_iter().map(|(edit, _)| edit).collect();
+    assert_eq!(
+        edits,
+        [
+            Edit::PutServer { id: "main/git".to_owned(), entry: entry.to_owned() },
+            Edit::RemoveServer { id: "git".to_owned() },
+            Edit::SetEnabled { id: "s".to_owned(), enabled: false },
+            Edit::SetPermission {
+                namespace: "n".to_owned(),
+                server: "git".to_owned(),
+                kind: PermissionKind::Prompt,
+                name: "p".to_owned(),
+                allow: Some(false),
+            },
+        ]
+    );
+    let lines = desk.lines();
+    let told: Vec<_> = lines.iter().map(|line| (line.verb.as_str(), line.target.as_deref())).collect();
+    assert_eq!(
+        told[..5],
+        [
+            ("add", Some("main/git")),
+            ("add", Some("git")),
+            ("remove", Some("git")),
+            ("disable", Some("s")),
+            ("ns deny", Some("n")),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn orders_to_the_program_are_told_before_they_are_done() {
+    let desk = desk();
+    assert_eq!(desk.ask("POST", "/v1/daemon/stop", "").await.json()["pid"], 77);
+    assert_eq!(desk.lines()[0].verb, "daemon stop");
+    let refused = desk.ask("POST", "/v1/daemon/upgrade", "").await;
+    assert_eq!(refused.json()["error"]["message"], "it is the same program");
+    let outcomes: Vec<_> = desk.lines().iter().map(|line| line.outcome).collect();
+    assert_eq!(outcomes, [AuditOutcome::Done, AuditOutcome::Refused]);
+    assert_eq!(*lock(&desk.program.orders), [DaemonOrder::Stop, DaemonOrder::Upgrade]);
+    let kept = desk.get("/v1/audit?lines=1").await.json();
+    assert_eq!(kept, json!([]), "they were taken");
+}

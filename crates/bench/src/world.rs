@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Server, load_text};
 use manifold_engine::{
-    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Opening, Order, Phase,
-    ReloadReport, Reloader, Status, Tasks, Upstream,
+    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, LoggedLine, Opening,
+    Order, Phase, ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::time::Instant;
@@ -73,7 +73,7 @@ impl Upstream for Instantly {
         Status { phase: Phase::Ready, pid: None, since: Instant::now() }
     }
 
-    fn logs(&self, _lines: usize) -> Vec<String> {
+    fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
         Vec::new()
     }
 

@@ -31,6 +31,11 @@ pub trait Client: Send + Sync {
 
     fn ask(&self, call: Call, exchange: Exchange);
 
+    /// Ends its session, as if it had left. Says whether that can be done to it.
+    fn disconnect(&self) -> bool {
+        false
+    }
+
     /// Returns what it has said of itself.
     fn about(&self) -> ClientAbout {
         ClientAbout::default()

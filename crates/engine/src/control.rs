@@ -4,6 +4,7 @@
 mod commands;
 mod events;
 mod instances;
+mod logs;
 mod manager;
 pub(crate) mod namespace;
 mod permissions;
@@ -23,8 +24,11 @@ use crate::fleet::Fleet;
 use crate::sync::Lock as _;
 use crate::upstream::BoxFuture;
 pub use admin::ReloadReport;
+pub(crate) use logs::log_line;
+pub use logs::{Followed, LogFollower};
 pub use manager::NamespaceControl;
 pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
+pub(crate) use words::client_instance;
 use words::millis;
 
 /// Reads the config file anew and takes it over.

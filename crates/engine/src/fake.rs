@@ -283,6 +283,11 @@ impl Client for Listener {
         lock(&self.heard).push(format!("{method}{params}"));
     }
 
+    fn disconnect(&self) -> bool {
+        lock(&self.heard).push("disconnected".to_owned());
+        true
+    }
+
     fn ask(&self, call: Call, exchange: Exchange) {
         lock(&self.heard).push(format!("? {}", call.method));
         exchange.finish(Ok(Raw::from_static(r#"{"answered":"by the client"}"#)));

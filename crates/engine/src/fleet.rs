@@ -1,18 +1,21 @@
 //! All configured servers, by server and instance, whichever namespaces refer to them.
 
 mod ending;
+mod followers;
 mod host;
 mod instances;
 mod roots;
 mod slot;
 mod usage;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
-use manifold_config::{Config, Difference, Server, Sharing, diff};
+use manifold_config::{Config, Difference, Server, ServerKey, Sharing, diff};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -26,7 +29,9 @@ use crate::gateway::Gateway;
 use crate::observe::{Observer, Observers};
 use crate::sync::Lock as _;
 use crate::tasks::Tasks;
-use crate::upstream::{Connector, Standing, Upstream};
+use crate::upstream::{Connector, Order, Standing, Upstream};
+pub(crate) use followers::FollowedLine;
+use followers::LogFollowers;
 use host::FleetHost;
 pub use instances::InstanceKey;
 use instances::PerClient;
@@ -58,6 +63,9 @@ pub struct Fleet {
     observers: Observers,
     /// Makes events of calls, while somebody wants them.
     call_teller: Mutex<Option<Arc<dyn Observer>>>,
+    log_followers: LogFollowers,
+    /// Servers that an operator has stopped: instances that are made of them meanwhile do not start either.
+    stopped: Mutex<BTreeSet<ServerKey>>,
 }
 
 /// The file has changed since and could not be taken over, so the config in force is an older one.
@@ -87,6 +95,8 @@ impl Fleet {
             tasks,
             observers: Observers::default(),
             call_teller: Mutex::default(),
+            log_followers: LogFollowers::default(),
+            stopped: Mutex::default(),
         });
         let slots = config.servers.iter().map(|server| fleet.define(server, None)).collect();
         fleet.slots.store(Arc::new(slots));
@@ -242,6 +252,7 @@ impl Fleet {
         };
         let host = FleetHost {
             known_as: instance.known_as(wanted.session.as_deref()),
+            started_with: started_with.as_ref().map(|started_with| started_with.hash()),
             fleet: self.me.clone(),
             server: Arc::clone(server),
             users: Arc::clone(&users),
@@ -254,8 +265,30 @@ impl Fleet {
         if users.introduced() {
             upstream.introduced();
         }
+        if before.is_none() && self.stopped.locked().contains(&server.key) {
+            self.stop(&*upstream);
+        }
         let (server, started_with) = (Arc::clone(server), started_with.clone());
         Slot { server, instance: *instance, started_with, upstream, standing, users }
+    }
+
+    /// Notes what an operator wants of a server as a whole.
+    pub(crate) fn note_order(&self, server: &ServerKey, order: Order) {
+        let mut stopped = self.stopped.locked();
+        match order {
+            Order::Stop => drop(stopped.insert(server.clone())),
+            Order::Start | Order::Restart => drop(stopped.remove(server)),
+            Order::Sleep | Order::Refresh => {}
+        }
+    }
+
+    /// Stops an instance before anybody can call it.
+    fn stop(&self, upstream: &dyn Upstream) {
+        let mut order = upstream.order(Order::Stop);
+        // The order is given with the first look at it; that it is carried out may take longer.
+        if order.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.tasks.spawn_background(async move { drop(order.await) });
+        }
     }
 
     fn first_standing(&self) -> Standing {

@@ -36,8 +36,8 @@ pub use audience::Audience;
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{
-    Control, InstanceRow, NamespaceControl, NamespaceRow, NamespaceTable, Program, ReloadReport, ReloadRow,
-    Reloader, ServerRow, configured, reload_report,
+    Control, Followed, InstanceRow, LogFollower, NamespaceControl, NamespaceRow, NamespaceTable, Program,
+    ReloadReport, ReloadRow, Reloader, ServerRow, configured, reload_report,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::{Events, Topics};
@@ -45,11 +45,11 @@ pub use fleet::{Fleet, InstanceKey, Outdated};
 pub use gateway::{FoundItem, Gateway, Introduction, ItemQuery, KnownTool, NotFound, Opening};
 pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
 pub use outbox::{Outbox, YIELD_EVERY};
-pub use principal::{Principal, Requester};
+pub use principal::{ClientProcess, Principal, Requester};
 pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing, Missing,
-    Order, Phase, Standing, Status, Upstream, Withheld,
+    Addressee, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing, LoggedLine,
+    Missing, Order, Phase, Standing, Status, Upstream, Withheld,
 };

@@ -36,16 +36,34 @@ pub struct Requester {
     /// `None`: on a pipe.
     pub address: Option<IpAddr>,
     name: OnceLock<Box<str>>,
+    process: Option<ClientProcess>,
+}
+
+/// The process that a client is, on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientProcess {
+    pub pid: Option<u32>,
+    /// The folder it was started in.
+    pub cwd: Option<String>,
 }
 
 impl Requester {
     pub fn new(principal: Principal, address: Option<IpAddr>) -> Self {
-        Self { principal, address, name: OnceLock::new() }
+        Self { principal, address, name: OnceLock::new(), process: None }
     }
 
     /// Returns whoever is at the other end of our own pipes.
     pub fn local() -> Arc<Self> {
         Arc::new(Self::new(Principal::Local, None))
+    }
+
+    /// Returns whoever is at the other end of our own pipes, or of a socket that only one user has, where it can be seen.
+    pub fn of_process(process: ClientProcess) -> Arc<Self> {
+        Arc::new(Self { process: Some(process), ..Self::new(Principal::Local, None) })
+    }
+
+    pub fn process(&self) -> Option<&ClientProcess> {
+        self.process.as_ref()
     }
 
     /// Notes what the client calls itself, a bounded part of it; the first word counts.

@@ -1,5 +1,6 @@
 //! What the engine knows of a server, and what a server may know of the engine.
 
+mod logged;
 mod report;
 
 use std::collections::{BTreeSet, HashSet};
@@ -16,6 +17,7 @@ use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::outbox::Outbox;
+pub use logged::LoggedLine;
 pub use report::{History, InstanceReport};
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -66,7 +68,7 @@ pub trait Upstream: Send + Sync {
     }
 
     /// Returns the last lines the server wrote beside the protocol.
-    fn logs(&self, lines: usize) -> Vec<String>;
+    fn logs(&self, lines: usize) -> Vec<LoggedLine>;
 
     /// Resolves once the listing is known or cannot be had; starts the server if need be and allowed.
     fn discover(&self) -> BoxFuture<()>;
@@ -85,6 +87,8 @@ pub enum Order {
     Restart,
     /// End it in good order; the next call starts it. Nothing happens to one that does not run.
     Sleep,
+    /// Read its lists anew, starting it for that where it rests. Done once they are read, or cannot be.
+    Refresh,
 }
 
 /// How a server is doing.
@@ -259,6 +263,14 @@ pub trait Host: Send + Sync {
 
     /// The status has changed. Told with no lock held that looking at it takes.
     fn status_changed(&self, _server: &ServerKey) {}
+
+    /// Returns whether anybody wants to know of lines as the server writes them beside the protocol.
+    fn wants_logs(&self) -> bool {
+        false
+    }
+
+    /// The server has written a line beside the protocol.
+    fn logged(&self, _server: &ServerKey, _line: LoggedLine) {}
 
     /// A notification for every client it concerns.
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Profile, Server, load_text};
 use manifold_engine::{
-    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Lock as _, Opening, Order,
-    Phase, ReloadReport, Reloader, Status, Tasks, Upstream,
+    Audience, BoxFuture, Connector, Exchange, Fleet, Gateway, Host, Item, Listing, Lock as _, LoggedLine,
+    Opening, Order, Phase, ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::time::Instant;
@@ -109,7 +109,7 @@ impl Upstream for Fake {
         Status { phase: Phase::Ready, pid: None, since: Instant::now() }
     }
 
-    fn logs(&self, _lines: usize) -> Vec<String> {
+    fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
         Vec::new()
     }
 

@@ -23,7 +23,7 @@ use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Gateway, Lock as
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::envelope::{self, Incoming, Refusal, RefusalKind};
 use manifold_protocol::members::Flaw;
-use manifold_protocol::{Caller, CodeSet, Failure, Fault, Id, Mark, Outgoing, Reply, Revision};
+use manifold_protocol::{Caller, CodeSet, Failure, Fault, Id, Mark, Outgoing, Raw, Reply, Revision};
 use tokio::sync::Notify;
 use tracing::debug;
 
@@ -51,6 +51,8 @@ pub struct Session {
     outlet: Arc<dyn Outlet>,
     state: Mutex<State>,
     client: OnceLock<ClientId>,
+    /// Ends whatever carries it, where an operator wants its client gone.
+    disconnect: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// What is said to a call beyond so many in flight.
     limit: Option<(usize, Fault)>,
     /// Its client has initialized it with another process, whose place we took.
@@ -73,6 +75,8 @@ pub enum Received {
 struct State {
     phase: Phase,
     revision: Option<Revision>,
+    /// What a client without a session said of itself with its first request, and the revision it speaks.
+    passing: Option<(Raw, String)>,
     /// Who asks, once it has said so.
     caller: Option<Arc<Caller>>,
     flights: HashMap<Id, InFlight>,
@@ -112,6 +116,7 @@ impl Session {
             outlet,
             state: Mutex::default(),
             client: OnceLock::new(),
+            disconnect: OnceLock::new(),
             limit,
             goes_on: AtomicBool::new(false),
             idle: Notify::new(),

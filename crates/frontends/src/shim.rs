@@ -111,7 +111,9 @@ impl ShimSession {
             let reading = pin!(serve::read(requests, input, &outbox, &options.budget));
             tokio::select! {
                 end = reading => Err(end),
-                leaving = leave => Ok(leaving),
+                leaving = leave => Ok((leaving, options.drain_timeout)),
+                // Its shim comes back as soon as its client has something to say.
+                () = client.unwanted.notified() => Ok((Leaving::Stopping, Duration::ZERO)),
             }
         };
         match leaving {
@@ -121,14 +123,14 @@ impl ShimSession {
                 outbox.push(framed(Kind::Over, 0, b""));
                 serve::flush(&outbox).await;
             }
-            Ok(Leaving::Replaced) => {
+            Ok((Leaving::Replaced, _)) => {
                 outbox.push(framed(Kind::Hold, 0, b""));
                 suspended.await;
                 part_from(&outbox).await;
                 // Its calls go on: nothing of it may end as if it had left.
                 std::mem::forget(client);
             }
-            Ok(leaving) => part(&client, &outbox, leaving, options.drain_timeout).await,
+            Ok((leaving, drain_timeout)) => part(&client, &outbox, leaving, drain_timeout).await,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_config::{Server, ServerFault};
-use manifold_engine::{BoxFuture, Exchange, Listing, Order, Phase, Status, Upstream};
+use manifold_engine::{BoxFuture, Exchange, Listing, LoggedLine, Order, Phase, Status, Upstream};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::time::Instant;
 
@@ -49,8 +49,8 @@ impl Upstream for Broken {
         Status { phase: self.phase.clone(), pid: None, since: self.since }
     }
 
-    fn logs(&self, _lines: usize) -> Vec<String> {
-        vec![self.fault.message()]
+    fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
+        vec![LoggedLine::now(self.fault.message())]
     }
 
     fn discover(&self) -> BoxFuture<()> {

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use manifold_engine::{
-    BoxFuture, Exchange, Host, Item, Listing, NamespaceControl, Order, Phase, Status, Tasks, Upstream,
+    BoxFuture, Exchange, Host, Item, Listing, LoggedLine, NamespaceControl, Order, Phase, Status, Tasks,
+    Upstream,
 };
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, RawObject};
 use tokio::time::Instant;
@@ -98,7 +99,7 @@ impl Upstream for Builtin {
         Status { phase, pid: None, since: self.since }
     }
 
-    fn logs(&self, _lines: usize) -> Vec<String> {
+    fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
         Vec::new()
     }
 
@@ -107,7 +108,7 @@ impl Upstream for Builtin {
     }
 
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
-        if order != Order::Sleep {
+        if !matches!(order, Order::Sleep | Order::Refresh) {
             self.set_stopped(order == Order::Stop);
         }
         Box::pin(std::future::ready(Ok(())))

@@ -2,11 +2,12 @@
 
 mod cause;
 
-use manifold_engine::Lock as _;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
 
-use manifold_config::{redact, redact_cut};
+use manifold_config::{ServerKey, redact, redact_cut};
+use manifold_engine::{Host, Lock as _, LoggedLine};
 
 const MAX_LINES: usize = 1000;
 const MAX_LINE_CHARS: usize = 4096;
@@ -17,20 +18,40 @@ const LOOKED_AT: usize = 100;
 const MAX_LINE_BYTES: usize = 4 * MAX_LINE_CHARS;
 
 /// A ring of lines, safe to show: secrets are hidden (M11) and control characters written out (T27).
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct LogRing {
     ring: Mutex<Ring>,
+    /// Who may want to know of each line, and whose lines they are.
+    told: Option<(Arc<dyn Host>, ServerKey)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Ring {
     /// As they were said: few are ever looked at, and a server may say millions (F8).
-    lines: VecDeque<Box<[u8]>>,
+    lines: VecDeque<Line>,
     /// How many of the last lines belong to the present life of the server.
     fresh: usize,
 }
 
+#[derive(Clone)]
+struct Line {
+    at: SystemTime,
+    number: u64,
+    bytes: Box<[u8]>,
+}
+
+impl Line {
+    fn shown(&self) -> LoggedLine {
+        LoggedLine { at: self.at, number: self.number, client: None, line: shown(&self.bytes) }
+    }
+}
+
 impl LogRing {
+    /// Makes the ring of a server whose lines somebody may want to read along.
+    pub(crate) fn of(server: &ServerKey, host: &Arc<dyn Host>) -> Arc<Self> {
+        Arc::new(Self { ring: Mutex::default(), told: Some((Arc::clone(host), server.clone())) })
+    }
+
     pub(crate) fn push(&self, line: &[u8]) {
         self.push_bytes(cut(line).into());
     }
@@ -40,9 +61,13 @@ impl LogRing {
         self.push_bytes([b"[stdout] ", cut(line)].concat().into());
     }
 
-    /// Takes up lines that another program kept.
-    pub(crate) fn recall(&self, lines: &[String]) {
-        lines.iter().for_each(|line| self.push(line.as_bytes()));
+    /// Takes up lines that another program kept, with their times as far as it did.
+    pub(crate) fn recall(&self, lines: &[String], times_ms: &[u64]) {
+        let times = times_ms.iter().map(|at| SystemTime::UNIX_EPOCH + Duration::from_millis(*at));
+        let times = times.chain(std::iter::repeat(SystemTime::now()));
+        for (line, at) in lines.iter().zip(times) {
+            self.keep(cut(line.as_bytes()).into(), at);
+        }
     }
 
     /// Notes that what follows is said by a new process.
@@ -50,26 +75,43 @@ impl LogRing {
         self.lock().fresh = 0;
     }
 
-    fn push_bytes(&self, line: Box<[u8]>) {
+    fn push_bytes(&self, bytes: Box<[u8]>) {
+        let told = self.told.as_ref().filter(|(host, _)| host.wants_logs());
+        let told = told.map(|told| (told, bytes.clone()));
+        let at = SystemTime::now();
+        let number = self.keep(bytes, at);
+        if let Some(((host, server), bytes)) = told {
+            host.logged(server, Line { at, number, bytes }.shown());
+        }
+    }
+
+    /// Keeps a line and returns its number.
+    fn keep(&self, bytes: Box<[u8]>, at: SystemTime) -> u64 {
         let mut ring = self.lock();
         if ring.lines.len() == MAX_LINES {
             ring.lines.pop_front();
         }
-        ring.lines.push_back(line);
+        let number = LoggedLine::next_number();
+        ring.lines.push_back(Line { at, number, bytes });
         ring.fresh = (ring.fresh + 1).min(MAX_LINES);
+        number
     }
 
     /// Returns the last `count` lines, oldest first.
-    pub(crate) fn last(&self, count: usize) -> Vec<String> {
+    pub(crate) fn last(&self, count: usize) -> Vec<LoggedLine> {
         let lines = &self.lock().lines;
-        let wanted = lines.iter().skip(lines.len().saturating_sub(count));
-        wanted.map(|line| shown(line)).collect()
+        lines.iter().skip(lines.len().saturating_sub(count)).map(Line::shown).collect()
+    }
+
+    /// Returns the words of the last `count` lines.
+    pub(crate) fn last_words(&self, count: usize) -> Vec<String> {
+        self.last(count).into_iter().map(|line| line.line).collect()
     }
 
     /// Returns the few lines of this life that tell most as one text for an error message.
     pub(crate) fn tail(&self) -> Option<String> {
         let fresh = self.lock().fresh;
-        let lines = self.last(fresh.min(LOOKED_AT));
+        let lines = self.last_words(fresh.min(LOOKED_AT));
         let lines = cause::telling(&lines);
         (!lines.is_empty()).then(|| lines.join(" | "))
     }

@@ -46,6 +46,8 @@ struct Supervisor<L> {
     waiting: FairQueue,
     discovering: Vec<oneshot::Sender<()>>,
     ordering: Vec<oneshot::Sender<Result<(), Fault>>>,
+    /// Those who want its lists read anew.
+    refreshing: Vec<oneshot::Sender<Result<(), Fault>>>,
     /// Starts that failed, or lived without answering a call, in a row.
     failures: u32,
     /// When a start that failed is tried again, asked or not.
@@ -77,6 +79,7 @@ impl<L: Launcher> Supervisor<L> {
             waiting: FairQueue::default(),
             discovering: Vec::new(),
             ordering: Vec::new(),
+            refreshing: Vec::new(),
             failures: 0,
             retry_at: None,
             attempts: Attempts::default(),
@@ -140,7 +143,7 @@ impl<L: Launcher> Supervisor<L> {
         for (_, exchange) in self.waiting.take_all() {
             exchange.fail(fault.clone());
         }
-        for done in self.ordering.drain(..) {
+        for done in self.ordering.drain(..).chain(self.refreshing.drain(..)) {
             let _ = done.send(Err(fault.clone()));
         }
         for done in self.discovering.drain(..) {

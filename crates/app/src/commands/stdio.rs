@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use manifold_admin::Listener;
 use manifold_config::{Config, LoadOptions, Selection, select_namespace};
-use manifold_engine::{Audience, Requester};
+use manifold_engine::{Audience, ClientProcess, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::stdio::{self, Options};
 use tracing::{info, warn};
@@ -80,9 +80,15 @@ async fn serve(
         codes: services.codes(),
         profile,
         audience: Audience::One,
-        requester: Requester::local(),
+        requester: Requester::of_process(started_by()),
     };
     stdio::serve(destination, streams, served, signals::asked(stop), &services.tasks).await;
     services.close().await;
     Ok(())
+}
+
+/// Returns the process that has started us, which is the client.
+fn started_by() -> ClientProcess {
+    let cwd = std::env::current_dir().ok().map(|cwd| cwd.display().to_string());
+    ClientProcess { pid: Some(std::os::unix::process::parent_id()), cwd }
 }

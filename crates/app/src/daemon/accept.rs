@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_config::{ClientEnvironment, Selection, VariablesUsed, project_root, select_namespace};
-use manifold_engine::{Audience, Opening, Requester};
+use manifold_engine::{Audience, ClientProcess, Opening, Requester};
 use manifold_frontends::Destination;
 use manifold_frontends::litemcp::Service;
 use manifold_frontends::shim::{Continuation, Options, ShimSession, serve_litemcp};
@@ -200,12 +200,13 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met<'_>) {
         serve_litemcp(service, socket, stages, options, left, &services.tasks).await;
         return daemon.sessions.remove(number);
     }
+    let process = ClientProcess { pid: peer_pid(&socket), cwd: Some(hello.cwd.clone()) };
     let destination = Destination {
         gateway,
         codes: services.codes(),
         profile: config.profile,
         audience: Audience::One,
-        requester: Requester::local(),
+        requester: Requester::of_process(process),
     };
     let questions = hello.resume.as_ref().map_or(0, |resume| resume.questions);
     let continuation = Continuation { session, before, questions, kept: Arc::clone(&daemon.kept) };

@@ -8,7 +8,7 @@ use manifold_protocol::Fault;
 use super::rows::{NamespaceTable, ReloadRow, ServerRow};
 use super::{Reloader, namespace};
 use crate::gateway::Gateway;
-use crate::upstream::{Order, Upstream};
+use crate::upstream::{LoggedLine, Order, Upstream};
 
 /// The hands of the manager tools of one namespace.
 #[derive(Clone)]
@@ -46,7 +46,11 @@ impl NamespaceControl {
     }
 
     pub fn logs(&self, id: &str, lines: usize) -> Result<Vec<String>, Fault> {
-        Ok(self.upstream(id)?.logs(lines))
+        let said = |line: LoggedLine| match line.client {
+            Some(client) => format!("[client {}] {}", client.0, line.line),
+            None => line.line,
+        };
+        Ok(self.upstream(id)?.logs(lines).into_iter().map(said).collect())
     }
 
     pub async fn reload(&self) -> Result<ReloadRow, String> {

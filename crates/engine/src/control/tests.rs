@@ -304,7 +304,7 @@ async fn commands_reach_every_server_of_the_fleet() {
     control.execute(Command::Stop { server: named("a") }).await.unwrap();
     control.execute(Command::Start { server: named("a") }).await.unwrap();
     assert_eq!(world.fake("a").orders(), [Order::Stop, Order::Start]);
-    assert_eq!(control.logs(&named("r"), 3).unwrap(), ["the last 3 lines"]);
+    assert_eq!(control.logs(&named("r"), 3, None).unwrap()[0].line, "the last 3 lines");
 }
 
 #[tokio::test]
@@ -317,7 +317,7 @@ async fn what_cannot_be_done_is_said_by_a_code() {
     assert_eq!(code(Command::Start { server: elsewhere }).await, ErrorCode::UnknownServer);
     assert_eq!(code(Command::Reload).await, ErrorCode::ConfigRefused);
     assert_eq!(code(Command::Other).await, ErrorCode::Unsupported);
-    assert_eq!(code(Command::Disconnect { client: 1 }).await, ErrorCode::Unsupported);
+    assert_eq!(code(Command::Disconnect { client: u64::MAX }).await, ErrorCode::UnknownClient);
     let fault = Fault::SignInNeeded { server: "b".to_owned() };
     let error = words::refusal(&fault, named("b"));
     assert_eq!((error.code, error.server), (ErrorCode::SignIn, Some(named("b"))));
@@ -468,4 +468,97 @@ async fn what_operators_do_is_told() {
     assert!(matches!(&told.happening, Happening::Audit { line } if line.verb == "stop"));
     assert!(events.try_next().is_none());
     assert_eq!(control.cursor().seq, at.seq + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_are_read_anew_and_a_disabled_server_is_not_started() {
+    let world = World::new(CONFIG);
+    let control = operator(&world);
+    control.execute(Command::Refresh { server: named("b") }).await.unwrap();
+    assert_eq!(world.fake("b").orders(), [Order::Refresh]);
+    let error = control.execute(Command::Start { server: named("off") }).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Denied);
+    assert_eq!(
+        error.to_string(),
+        "server 'off' is disabled in the config (`enabled`); enable it first: `manifold enable off`"
+    );
+    assert!(control.execute(Command::Stop { server: named("off") }).await.is_ok());
+    let error = control.execute(Command::Start { server: named("of") }).await.unwrap_err();
+    assert_eq!(error.hint.as_deref(), Some("did you mean 'off'?"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_disconnected() {
+    let world = World::new(CONFIG);
+    let control = operator(&world);
+    let client = Arc::new(FakeClient::default());
+    let id = world.gateway.attach(Arc::clone(&client) as _);
+    let error = control.execute(Command::Disconnect { client: id.0 + 1 }).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::UnknownClient);
+    let leaves = async {
+        while client.take().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        world.gateway.detach(id);
+    };
+    let (done, ()) = tokio::join!(control.execute(Command::Disconnect { client: id.0 }), leaves);
+    assert_eq!(done, Ok(Outcome::Done));
+    assert!(control.snapshot().clients.is_empty());
+    let id = world.gateway.attach(Arc::clone(&client) as _);
+    let error = control.execute(Command::Disconnect { client: id.0 }).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::TimedOut, "it does not go");
+}
+
+// Instances come with every client of another environment: the server stays stopped for those too.
+#[tokio::test(start_paused = true)]
+async fn what_is_stopped_is_stopped_for_those_who_come_later() {
+    let text = r#"{"servers":{"a":{"command":"/bin/sh","env":{"T":"${TOKEN}"}}}}"#;
+    let daemon = World::open(text, None, Audience::Shared);
+    let control = operator(&daemon);
+    let early = daemon.window(text, &[("TOKEN", "one")], "/w");
+    control.execute(Command::Stop { server: named("a") }).await.unwrap();
+    assert_eq!(early.used("a").orders(), [Order::Stop]);
+    let late = daemon.window(text, &[("TOKEN", "two")], "/w");
+    assert_eq!(late.used("a").orders(), [Order::Stop]);
+    control.execute(Command::Start { server: named("a") }).await.unwrap();
+    let last = daemon.window(text, &[("TOKEN", "three")], "/w");
+    assert_eq!(last.used("a").orders(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_have_times_and_can_be_read_along() {
+    let world = World::new(CONFIG);
+    let control = operator(&world);
+    let fake = world.fake("b");
+    for (second, line) in [(1, "one"), (2, "two"), (3, "three")] {
+        fake.says(second, line);
+    }
+    let words = |lines: Vec<admin::LogLine>| lines.into_iter().map(|line| line.line).collect::<Vec<_>>();
+    let since = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2);
+    let lines = control.logs(&named("b"), 10, Some(since)).unwrap();
+    assert_eq!(lines[0].time, "1970-01-01T00:00:02.000Z");
+    assert_eq!((lines[0].server.as_deref(), lines[0].instance.as_deref()), (Some("b"), None));
+    assert_eq!(words(lines), ["two", "three"]);
+    assert_eq!(words(control.logs(&named("b"), 1, None).unwrap()), ["three"]);
+    assert!(!fake.host().1.wants_logs(), "nobody reads along");
+    let (past, mut follower) = control.follow_logs(&named("b"), 2, None).unwrap();
+    assert_eq!(words(past), ["two", "three"]);
+    fake.says(4, "four");
+    world.fake("r").says(5, "another server's");
+    fake.says(6, "six");
+    for expected in ["four", "six"] {
+        let Some(Followed::Line(line)) = follower.next().await else { panic!("no line") };
+        assert_eq!(line.line, expected);
+    }
+    for at in 0..2000 {
+        fake.says(at, "flood");
+    }
+    assert!(matches!(follower.next().await, Some(Followed::Missed(1..))), "nobody waits for it");
+    drop(follower);
+    fake.says(7, "the last that is looked at for nobody");
+    assert!(!fake.host().1.wants_logs());
+    let mut events = control.events_after(None, Topics::LOG).unwrap();
+    fake.says(8, "an event");
+    let event = events.try_next().unwrap();
+    assert!(matches!(&event.happening, Happening::Log { line } if line.line == "an event"));
 }

@@ -1,6 +1,6 @@
 //! The engine's terms in the operator's words.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use manifold_admin as admin;
 use manifold_config::{
@@ -9,6 +9,7 @@ use manifold_config::{
 };
 use manifold_protocol::Fault;
 
+use crate::changes::ClientId;
 use crate::upstream::Phase;
 
 pub(super) fn server_id(key: &ServerKey) -> admin::ServerId {
@@ -165,6 +166,16 @@ pub(crate) fn code(fault: &Fault) -> admin::ErrorCode {
 /// Returns how an instance is told from others that were started with something else.
 pub(super) fn instance_key(hash: u64) -> String {
     format!("{hash:016x}")
+}
+
+/// Returns how the instance that a client has for itself is told from others.
+pub(crate) fn client_instance(client: ClientId) -> String {
+    format!("client {}", client.0)
+}
+
+/// Writes a time as RFC 3339 has it, in UTC.
+pub(super) fn time(at: SystemTime) -> String {
+    jiff::Timestamp::try_from(at).map(|at| format!("{at:.3}")).unwrap_or_default()
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

@@ -4,7 +4,7 @@ use manifold_protocol::{Call, Fault, Raw};
 
 use super::*;
 use crate::exchange::Exchange;
-use crate::upstream::{BoxFuture, Listing, Order, Phase, Status};
+use crate::upstream::{BoxFuture, Listing, LoggedLine, Order, Phase, Status};
 
 /// A server that takes its time to be discovered.
 struct Slow {
@@ -27,7 +27,7 @@ impl Upstream for Slow {
         Status { phase: self.phase.clone(), pid: None, since: Instant::now() }
     }
 
-    fn logs(&self, _lines: usize) -> Vec<String> {
+    fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
         Vec::new()
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use manifold_config::{Server, ServerKey, ServerStart};
 use manifold_protocol::{Call, Failure, Fault, Kind, Raw};
@@ -14,7 +14,7 @@ use crate::audience::Audience;
 use crate::exchange::Exchange;
 use crate::tasks::Tasks;
 use crate::upstream::{
-    BoxFuture, Connector, Host, Item, Listing, Missing, Order, Phase, Status, Upstream, Withheld,
+    BoxFuture, Connector, Host, Item, Listing, LoggedLine, Missing, Order, Phase, Status, Upstream, Withheld,
 };
 
 /// Every server that was ever made, in order.
@@ -71,6 +71,7 @@ struct State {
     heard_elsewhere: usize,
     /// How often another client came to share it.
     widened: usize,
+    logs: Vec<LoggedLine>,
 }
 
 /// What is not for some clients, by what they can do.
@@ -110,6 +111,7 @@ impl Fake {
             withheld: None,
             heard_elsewhere: 0,
             widened: 0,
+            logs: Vec::new(),
         };
         Self { id: id.to_owned(), told, tasks, discoveries, state: Arc::new(Mutex::new(state)) }
     }
@@ -218,6 +220,17 @@ impl Fake {
         (key, host.as_ref())
     }
 
+    /// Writes a line beside the protocol, so long after the beginning of all time.
+    pub(crate) fn says(&self, seconds: u64, line: &str) {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let line = LoggedLine { at, ..LoggedLine::now(line.to_owned()) };
+        self.state().logs.push(line.clone());
+        let (key, host) = self.host();
+        if host.wants_logs() {
+            host.logged(key, line);
+        }
+    }
+
     /// Asks a question outside any call.
     pub(crate) async fn question(&self, method: &str) -> String {
         let (exchange, asked) = Asked::open(None);
@@ -311,8 +324,12 @@ impl Upstream for Fake {
         Status { pid: (phase == Phase::Ready).then_some(7), phase, since: Instant::now() }
     }
 
-    fn logs(&self, lines: usize) -> Vec<String> {
-        vec![format!("the last {lines} lines")]
+    fn logs(&self, lines: usize) -> Vec<LoggedLine> {
+        let said = self.state().logs.clone();
+        if said.is_empty() {
+            return vec![LoggedLine::now(format!("the last {lines} lines"))];
+        }
+        said[said.len().saturating_sub(lines)..].to_vec()
     }
 
     fn discover(&self) -> BoxFuture<()> {

@@ -13,13 +13,15 @@ use crate::exchange::Exchange;
 use crate::gateway::{Gateway, answer_from_config, roots_of};
 use crate::outbox::Outbox;
 use crate::sync::Lock as _;
-use crate::upstream::{Addressee, ClientFacts, Host, Standing};
+use crate::upstream::{Addressee, ClientFacts, Host, LoggedLine, Standing};
 
 /// What surrounds an instance that any gateway may use. The fleet is held weakly, so that it is not kept alive.
 #[derive(Clone)]
 pub(super) struct FleetHost {
     /// What the instance is known by in a process that takes our place; none where nobody could tell whose it is.
     pub(super) known_as: Option<String>,
+    /// What it is started with, as a number, where that is some client's.
+    pub(super) started_with: Option<u64>,
     pub(super) fleet: Weak<Fleet>,
     pub(super) server: Arc<Server>,
     pub(super) users: Arc<Users>,
@@ -99,6 +101,17 @@ impl Host for FleetHost {
     fn status_changed(&self, server: &ServerKey) {
         if let Some(fleet) = self.fleet.upgrade() {
             fleet.server_changed(server);
+        }
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.fleet.upgrade().is_some_and(|fleet| fleet.wants_logs())
+    }
+
+    fn logged(&self, server: &ServerKey, line: LoggedLine) {
+        if let Some(fleet) = self.fleet.upgrade() {
+            let instance = fleet.instance_label(server, self.started_with);
+            fleet.logged(server, &line, instance);
         }
     }
 

@@ -33,6 +33,10 @@ impl Gateway {
         self.introduced.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn session(&self, id: ClientId) -> Option<Arc<Entry>> {
+        self.clients.session(id)
+    }
+
     pub(crate) fn sessions(&self) -> Vec<Arc<Entry>> {
         self.clients.sessions()
     }

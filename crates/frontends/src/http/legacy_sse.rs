@@ -28,6 +28,7 @@ pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Sha
             Ok(entered) => entered,
             Err(fault) => return answers::over_limit(&fault, shared.site.codes),
         };
+    session.may_be_ended(shared);
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
     let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
     let body = session.general.attach(0, endpoint, async move {

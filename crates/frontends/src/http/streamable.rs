@@ -148,6 +148,7 @@ async fn initialize(
         session.session.close();
         return answers::over_limit(&fault, shared.site.codes);
     }
+    session.may_be_ended(shared);
     with_session(response, &session)
 }
 

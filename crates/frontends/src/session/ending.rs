@@ -18,6 +18,19 @@ impl Session {
         }
     }
 
+    /// Says how the client can be made to go. This is said once.
+    pub(crate) fn on_disconnect(&self, disconnect: impl Fn() + Send + Sync + 'static) {
+        let _ = self.disconnect.set(Box::new(disconnect));
+    }
+
+    /// Makes the client go, and says whether that can be done.
+    pub(super) fn disconnect(&self) -> bool {
+        self.disconnect.get().is_some_and(|disconnect| {
+            disconnect();
+            true
+        })
+    }
+
     /// Takes no more requests; what is in flight goes on.
     pub fn stop_taking_calls(&self) {
         self.lock().phase = Phase::ShuttingDown;

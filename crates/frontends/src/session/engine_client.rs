@@ -36,6 +36,10 @@ impl Client for Handle {
         }
     }
 
+    fn disconnect(&self) -> bool {
+        self.0.upgrade().is_some_and(|session| session.disconnect())
+    }
+
     fn about(&self) -> ClientAbout {
         self.0.upgrade().map(|session| session.about()).unwrap_or_default()
     }

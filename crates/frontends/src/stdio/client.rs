@@ -9,6 +9,7 @@ use manifold_engine::{Gateway, Outbox, Tasks};
 use manifold_protocol::envelope::{self, Refusal, RefusalKind};
 use manifold_protocol::framing::FrameError;
 use manifold_protocol::{Fault, Id};
+use tokio::sync::Notify;
 use tracing::debug;
 
 use super::pipe::Pipe;
@@ -19,6 +20,8 @@ pub(crate) struct StreamClient {
     pub(crate) session: Arc<Session>,
     pub(crate) pipe: Arc<Pipe>,
     gateway: Option<Arc<Gateway>>,
+    /// Told when an operator wants the client gone.
+    pub(crate) unwanted: Arc<Notify>,
 }
 
 impl StreamClient {
@@ -34,7 +37,10 @@ impl StreamClient {
         }
         let gateway = destination.gateway.clone().ok();
         let pipe = Pipe::new(destination.gateway.clone(), Arc::clone(&destination.requester), tasks);
-        Self { session: Session::new(destination, outlet), pipe, gateway }
+        let (session, unwanted) = (Session::new(destination, outlet), Arc::new(Notify::new()));
+        let tell = Arc::clone(&unwanted);
+        session.on_disconnect(move || tell.notify_one());
+        Self { session, pipe, gateway, unwanted }
     }
 
     /// Brings a message to the side it belongs to; its answer goes by the outlet.
@@ -80,7 +86,11 @@ impl StreamClient {
         outbox: &Outbox,
         drain_timeout: Duration,
     ) {
-        let leaving = serve::until_stopped(&mut reading, &mut stop).await;
+        let (leaving, drain_timeout) = tokio::select! {
+            leaving = serve::until_stopped(&mut reading, &mut stop) => (leaving, drain_timeout),
+            // As if it had left at once.
+            () = self.unwanted.notified() => (Some(End::Exit), Duration::ZERO),
+        };
         self.session.stop_taking_calls();
         self.pipe.modern.stop();
         // The drain time is for calls at servers, not for lists that wait for starts (D2). Who had said all when it was read

@@ -55,6 +55,9 @@ impl Pipe {
                 if self.is_open(&id) || session.is_in_flight(&id) {
                     outlet.answer(refusal(Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned())).into());
                 } else {
+                    if self.client.get().is_none() {
+                        session.note_passing(params.as_ref());
+                    }
                     self.serve(id, method.into(), params, outlet);
                 }
                 None

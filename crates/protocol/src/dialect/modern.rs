@@ -41,6 +41,11 @@ pub fn version_of(params: Option<&Raw>) -> Option<Raw> {
     params?.get("_meta")?.get(VERSION)
 }
 
+/// Returns what a request says of the client that makes it.
+pub fn client_info_of(params: Option<&Raw>) -> Option<Raw> {
+    params?.get("_meta")?.get(CLIENT_INFO)
+}
+
 /// Reads who asks and takes those marks off the parameters.
 pub fn open(params: Option<Raw>) -> Result<(Option<Raw>, Caller), Fault> {
     let missing = |key: &str| Fault::InvalidParams(format!("`_meta` must have `{key}`"));

@@ -57,6 +57,9 @@ pub(crate) struct SavedProcess {
     /// The last lines of its log, as they may be shown.
     #[serde(default)]
     pub(crate) log: Vec<String>,
+    /// When they were said, since the beginning of 1970.
+    #[serde(default)]
+    pub(crate) log_times_ms: Vec<u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -64,6 +64,7 @@ impl Process {
             listing: None,
             freshness: Vec::new(),
             log: Vec::new(),
+            log_times_ms: Vec::new(),
         })
     }
 }
@@ -114,7 +115,7 @@ impl Launch {
             unread_log: saved.unread_log.into(),
             unwritten: saved.unwritten.0,
         };
-        self.logs.recall(&saved.log);
+        self.logs.recall(&saved.log, &saved.log_times_ms);
         let (life, _) = self.serve(Arc::clone(&connection), streams, Some(left));
         Some(Running { connection, said, pid: Some(pid), life })
     }

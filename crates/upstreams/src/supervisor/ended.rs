@@ -54,6 +54,7 @@ impl<L: Launcher> Supervisor<L> {
         let wanted = busy
             || !self.waiting.is_empty()
             || !self.discovering.is_empty()
+            || !self.refreshing.is_empty()
             || !clean
             || server.start == ServerStart::Eager;
         let delay = restart_delay(server);

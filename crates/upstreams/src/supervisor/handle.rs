@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_engine::{
-    BoxFuture, Exchange, InstanceReport, Listing, Order, Status, Tasks, Upstream, Withheld,
+    BoxFuture, Exchange, InstanceReport, Listing, LoggedLine, Order, Status, Tasks, Upstream, Withheld,
 };
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::oneshot;
@@ -133,7 +133,7 @@ impl Upstream for Supervised {
         self.shared.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive())
     }
 
-    fn logs(&self, lines: usize) -> Vec<String> {
+    fn logs(&self, lines: usize) -> Vec<LoggedLine> {
         self.shared.logs.last(lines)
     }
 

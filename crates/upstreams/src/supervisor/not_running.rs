@@ -77,6 +77,13 @@ impl<L: Launcher> Supervisor<L> {
                     self.ordering.push(done);
                     return Next::Start;
                 }
+                Some(Command::Order(Order::Refresh, done)) if matches!(state, NotRunning::Stopped) => {
+                    let _ = done.send(Err(self.stopped()));
+                }
+                Some(Command::Order(Order::Refresh, done)) => {
+                    self.refreshing.push(done);
+                    return Next::Start;
+                }
                 Some(Command::Order(Order::Sleep, done)) => {
                     let _ = done.send(Ok(()));
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_engine::{Listing, Order};
-use manifold_protocol::Failure;
+use manifold_protocol::{Failure, Fault};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
@@ -14,15 +14,22 @@ use super::{Ending, Launcher, Life, Next, NotRunning, Running, Supervisor};
 use crate::cache::ListingKey;
 use crate::connection::Connection;
 use crate::listing;
+use crate::logs::quote;
+
+/// How much of a server's own words an error repeats.
+const MAX_QUOTED: usize = 200;
 
 /// The reading of the lists in one life.
 struct Reading {
     follower: JoinSet<()>,
-    /// How often they have been read, or could not be.
-    listed: watch::Sender<u32>,
-    seen: watch::Receiver<u32>,
+    /// What came of the last reading.
+    listed: watch::Sender<Read>,
+    seen: watch::Receiver<Read>,
     read_once: bool,
 }
+
+/// That lists have been read, or why they could not be.
+type Read = Result<(), Failure>;
 
 impl<L: Launcher> Supervisor<L> {
     /// Serves until the server ends, by itself or by order.
@@ -38,10 +45,7 @@ impl<L: Launcher> Supervisor<L> {
                     Ending::Silent => self.fell_silent(&connection),
                 },
                 _ = reading.seen.changed() => {
-                    reading.read_once = true;
-                    for done in self.discovering.drain(..) {
-                        let _ = done.send(());
-                    }
+                    self.has_read(&mut reading);
                     continue;
                 }
                 () = unused(&connection, idle_timeout) => {
@@ -65,6 +69,33 @@ impl<L: Launcher> Supervisor<L> {
         }
         self.end(&connection, running.life, &next).await;
         next
+    }
+
+    /// Tells those who wait for the lists that they have been read, or could not be.
+    fn has_read(&mut self, reading: &mut Reading) {
+        reading.read_once = true;
+        for done in self.discovering.drain(..) {
+            let _ = done.send(());
+        }
+        let server = || self.shared.id.clone();
+        let read = reading.seen.borrow_and_update().clone().map_err(|failure| match failure {
+            Failure::Fault(fault) => fault,
+            Failure::Peer(error) => {
+                let reason =
+                    format!("it did not say what it offers: {}", quote(error.as_bytes(), MAX_QUOTED));
+                Fault::Refused { server: server(), tool: None, reason }
+            }
+        });
+        for done in self.refreshing.drain(..) {
+            let _ = done.send(read.clone());
+        }
+    }
+
+    /// Reads the lists once more, from the beginning.
+    fn read_again(&self, running: &Running<L::Life>, reading: &mut Reading) {
+        reading.read_once = false;
+        reading.follower = JoinSet::new();
+        reading.follower.spawn(self.follower(running, None, reading.listed.clone()));
     }
 
     /// Lets calls go straight out, those first that waited for the start.
@@ -106,13 +137,17 @@ impl<L: Launcher> Supervisor<L> {
             Some(Command::Discover(done)) if reading.read_once => {
                 // The first reading failed; it is tried again, and nobody waits for that (D4).
                 let _ = done.send(());
-                reading.read_once = false;
-                reading.follower = JoinSet::new();
-                reading.follower.spawn(self.follower(running, None, reading.listed.clone()));
+                self.read_again(running, reading);
             }
             Some(Command::Discover(done)) => self.discovering.push(done),
             Some(Command::Order(Order::Start, done)) => {
                 let _ = done.send(Ok(()));
+            }
+            Some(Command::Order(Order::Refresh, done)) => {
+                self.refreshing.push(done);
+                if reading.read_once {
+                    self.read_again(running, reading);
+                }
             }
             Some(Command::Order(Order::Restart, done)) => {
                 self.ordering.push(done);
@@ -141,7 +176,7 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Starts reading the lists.
     fn read(&mut self, running: &Running<L::Life>) -> Reading {
-        let (listed, seen) = watch::channel(0_u32);
+        let (listed, seen) = watch::channel(Ok(()));
         let mut follower = JoinSet::new();
         let known = self.known.take();
         let read_once = known.is_some();
@@ -154,7 +189,7 @@ impl<L: Launcher> Supervisor<L> {
         &self,
         running: &Running<L::Life>,
         known: Option<Arc<Listing>>,
-        listed: watch::Sender<u32>,
+        listed: watch::Sender<Read>,
     ) -> impl Future<Output = ()> + Send + 'static + use<L> {
         let shared = Arc::clone(&self.shared);
         let (host, key) = (Arc::clone(self.launcher.host()), self.launcher.server().key.clone());
@@ -162,17 +197,21 @@ impl<L: Launcher> Supervisor<L> {
         let era = running.connection.dialect().era();
         let told = ListingKey::of(&server, era, &host.client_facts().capabilities);
         let publish = move |read: Result<Arc<Listing>, Failure>| {
-            match read {
+            let read = match read {
                 Ok(listing) => {
                     debug!(server = %shared.id, tools = listing.tools.len(), "listed");
                     cache.note_listing_for(&server, told.clone(), &listing);
                     shared.saved.listed(&told, era, &listing);
                     shared.listing.store(Some(listing));
                     host.listing_changed(&key);
+                    Ok(())
                 }
-                Err(failure) => warn!(server = %shared.id, ?failure, "reading its lists failed"),
-            }
-            listed.send_modify(|readings| *readings += 1);
+                Err(failure) => {
+                    warn!(server = %shared.id, ?failure, "reading its lists failed");
+                    Err(failure)
+                }
+            };
+            let _ = listed.send_replace(read);
         };
         listing::follow(Arc::clone(&running.connection), running.said.clone(), known, publish)
     }

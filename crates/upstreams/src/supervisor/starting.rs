@@ -66,6 +66,7 @@ impl<L: Launcher> Supervisor<L> {
                     }
                     Some(Command::Discover(done)) => self.discovering.push(done),
                     Some(Command::Order(Order::Start | Order::Restart, done)) => self.ordering.push(done),
+                    Some(Command::Order(Order::Refresh, done)) => self.refreshing.push(done),
                     Some(Command::Order(Order::Stop, done)) => {
                         abandon(&self.launcher, attempt).await;
                         let _ = done.send(Ok(()));

@@ -10,8 +10,9 @@ use super::super::FleetHost;
 use super::{PerClient, lock};
 use crate::audience::Audience;
 use crate::changes::ClientId;
+use crate::control::client_instance;
 use crate::exchange::Exchange;
-use crate::upstream::{Addressee, ClientFacts, Host, Standing};
+use crate::upstream::{Addressee, ClientFacts, Host, LoggedLine, Standing};
 
 /// What surrounds the instance of one client.
 pub(super) struct InstanceHost {
@@ -65,6 +66,16 @@ impl Host for InstanceHost {
         self.fleet.status_changed(server);
     }
 
+    fn wants_logs(&self) -> bool {
+        self.fleet.wants_logs()
+    }
+
+    fn logged(&self, server: &ServerKey, line: LoggedLine) {
+        if let Some(fleet) = self.fleet.fleet.upgrade() {
+            fleet.logged(server, &line, Some(client_instance(self.client)));
+        }
+    }
+
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
         self.tell(server, Addressee::Client(self.client), method, params);
     }
@@ -109,6 +120,14 @@ impl Host for ListerHost {
 
     fn status_changed(&self, server: &ServerKey) {
         self.fleet.status_changed(server);
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.fleet.wants_logs()
+    }
+
+    fn logged(&self, server: &ServerKey, line: LoggedLine) {
+        self.fleet.logged(server, line);
     }
 
     fn notice(&self, server: &ServerKey, method: &str, _params: Option<Raw>) {

@@ -108,3 +108,17 @@ async fn closing_ends_it_for_good() {
     assert!(waiting.answered().await.contains("shutting down"));
     assert!(starting.began.elapsed() < SECOND, "a start is not waited for");
 }
+
+#[tokio::test(start_paused = true)]
+async fn lists_are_read_anew_by_order() {
+    let stage = stage("", [RUNS, RUNS]);
+    assert_eq!(stage.upstream.order(Order::Refresh).await, Ok(()), "it is started for that");
+    let first = stage.upstream.listing().unwrap();
+    assert_eq!(stage.upstream.order(Order::Refresh).await, Ok(()));
+    let second = stage.upstream.listing().unwrap();
+    assert!(!Arc::ptr_eq(&first, &second), "it was asked once more");
+    assert_eq!(stage.starts().len(), 1);
+    assert_eq!(stage.upstream.order(Order::Stop).await, Ok(()));
+    assert!(stage.upstream.order(Order::Refresh).await.is_err(), "what was stopped stays stopped");
+    assert_eq!(stage.phase(), Phase::Stopped);
+}

@@ -9,7 +9,9 @@ use super::PerClient;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::fleet::close_all;
-use crate::upstream::{BoxFuture, InstanceReport, Listing, Order, Phase, Status, Upstream, Withheld};
+use crate::upstream::{
+    BoxFuture, InstanceReport, Listing, LoggedLine, Order, Phase, Status, Upstream, Withheld,
+};
 
 impl Upstream for PerClient {
     fn send(&self, call: Call, exchange: Exchange) {
@@ -74,7 +76,7 @@ impl Upstream for PerClient {
         self.upstreams().iter().chain([&self.lister]).any(|one| one.is_unresponsive())
     }
 
-    fn logs(&self, lines: usize) -> Vec<String> {
+    fn logs(&self, lines: usize) -> Vec<LoggedLine> {
         let of_all = self.lister.logs(lines);
         let state = self.lock();
         if state.instances.is_empty() {
@@ -84,8 +86,8 @@ impl Upstream for PerClient {
         let share = (lines / (state.instances.len() + 1)).max(1);
         let mut logs = of_all[of_all.len().saturating_sub(share)..].to_vec();
         for (key, one) in state.instances.iter() {
-            let client = key.client().map_or(0, |client| client.0);
-            logs.extend(one.upstream.logs(share).iter().map(|line| format!("[client {client}] {line}")));
+            let own = |line| LoggedLine { client: key.client(), ..line };
+            logs.extend(one.upstream.logs(share).into_iter().map(own));
         }
         logs
     }
@@ -102,10 +104,20 @@ impl Upstream for PerClient {
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
         let mut orders: Vec<_> = {
             let mut state = self.lock();
-            state.order = Some(order);
+            // What is to be read anew is neither started nor stopped by that.
+            if order != Order::Refresh {
+                state.order = Some(order);
+            }
             state.instances.iter().map(|(_, one)| one.upstream.order(order)).collect()
         };
-        if order == Order::Stop {
+        if order == Order::Refresh {
+            let lister = Arc::clone(&self.lister);
+            let read = lister.order(order);
+            orders.push(Box::pin(async move {
+                read.await?;
+                lister.order(Order::Sleep).await
+            }));
+        } else if order == Order::Stop {
             self.listing.store(None);
             orders.push(self.lister.order(order));
         } else if orders.is_empty() || self.lister.status().phase == Phase::Stopped {

@@ -8,7 +8,6 @@ mod audit;
 mod clients;
 mod config;
 mod daemon;
-mod engine;
 mod errors;
 mod events;
 mod items;

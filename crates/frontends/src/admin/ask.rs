@@ -12,13 +12,13 @@ use futures_util::stream;
 use hyper::StatusCode;
 use manifold_admin::{AskEvent, CommandError, ErrorCode};
 use manifold_engine::{Audience, ClientFacts, Gateway};
-use manifold_protocol::{Raw, Revision};
+use manifold_protocol::{Kind, Raw, Revision};
 use tokio::time::timeout;
 
 use super::answer::{Answer, bytes};
 use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, access, engine, sse};
+use super::{Office, access, sse};
 use crate::modern::facts_of_anyone;
 use asking::Asking;
 use wanted::Wanted;
@@ -39,9 +39,13 @@ pub(super) async fn ask(
     let gateway = office.program.open(wanted.how.namespace.as_deref(), wanted.how.client.take())?;
     introduce(&gateway);
     if let Some((kind, name)) = wanted.name.take() {
-        let (name, owner) = engine::resolve(&gateway, kind, name).await?;
-        wanted.owner = owner;
-        wanted.call.set_param("name", Raw::string(&name));
+        let found = match kind {
+            Kind::Prompts => gateway.find_prompt_for_operator(&name).await,
+            _ => gateway.find_tool_for_operator(&name).await,
+        };
+        let found = found.map_err(|missing| missing.into_error(kind, &name))?;
+        wanted.owner = Some(found.server);
+        wanted.call.set_param("name", Raw::string(&found.name));
     }
     if wants_events {
         wanted.call.set_param("_meta", Raw::from_static(r#"{"progressToken":1}"#));

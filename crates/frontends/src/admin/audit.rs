@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::answer::{Answer, Revisions};
 use super::peer::Peer;
-use super::{Office, engine};
+use super::Office;
 
 /// A change on its way. Dropped before its end it is told as given up.
 pub(super) struct Audited {
@@ -74,7 +74,7 @@ impl Audited {
     }
 
     fn tell(&self, line: AuditLine) {
-        engine::publish_audit(&self.office.control, &line);
+        self.office.control.publish_audit(&line);
         self.office.program.audit(line);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json as object;
 
 use super::answer::{Answer, bytes, json};
 use super::request::Asked;
-use super::{DaemonOrder, Office, engine};
+use super::{DaemonOrder, Office};
 
 /// How many lines of the audit are answered where nobody says.
 const LINES: usize = 100;
@@ -38,7 +38,7 @@ pub(super) async fn order(office: &Office, path: &str) -> Result<Answer, Command
         _ => (DaemonOrder::Upgrade, "upgrading"),
     };
     let pid = office.program.about().pid;
-    engine::publish_daemon(&office.control, change);
+    office.control.publish_daemon(change);
     office.program.daemon(order).await?;
     Ok(json(&object!({ "pid": pid })))
 }

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, stream};
+use futures_util::stream;
 use manifold_admin::{CommandError, Cursor, ErrorCode, Event, Happening};
+use manifold_engine::{Events, Topics};
 use serde_json::json as object;
 use tokio::time::timeout;
 
 use super::answer::Answer;
-use super::engine::{self, Watching};
 use super::request::{Asked, bad};
 use super::{Office, sse};
 
@@ -24,17 +24,18 @@ const MAX_TOGETHER: usize = 8192;
 pub(super) fn stream(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
     let after = asked.header("last-event-id").or_else(|| asked.query.get("after"));
     let after = after.map(str::parse::<Cursor>).transpose().map_err(|error| bad(&error.to_string()))?;
-    let watching = engine::watch(&office.control, after, asked.query.get("topics").unwrap_or_default())?;
-    let Some(watching) = watching else {
+    let topics = Topics::parse(asked.query.get("topics").unwrap_or_default())
+        .map_err(|word| bad(&format!("`{word}` is no topic; docs/api.md lists them")))?;
+    let Some(events) = office.control.events_after(after, topics) else {
         return Err(CommandError::new(ErrorCode::ShuttingDown, "the gateway is shutting down"));
     };
-    let now = engine::cursor(&office.control);
+    let now = events.cursor();
     // Whoever loses the connection at once must go on from where it was.
     let at = after.filter(|after| after.epoch == now.epoch && after.seq <= now.seq).unwrap_or(now);
     let mut first = sse::RETRY.to_owned();
     sse::write(&mut first, Some(&at.to_string()), "cursor", &object!({ "at": at }).to_string());
     let hold = office.program.hold();
-    let reader = Reader { watching, epoch: now.epoch, first: Some(first), _hold: hold };
+    let reader = Reader { events, epoch: now.epoch, first: Some(first), _hold: hold };
     Ok(sse::answer(stream::unfold(reader, |mut reader| async move {
         let text = reader.read().await?;
         Some((Bytes::from(text), reader))
@@ -42,7 +43,7 @@ pub(super) fn stream(office: &Office, asked: &Asked) -> Result<Answer, CommandEr
 }
 
 struct Reader {
-    watching: Watching,
+    events: Events,
     epoch: u64,
     first: Option<String>,
     _hold: Box<dyn Send + Sync>,
@@ -54,12 +55,12 @@ impl Reader {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        let Ok(event) = timeout(sse::HEARTBEAT, self.watching.next()).await else {
+        let Ok(event) = timeout(sse::HEARTBEAT, self.events.next()).await else {
             return Some(sse::STILL_HERE.to_owned());
         };
         let mut owed = vec![event?];
         while owed.len() < MAX_TOGETHER
-            && let Some(Some(event)) = self.watching.next().now_or_never()
+            && let Some(event) = self.events.try_next()
         {
             owed.push(event);
         }

@@ -1,10 +1,10 @@
 //! Tools, resources and prompts, as the clients of a namespace see them.
 
 use manifold_admin::CommandError;
+use manifold_engine::ItemQuery;
 use manifold_protocol::Kind;
 
 use super::answer::{Answer, json};
-use super::engine::{self, ItemQuery};
 use super::request::{Asked, bad};
 use super::{Office, ask};
 
@@ -30,8 +30,8 @@ pub(super) async fn page(office: &Office, asked: &Asked, path: &str) -> Result<A
         server: query.get("server").map(str::to_owned),
         q: query.get("q").map(str::to_owned),
         cursor: query.get("cursor").map(str::to_owned),
-        limit: query.number("limit")?.unwrap_or(LIMIT).clamp(1, MAX_LIMIT),
+        limit: Some(query.number("limit")?.unwrap_or(LIMIT).clamp(1, MAX_LIMIT)),
         full: query.is_set("full"),
     };
-    engine::items(&gateway, kind, &wanted).await.map(|page| json(&page))
+    gateway.items(kind, &wanted).await.map(|page| json(&page))
 }

@@ -17,7 +17,7 @@ use super::audit::Audited;
 use super::peer::Peer;
 use super::request::Asked;
 use super::route::{self, Found};
-use super::{Office, access, ask, clients, config, daemon, engine, events, items, logs, questions, servers};
+use super::{Office, access, ask, clients, config, daemon, events, items, logs, questions, servers};
 
 /// Says of which event an answer knows.
 const EVENT: HeaderName = HeaderName::from_static("manifold-event");
@@ -47,7 +47,7 @@ pub async fn serve_connection(connection: impl Read + Write + Unpin, peer: Peer,
 
 async fn answer(office: &Office, peer: &Arc<Peer>, request: Request<Incoming>) -> Answer {
     // Looked at first: what happens meanwhile may be in the answer too, and nothing is left out.
-    let at = engine::cursor(&office.control);
+    let at = office.control.cursor();
     let (answer, changes) = match route::find(request.method(), request.uri().path()) {
         Found::Route(route, name) => {
             (routed(office, peer, route, name, request).await, route.effect == Effect::Changes)
@@ -56,7 +56,7 @@ async fn answer(office: &Office, peer: &Arc<Peer>, request: Request<Incoming>) -
         Found::NotAllowed(allow) => (not_allowed(&allow), false),
         Found::Unknown => (refusal(&unknown(request.uri().path())), false),
     };
-    let at = if changes { engine::cursor(&office.control) } else { at };
+    let at = if changes { office.control.cursor() } else { at };
     with_headers(answer, &at.to_string())
 }
 

@@ -37,13 +37,12 @@ use crate::wiring::{Services, Serving};
 use home::Home;
 use http::Http;
 pub(crate) use inherited::{Inherited, InheritedFds};
-use installed::Installed;
 pub(crate) use installed::SelfCheck;
 pub(crate) use life::Life;
 pub(crate) use place::{base_folders, identity, is_below_another};
 use sessions::Sessions;
 pub(crate) use upgrade::STATES;
-use upgrade::{Failed, State};
+use upgrade::{State, Upgrades};
 
 /// How long the clients of a process that was replaced may take to come back.
 const COMING_BACK: Duration = Duration::from_secs(15);
@@ -110,10 +109,10 @@ pub(crate) async fn serve(
     let door = http::open(&config, flags, http).await;
     let stays = left.as_ref().is_some_and(|(state, _)| state.stays);
     let started = if stays { Started::ByOrder } else { started };
-    let mut installed = Installed::new(options.environment.program.clone().unwrap_or_default());
-    let (upgrades, mut orders) = mpsc::channel(1);
+    let (orders, ordered) = mpsc::channel(1);
+    let mut upgrades = Upgrades::new(ordered, options.environment.program.clone().unwrap_or_default());
     let life = Life::new(config.settings.daemon.linger, started);
-    let daemon = Arc::new(Daemon::new((place, identity), life, upgrades, left, |left| {
+    let daemon = Arc::new(Daemon::new((place, identity), life, orders, left, |left| {
         Services::going_on(config, options.clone(), flags, Serving::All, left)
     }));
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
@@ -125,39 +124,30 @@ pub(crate) async fn serve(
     let mut http = pin!(http::serve(&daemon, flags, door));
     let mut is_http_closed = false;
     let mut stop = pin!(signals::asked(stop));
-    loop {
-        let order: Option<upgrade::Order> = tokio::select! {
-            () = accept::accept(Arc::clone(&daemon), home.clients()) => break,
-            () = control::serve(Arc::clone(&daemon), home.orders()) => break,
-            () = notes::tell(&daemon) => break,
-            () = daemon.life.over() => break,
-            () = &mut http => {
-                is_http_closed = true;
-                break;
-            }
-            () = &mut stop => {
-                daemon.life.end();
-                break;
-            }
-            order = orders.recv() => order,
-            () = installed.changed() => None,
-            () = home.keep(&daemon.life) => break,
-        };
+    let due = tokio::select! {
+        () = accept::accept(Arc::clone(&daemon), home.clients()) => None,
+        () = control::serve(Arc::clone(&daemon), home.orders()) => None,
+        () = notes::tell(&daemon) => None,
+        () = daemon.life.over() => None,
+        () = &mut http => {
+            is_http_closed = true;
+            None
+        }
+        () = &mut stop => {
+            daemon.life.end();
+            None
+        }
+        due = upgrades.due() => Some(due),
+        () = home.keep(&daemon.life) => None,
+    };
+    if let Some(due) = due {
         // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
         let listener = daemon.http.spare();
         let http_closed = async {
             daemon.http.close();
-            let _ = tokio::time::timeout(HTTP_PATIENCE, &mut http).await;
+            let _ = tokio::time::timeout(HTTP_PATIENCE, http).await;
         };
-        match upgrade::upgrade(&daemon, &home, listener.as_ref(), &installed, &options, http_closed).await {
-            Failed::NotBegun(why) => {
-                warn!("not upgraded: {why}");
-                if let Some(order) = order {
-                    let _ = order.send(why);
-                }
-            }
-            Failed::Fatal(why) => return Err(why),
-        }
+        return Err(upgrade::upgrade(&daemon, &home, listener.as_ref(), due, &options, http_closed).await);
     }
     home.close();
     daemon.http.close();

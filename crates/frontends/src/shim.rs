@@ -148,7 +148,7 @@ pub async fn serve_litemcp(
     let outbox = start_writer(output, &options.budget, tasks);
     service.serve_only(&outbox);
     let mut conversation = Conversation::new(service, Arc::clone(&outbox));
-    let messages = LiteMessages::new(&mut conversation, &outbox, stages);
+    let messages = LiteMessages::new(&mut conversation, &outbox, stages, options.limit_bytes);
     let left = {
         let reading = pin!(serve::read(messages, input, &outbox, &options.budget));
         tokio::select! {

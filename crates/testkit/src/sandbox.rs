@@ -96,10 +96,11 @@ impl Sandbox {
         processes_with_marker(&self.home().to_string_lossy())
     }
 
-    /// Returns what a fake server with `"log"` at this path wrote there, line by line.
+    /// Returns what a fake server with `"log"` at this path wrote there, line by line. One that it is writing is not there yet.
     pub fn log(&self, relative: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.path(relative)).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a log line is JSON")).collect()
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).expect("a log line is JSON")).collect()
     }
 
     /// Returns the messages a fake server received, by method.

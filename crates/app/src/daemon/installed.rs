@@ -39,8 +39,8 @@ impl Installed {
         Self { path, seen }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn path(&self) -> PathBuf {
+        self.path.clone()
     }
 
     /// Resolves when another file lies there and is written no more.
@@ -56,45 +56,42 @@ impl Installed {
             before = now;
         }
     }
-
-    /// Asks the program whether it could take our place, with a state of this version. Says why not where it cannot.
-    pub(crate) async fn check(&self, state: u32) -> Result<SelfCheck, String> {
-        let path = self.path.display();
-        let metadata = self.path.metadata().map_err(|error| format!("`{path}`: {error}"))?;
-        may_be_run(&metadata).map_err(|why| format!("`{path}` {why}"))?;
-        self.may_stay().map_err(|why| format!("`{path}` {why}"))?;
-        let mut command = Command::new(&self.path);
-        command.args(["daemon", "self-check"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
-        command.kill_on_drop(true);
-        let output = match timeout(PATIENCE, command.output()).await {
-            Ok(Ok(output)) if output.status.success() => output.stdout,
-            Ok(Ok(output)) => return Err(format!("`{path}` failed its self-check: {}", output.status)),
-            Ok(Err(error)) => return Err(format!("`{path}` cannot be run: {error}")),
-            Err(_) => return Err(format!("`{path}` did not end its self-check in time")),
-        };
-        let said: SelfCheck = serde_json::from_slice(&output)
-            .map_err(|_| format!("`{path}` does not say what a Manifold that could take over would"))?;
-        if !(said.states[0]..=said.states[1]).contains(&state) {
-            return Err(format!("`{path}` is {}, which cannot go on from where this one is", said.version));
-        }
-        if is_older(&said.version, env!("CARGO_PKG_VERSION")) {
-            return Err(format!("`{path}` is {}, which is older than this one", said.version));
-        }
-        Ok(said)
-    }
 }
 
-impl Installed {
-    /// Whoever could put another in its place could run anything as us. A link to it can be replaced where it lies, too.
-    fn may_stay(&self) -> Result<(), String> {
-        let real = self.path.canonicalize().map_err(|error| error.to_string())?;
-        for folder in [self.path.parent(), real.parent()].into_iter().flatten() {
-            let found = folder.metadata().map_err(|error| error.to_string())?;
-            may_hold(&found)
-                .map_err(|why| format!("lies in the folder `{}`, which {why}", folder.display()))?;
-        }
-        Ok(())
+/// Asks a program whether it could take our place, with a state of this version. Says why not where it cannot.
+pub(crate) async fn check(program: PathBuf, state: u32) -> Result<SelfCheck, String> {
+    let path = program.display();
+    let metadata = program.metadata().map_err(|error| format!("`{path}`: {error}"))?;
+    may_be_run(&metadata).map_err(|why| format!("`{path}` {why}"))?;
+    may_stay(&program).map_err(|why| format!("`{path}` {why}"))?;
+    let mut command = Command::new(&program);
+    command.args(["daemon", "self-check"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+    command.kill_on_drop(true);
+    let output = match timeout(PATIENCE, command.output()).await {
+        Ok(Ok(output)) if output.status.success() => output.stdout,
+        Ok(Ok(output)) => return Err(format!("`{path}` failed its self-check: {}", output.status)),
+        Ok(Err(error)) => return Err(format!("`{path}` cannot be run: {error}")),
+        Err(_) => return Err(format!("`{path}` did not end its self-check in time")),
+    };
+    let said: SelfCheck = serde_json::from_slice(&output)
+        .map_err(|_| format!("`{path}` does not say what a Manifold that could take over would"))?;
+    if !(said.states[0]..=said.states[1]).contains(&state) {
+        return Err(format!("`{path}` is {}, which cannot go on from where this one is", said.version));
     }
+    if is_older(&said.version, env!("CARGO_PKG_VERSION")) {
+        return Err(format!("`{path}` is {}, which is older than this one", said.version));
+    }
+    Ok(said)
+}
+
+/// Whoever could put another in its place could run anything as us. A link to it can be replaced where it lies, too.
+fn may_stay(program: &Path) -> Result<(), String> {
+    let real = program.canonicalize().map_err(|error| error.to_string())?;
+    for folder in [program.parent(), real.parent()].into_iter().flatten() {
+        let found = folder.metadata().map_err(|error| error.to_string())?;
+        may_hold(&found).map_err(|why| format!("lies in the folder `{}`, which {why}", folder.display()))?;
+    }
+    Ok(())
 }
 
 fn look(path: &Path) -> Option<Look> {
@@ -158,7 +155,7 @@ mod tests {
         std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         let began = tokio::time::Instant::now();
-        let why = Installed::new(program).check(1).await.unwrap_err();
+        let why = check(program, 1).await.unwrap_err();
         assert!(why.contains("in time"), "{why}");
         assert!(began.elapsed() <= Duration::from_secs(9));
     }

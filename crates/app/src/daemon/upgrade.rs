@@ -3,18 +3,19 @@
 use std::ffi::CString;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 
 use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use super::home::Home;
 use super::inherited::{InheritedFds, leave_open, sealed};
-use super::installed::Installed;
+use super::installed::{Installed, SelfCheck, check};
 use super::{Daemon, Started};
 use crate::commands::config_args;
 
@@ -70,27 +71,80 @@ impl State {
     }
 }
 
-/// Puts the installed program in our place. Returns only where that failed: with why it was not begun, or why we must end.
+/// Whether another program is to take our place: somebody orders it, or another one is installed.
+pub(super) struct Upgrades {
+    orders: mpsc::Receiver<Order>,
+    installed: Installed,
+    deciding: Option<Deciding>,
+}
+
+/// A program that is asked whether it could.
+struct Deciding {
+    order: Option<Order>,
+    check: Pin<Box<dyn Future<Output = Result<SelfCheck, String>> + Send>>,
+}
+
+/// A program that can take our place.
+pub(super) struct Due {
+    version: String,
+    program: PathBuf,
+    /// Whoever ordered it hears from that program, when this is gone with us.
+    _order: Option<Order>,
+}
+
+impl Upgrades {
+    pub(super) fn new(orders: mpsc::Receiver<Order>, program: PathBuf) -> Self {
+        Self { orders, installed: Installed::new(program), deciding: None }
+    }
+
+    /// Resolves when another program is to take our place and says that it could. Clients are served meanwhile, however long
+    /// it thinks about it.
+    pub(super) async fn due(&mut self) -> Due {
+        loop {
+            let Some(deciding) = &mut self.deciding else {
+                let order = tokio::select! {
+                    Some(order) = self.orders.recv() => Some(order),
+                    () = self.installed.changed() => None,
+                };
+                let check = Box::pin(check(self.installed.path(), STATES[1]));
+                self.deciding = Some(Deciding { order, check });
+                continue;
+            };
+            let checked = deciding.check.as_mut().await;
+            let order = self.deciding.take().and_then(|deciding| deciding.order);
+            match checked {
+                Ok(SelfCheck { version, .. }) => {
+                    return Due { version, program: self.installed.path(), _order: order };
+                }
+                Err(why) => {
+                    warn!("not upgraded: {why}");
+                    if let Some(order) = order {
+                        let _ = order.send(why);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts another program in our place. Returns only where that failed, with why: nothing of ours works any more then, and
+/// clients find another daemon, as after a crash.
 pub(super) async fn upgrade(
     daemon: &Daemon,
     home: &Home,
     http: Option<&TcpListener>,
-    installed: &Installed,
+    due: Due,
     options: &LoadOptions,
-    door_closed: impl Future<Output = ()>,
-) -> Failed {
-    let check = match installed.check(STATES[1]).await {
-        Ok(check) => check,
-        Err(why) => return Failed::NotBegun(why),
-    };
-    info!(version = check.version, "upgrading");
+    http_closed: impl Future<Output = ()>,
+) -> String {
+    info!(version = due.version, "upgrading");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
-    door_closed.await;
+    http_closed.await;
     daemon.services.upstreams.starts_settled(START_PATIENCE).await;
     daemon.sessions.hold().await;
     let mut handover = match daemon.services.upstreams.suspend().await {
         Ok(handover) => handover,
-        Err(error) => return Failed::Fatal(format!("the servers cannot be left to another: {error}")),
+        Err(error) => return format!("the servers cannot be left to another: {error}"),
     };
     daemon.sessions.let_go().await;
     // Nothing more comes from servers: what has come for clients that are away is all there is.
@@ -103,28 +157,20 @@ pub(super) async fn upgrade(
         hash_seed: hash_seed(),
         servers: match handover.to_json() {
             Ok(servers) => servers,
-            Err(error) => return Failed::Fatal(error.to_string()),
+            Err(error) => return error.to_string(),
         },
     };
     let fds = match fds(&state, home, http, &handover) {
         Ok(fds) => fds,
-        Err(error) => return Failed::Fatal(format!("the state cannot be left to another: {error}")),
+        Err(error) => return format!("the state cannot be left to another: {error}"),
     };
     crate::logging::flush();
     // Where the new one cannot be run after all, what we run goes on from the same state.
-    for program in [installed.path(), Path::new("/proc/self/exe")] {
+    for program in [due.program.as_path(), Path::new("/proc/self/exe")] {
         let why = execute(program, fds, options);
         warn!("`{}` cannot take over: {why}", program.display());
     }
-    Failed::Fatal("no program could be run in our place".to_owned())
-}
-
-/// What came of an upgrade that is not done.
-pub(super) enum Failed {
-    /// Nothing has changed.
-    NotBegun(String),
-    /// Nothing of ours works any more: clients find another daemon, as after a crash.
-    Fatal(String),
+    "no program could be run in our place".to_owned()
 }
 
 fn fds(

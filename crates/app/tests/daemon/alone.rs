@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use manifold_testkit::{Client, bin};
+use manifold_testkit::{Client, bin, until};
 use serde_json::{Value, json};
 
 use crate::home::{Home, copy_program};
@@ -148,9 +148,9 @@ fn where_descriptors_are_few_the_client_is_served_and_told() {
         let sent = client.try_send_raw(format!("{message}\n").as_bytes());
         let Some(answer) = sent.ok().and_then(|()| client.try_recv(SOON)) else { continue };
         assert!(answer["result"].is_object(), "{answer}");
+        assert!(until(SOON, || client.stderr().contains(ALONE)), "{limit}: {}", client.stderr());
         let stderr = client.stderr();
-        let lines: Vec<&str> = stderr.lines().filter(|line| line.contains("daemon")).collect();
-        assert!(matches!(&lines[..], [line] if line.contains(ALONE)), "{limit}: {stderr}");
+        assert_eq!(stderr.lines().filter(|line| line.contains("daemon")).count(), 1, "{limit}: {stderr}");
         return;
     }
     panic!("no client was served");

@@ -44,6 +44,29 @@ fn litemcp_clients_share_the_servers_of_the_others() {
     assert_eq!(home.daemons().len(), 1);
 }
 
+/// What is too long for a message is answered as it is without a daemon.
+#[test]
+fn a_litemcp_message_that_is_too_long_is_refused_by_its_id() {
+    let servers = json!({"fx": fake_with(&["pid"], json!({}))});
+    let home = Home::with(
+        json!({"mcpServers": servers, "daemon": {"linger": 1000}, "limits": {"requestBytes": 2000}}),
+    );
+    let call = json!({"version": [1, 0, 0], "id": 7, "type": "call", "data": {"text": "x".repeat(5000)}});
+    let said = |alone: &[&str]| {
+        let mut command = home.sandbox.daemon();
+        command.args(["litemcp", "--tool", "fx__pid"]).args(alone).arg("--config").arg(&home.config);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut input = child.stdin.take().expect("it is piped");
+        input.write_all(format!("{call}\n\n\n").as_bytes()).expect("it reads");
+        drop(input);
+        String::from_utf8(child.wait_with_output().expect("it ends").stdout).expect("it is text")
+    };
+    let expected = said(&["--alone"]);
+    assert!(expected.contains("\"id\":7"), "{expected}");
+    assert_eq!(said(&[]), expected);
+}
+
 #[test]
 fn http_clients_of_the_daemon_share_its_servers_and_it_stays_for_them() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();

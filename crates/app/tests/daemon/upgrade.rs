@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use manifold_testkit::processes::command_line;
 use manifold_testkit::{Client, Sandbox, bin, until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -158,6 +159,28 @@ fn a_program_that_ends_as_it_takes_over_is_like_a_crash() {
     assert_eq!(answer["error"]["data"]["mayHaveRun"], json!(true), "{answer}");
     assert_ne!(pid_of(&mut window), server);
     assert_ne!(home.daemon(), daemon);
+}
+
+/// A program may take its time over its self-check; nobody else waits for it.
+#[test]
+fn windows_are_served_while_a_self_check_hangs() {
+    let home = home();
+    let (program, mut window) = from_a_copy(&home);
+    let daemon = home.daemon();
+    replace(&program, "#!/bin/sh\nexec sleep 600\n");
+    thread::scope(|scope| {
+        let upgrading = scope.spawn(|| home.order(&["upgrade"]));
+        let is_checking = || {
+            let mut lines = home.sandbox.processes().into_iter().map(command_line);
+            lines.any(|line| line.iter().any(|word| word == "600"))
+        };
+        assert!(until(SOON, is_checking));
+        pid_of(&mut home.open());
+        assert_eq!(home.daemon(), daemon);
+        let output = upgrading.join().expect("it ends");
+        assert!(said(&output).contains("in time"), "{}", said(&output));
+    });
+    pid_of(&mut window);
 }
 
 /// The file is looked at every few seconds.

@@ -83,10 +83,14 @@ impl Conversation {
 
     /// Answers what never became a message.
     pub(crate) fn refuse(&mut self, id: Option<Id>, fault: &Fault) {
+        let outlet = Arc::clone(&self.outbox);
+        self.refuse_on(id, fault, &*outlet);
+    }
+
+    /// Does the same by the outlet.
+    pub(crate) fn refuse_on(&mut self, id: Option<Id>, fault: &Fault, outlet: &dyn Outlet) {
         match id.filter(|id| id.to_raw().kind() == Kind::Number) {
-            Some(id) if self.seen.note(&id) => {
-                self.outbox.push(failure(id, fault).encode().bytes());
-            }
+            Some(id) if self.seen.note(&id) => outlet.answer(failure(id, fault).encode().bytes().into()),
             Some(_) => {}
             None => warn!("a LiteMCP message was ignored: {}", fault.message()),
         }

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use manifold_engine::Outbox;
 use manifold_protocol::dialect::litemcp::{self, CallResult, Word};
 use manifold_protocol::framing::FrameError;
-use manifold_protocol::{Id, Raw, envelope};
+use manifold_protocol::{Fault, Id, Raw, envelope};
 use manifold_rendezvous::frame::{self, Frame, Kind, REFUSED_BAD_HEADER, REFUSED_TOO_LONG};
 use manifold_rendezvous::{Stage, Stages};
 use tracing::warn;
@@ -118,9 +118,13 @@ impl<'s> Requests<'s> {
             Some(&REFUSED_BAD_HEADER) => FrameError::BadHeader,
             _ => FrameError::Parse,
         };
-        let id = Raw::parse(payload.slice(payload.len().min(1)..)).ok().and_then(|id| Id::from_raw(&id));
-        self.client.refuse(id, why, self.limit_bytes, &self.outlet);
+        self.client.refuse(refused_id(payload), why, self.limit_bytes, &self.outlet);
     }
+}
+
+/// Returns the id that was seen of what was refused.
+fn refused_id(payload: &Bytes) -> Option<Id> {
+    Raw::parse(payload.slice(payload.len().min(1)..)).ok().and_then(|id| Id::from_raw(&id))
 }
 
 /// What the shim of a LiteMCP client sends.
@@ -129,6 +133,7 @@ pub(super) struct LiteMessages<'s> {
     outbox: &'s Arc<Outbox>,
     stages: Arc<Stages>,
     session: Arc<str>,
+    limit_bytes: usize,
     frames: Frames,
 }
 
@@ -137,10 +142,11 @@ impl<'s> LiteMessages<'s> {
         conversation: &'s mut Conversation,
         outbox: &'s Arc<Outbox>,
         stages: Arc<Stages>,
+        limit_bytes: usize,
     ) -> Self {
         // No call of theirs is kept, so the session needs no name.
         let session = Arc::from("");
-        Self { conversation, outbox, stages, session, frames: Frames::default() }
+        Self { conversation, outbox, stages, session, limit_bytes, frames: Frames::default() }
     }
 }
 
@@ -177,7 +183,11 @@ impl serve::Reader for LiteMessages<'_> {
                 _ => self.conversation.receive_on(payload, outlet),
             },
             Kind::Over => return ControlFlow::Break(()),
-            Kind::Question | Kind::Refused | Kind::Hold | Kind::Stopping | Kind::Note => {}
+            Kind::Refused => {
+                let fault = Fault::TooLarge { server: None, limit_bytes: self.limit_bytes };
+                self.conversation.refuse_on(refused_id(&payload), &fault, &*outlet);
+            }
+            Kind::Question | Kind::Hold | Kind::Stopping | Kind::Note => {}
         }
         ControlFlow::Continue(())
     }

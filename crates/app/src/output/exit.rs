@@ -46,6 +46,7 @@ impl Exit {
             ErrorCode::UnknownRoute
             | ErrorCode::ServerError
             | ErrorCode::Unsupported
+            | ErrorCode::Busy
             | ErrorCode::ShuttingDown
             | ErrorCode::Failed
             | ErrorCode::Other => Self::Failed,

@@ -15,6 +15,7 @@ mod event;
 mod file;
 mod item;
 mod log;
+mod permission;
 mod routes;
 mod rows;
 mod snapshot;
@@ -38,6 +39,7 @@ pub use event::{
 pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText};
 pub use item::{FailedServer, ItemPage, ListedItem};
 pub use log::LogLine;
+pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
     ClientRow, ErrorLine, ErrorRow, ItemRow, NamespaceRow, Running, ServerDetail, ServerRow, StatusReport,

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 use manifold_admin::{CommandError, ErrorCode};
 
-use super::color::Tone;
+use super::escape::escaped_line;
 use super::*;
 
 const PLAIN: Paint = Paint(false);

@@ -9,6 +9,7 @@ mod items;
 mod litemcp;
 mod scope;
 mod servers;
+mod source;
 mod status;
 mod stdio;
 mod token;

@@ -17,8 +17,8 @@ use super::attach::{config_args, start};
 use super::verb::Verb;
 use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
+use crate::commands::source::Need;
 use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
-use crate::operator::Need;
 use crate::output::{Exit, Record};
 
 /// The exit code of `status` where no daemon runs.
@@ -239,8 +239,8 @@ fn runs(pid: u64) -> bool {
 /// Has the daemon read its config anew, and says what that changed.
 fn reload(verb: Verb) -> ExitCode {
     verb.run(|verb| {
-        let operator = verb.reach(Need::Running)?;
-        let report: ReloadReport = operator.client()?.post("/v1/daemon/reload")?;
+        let source = verb.reach(Need::Running)?;
+        let report: ReloadReport = source.client()?.post("/v1/daemon/reload")?;
         if verb.output.is_json() {
             verb.output.json(&report);
             return Ok(Exit::Ok);

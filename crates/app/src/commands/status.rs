@@ -12,7 +12,7 @@ use super::asked_namespace;
 use super::servers;
 use super::verb::Verb;
 use crate::cli::StatusArgs;
-use crate::operator::Need;
+use crate::commands::source::Need;
 use crate::output::{Exit, Failure, counted, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
@@ -121,12 +121,12 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
 
 /// Asks the gateway, if one runs.
 fn live(verb: &Verb) -> Result<Option<Live>, Failure> {
-    let operator = match verb.reach(Need::Running) {
+    let source = match verb.reach(Need::Running) {
         Err(failure) if failure.exit == Exit::NotRunning => return Ok(None),
-        operator => operator?,
+        source => source?,
     };
-    let Some(about) = operator.about().cloned() else { return Ok(None) };
-    Ok(Some(Live { about, which: operator.which().to_owned(), snapshot: operator.snapshot()? }))
+    let Some(about) = source.about().cloned() else { return Ok(None) };
+    Ok(Some(Live { about, which: source.which(), snapshot: source.snapshot()? }))
 }
 
 /// Returns how each server of the file is doing.

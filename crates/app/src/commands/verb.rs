@@ -6,7 +6,7 @@ use manifold_admin::{ErrorCode, Server};
 use manifold_config::LoadOptions;
 
 use crate::cli::Flags;
-use crate::operator::{Need, Operator};
+use crate::commands::source::{Need, Source};
 use crate::output::{Exit, Failure, Form, Output, Suggestion};
 
 /// A command, as it was asked for.
@@ -28,10 +28,10 @@ impl<'a> Verb<'a> {
     }
 
     /// Finds the gateway to ask, and says which it is to those who want to know.
-    pub(super) fn reach(&self, need: Need) -> Result<Operator, Failure> {
-        let operator = Operator::reach(self.options, self.flags, need)?;
-        self.output.detail(&format!("asked {}", operator.which()));
-        Ok(operator)
+    pub(super) fn reach(&self, need: Need) -> Result<Source, Failure> {
+        let source = Source::find(self.options, self.flags, need)?;
+        self.output.detail(&format!("asked {}", source.which()));
+        Ok(source)
     }
 }
 

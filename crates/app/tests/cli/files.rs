@@ -56,7 +56,7 @@ fn a_gateway_that_makes_no_sense_is_a_failure() {
 fn the_config_is_shown_without_its_secrets() {
     let sandbox = Sandbox::new();
     let text = r#"{
-  // mine
+  // mine s3cr3t-comment
   "mcpServers": {
     "git": {"command": "true", "args": ["--key=s3cr3t-argument"], "env": {"A": "s3cr3t-variable", "B": "${HOME}"}}
   }
@@ -64,6 +64,7 @@ fn the_config_is_shown_without_its_secrets() {
     sandbox.write(".config/manifold/config.json", text);
     let ran = alone(&sandbox, "config show");
     let hidden = text.replace("--key=s3cr3t-argument", "***").replace("s3cr3t-variable", "***");
+    let hidden = hidden.replace("// mine s3cr3t-comment", "// ...");
     assert_eq!((ran.code, ran.stdout), (Some(0), format!("{hidden}\n")));
     let ran = alone(&sandbox, "config show --json");
     let shown: Value = serde_json::from_str(&ran.stdout).expect("JSON");

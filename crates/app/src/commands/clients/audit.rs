@@ -4,14 +4,14 @@ use manifold_admin::{AuditLine, AuditOutcome};
 use manifold_admin_client::query;
 
 use super::Verb;
-use crate::operator::Need;
+use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Table, Tone};
 
 pub(super) fn run(lines: usize, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Servers)?;
+    let source = verb.reach(Need::Servers)?;
     let lines = lines.to_string();
     let path = format!("/v1/audit{}", query(&[("lines", Some(lines.as_str()))]));
-    let lines: Vec<AuditLine> = operator.client()?.get(&path)?;
+    let lines: Vec<AuditLine> = source.client()?.get(&path)?;
     match verb.output.is_json() {
         true => verb.output.json(&lines),
         false if lines.is_empty() => verb.output.remark("no operator has changed anything"),

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use manifold_admin::{Client, ClientRow, ClientTransport, Method};
 use serde_json::json;
 
 use super::Verb;
-use crate::operator::Need;
-use crate::output::{Cell, Column, Exit, Failure, Form, Table};
+use crate::commands::source::Need;
+use crate::output::{Cell, Column, Exit, Failure, Form, Table, before_now};
 
 pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
     let clients: Vec<Client> = verb.reach(Need::Running)?.client()?.get("/v1/clients")?;
-    let now = Timestamp::now();
-    let rows: Vec<ClientRow> = clients.iter().map(|client| row(client, now)).collect();
+    let came = |client: &Client| before_now(Duration::from_millis(client.connected_ms)).to_string();
+    let rows: Vec<ClientRow> = clients.iter().map(|client| ClientRow::of(client, came(client))).collect();
     let output = &verb.output;
     match output.form() {
         Form::Json => output.json(&rows),
@@ -22,14 +21,6 @@ pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
         Form::Text => output.table(&table(&rows)),
     }
     Ok(Exit::Ok)
-}
-
-/// Makes the row of a client, by when it came.
-pub(super) fn row(client: &Client, now: Timestamp) -> ClientRow {
-    let came = now.checked_sub(Duration::from_millis(client.connected_ms)).unwrap_or(now);
-    // To the second: that is how exactly it is told apart from what it was a moment ago.
-    let came = Timestamp::from_second(came.as_second()).unwrap_or(came);
-    ClientRow::of(client, came.to_string())
 }
 
 pub(super) fn table(rows: &[ClientRow]) -> Table {
@@ -65,8 +56,8 @@ pub(super) fn table(rows: &[ClientRow]) -> Table {
 }
 
 pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Running)?;
-    let answer = operator.client()?.send_raw(Method::Delete, &format!("/v1/clients/{id}"), None::<&()>);
+    let source = verb.reach(Need::Running)?;
+    let answer = source.client()?.send_raw(Method::Delete, &format!("/v1/clients/{id}"), None::<&()>);
     answer.map_err(|error| {
         let failure = Failure::from(error);
         match failure.hint {
@@ -77,7 +68,7 @@ pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
         }
     })?;
     match verb.output.is_json() {
-        true => verb.output.json(&json!({ "id": id, "answeredBy": operator.kind() })),
+        true => verb.output.json(&json!({ "id": id, "answeredBy": source.kind() })),
         false => _ = verb.output.line(&format!("client {id} has been disconnected")),
     }
     Ok(Exit::Ok)

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Verb;
 use crate::cli::{ItemKindArg, RuleArgs};
-use crate::operator::{Need, Operator};
+use crate::commands::source::{Need, Source};
 use crate::output::{Cell, Column, Exit, Failure, Form, Record, Suggestion, Table};
 
 pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
@@ -64,24 +64,24 @@ struct Shown<'a> {
 }
 
 pub(super) fn show(name: &str, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Files)?;
-    let snapshot = operator.snapshot()?;
+    let source = verb.reach(Need::Files)?;
+    let snapshot = source.snapshot()?;
     let namespace = find(&snapshot, name)?;
-    let rules = rules(namespace, &operator)?;
+    let rules = rules(namespace, &source)?;
     let row = NamespaceRow::of(namespace);
     if verb.output.is_json() {
         let (permissions, rules) = (&namespace.permissions, rules.as_ref());
-        verb.output.json(&Shown { row, permissions, rules, answered_by: operator.kind() });
+        verb.output.json(&Shown { row, permissions, rules, answered_by: source.kind() });
     } else {
         verb.output.record(&record(&row, namespace, rules.as_ref()));
     }
     Ok(Exit::Ok)
 }
 
-fn rules(namespace: &Namespace, operator: &Operator) -> Result<Option<NamespacePermissions>, Failure> {
-    let (Operator::Gateway(_), Some(id)) = (operator, &namespace.id) else { return Ok(None) };
+fn rules(namespace: &Namespace, source: &Source) -> Result<Option<NamespacePermissions>, Failure> {
+    let (Source::Gateway(_), Some(id)) = (source, &namespace.id) else { return Ok(None) };
     let path = format!("/v1/permissions{}", query(&[("namespace", Some(id.as_str()))]));
-    let all: Vec<NamespacePermissions> = operator.client()?.get(&path)?;
+    let all: Vec<NamespacePermissions> = source.client()?.get(&path)?;
     Ok(all.into_iter().find(|one| one.namespace == *id))
 }
 
@@ -133,8 +133,8 @@ fn find<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Namespace, Failure
 
 /// `ns allow`, `ns deny`.
 pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Servers)?;
-    let snapshot = operator.snapshot()?;
+    let source = verb.reach(Need::Servers)?;
+    let snapshot = source.snapshot()?;
     let namespace = find(&snapshot, &args.namespace)?.id.clone();
     let (server, name) = split(&snapshot.servers, &args.item).ok_or_else(|| {
         let message = format!("`{}` does not say whose it is", args.item);
@@ -151,7 +151,7 @@ pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Fa
         name: name.to_owned(),
         allow: (!args.unset).then_some(allow),
     };
-    operator.client()?.send_raw(Method::Put, "/v1/permissions", Some(&change))?;
+    source.client()?.send_raw(Method::Put, "/v1/permissions", Some(&change))?;
     if verb.output.is_json() {
         verb.output.json(&change);
     } else {

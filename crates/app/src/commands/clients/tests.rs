@@ -1,6 +1,7 @@
 use expect_test::expect;
-use jiff::Timestamp;
-use manifold_admin::{AuditLine, AuditOutcome, Client, ClientTransport, Namespace, NamespaceRow, Protocol};
+use manifold_admin::{
+    AuditLine, AuditOutcome, Client, ClientRow, ClientTransport, Namespace, NamespaceRow, Protocol,
+};
 
 use super::{audit, connected, namespaces};
 use crate::output::rendered;
@@ -16,9 +17,7 @@ fn clients_on_a_terminal_are_a_table() {
         connected_ms: 90_500,
         ..Client::default()
     };
-    let now: Timestamp = "2026-11-17T10:00:00Z".parse().unwrap();
-    let row = connected::row(&client, now);
-    assert_eq!(row.since, "2026-11-17T09:58:29Z");
+    let row = ClientRow::of(&client, "2026-11-17T09:58:29Z".to_owned());
     expect![[r#"
         ID  NAME         VERSION  ERA     TRANSPORT  NAMESPACE  PID  SINCE
          3  claude-code  2.1.7    legacy  stdio                      2026-11-17T09:58:29Z

@@ -1,18 +1,46 @@
-//! Hides in the text of a config what may be a secret, by where it stands: the values of variables and headers, arguments,
-//! tokens, and what an address has beside its origin. References such as `${TOKEN}` stay: they tell nothing.
+//! Hides in the text of a config what may be a secret. A secret may stand where none is looked for, so only values that
+//! mean something to us and never are one are shown, an address by its origin. References such as `${TOKEN}` stay: they
+//! tell nothing. Comments are left out: what is switched off for a while is often an entry with its secrets.
 
-/// Members whose values may be secrets, all that is in them included.
-const SECRET: [&str; 7] = ["env", "headers", "http_headers", "args", "token", "bearerToken", "requestInit"];
+/// Members whose values are shown.
+const SHOWN: [&str; 24] = [
+    "$schema",
+    "builtin",
+    "command",
+    "cwd",
+    "defaultNamespaceId",
+    "default_namespace",
+    "description",
+    "file",
+    "format",
+    "framing",
+    "host",
+    "kind",
+    "level",
+    "logLevel",
+    "maxSize",
+    "name",
+    "profile",
+    "protocol",
+    "serverIds",
+    "server_ids",
+    "shared",
+    "start",
+    "transport",
+    "type",
+];
+/// Members in which names are whatever somebody chose.
+const CLOSED: [&str; 5] = ["args", "env", "environment", "headers", "http_headers"];
 const ADDRESSES: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 const HIDDEN: &str = "***";
 
-/// Returns the text with these strings hidden; comments and order stay. `None`: it is not JSON, so nothing is known of it.
+/// Returns the text with everything else hidden; order and layout stay. `None`: it is not JSON, so nothing is known of it.
 pub(super) fn masked(text: &str) -> Option<String> {
     if !text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '/']) {
         return None;
     }
     let mut shown = String::with_capacity(text.len());
-    let mut scan = Scan { rest: text, is_hidden: vec![false], key: String::new() };
+    let mut scan = Scan { rest: text, open: Vec::new(), key: String::new() };
     while let Some(piece) = scan.next() {
         match piece {
             Piece::Other(other) => shown.push_str(other),
@@ -30,8 +58,8 @@ enum Piece<'t> {
 
 struct Scan<'t> {
     rest: &'t str,
-    /// For each object and list that is open, whether what is in it is hidden.
-    is_hidden: Vec<bool>,
+    /// For each object and list that is open, whether what is in it is hidden, and its key.
+    open: Vec<(bool, String)>,
     /// The last key.
     key: String,
 }
@@ -50,27 +78,28 @@ impl<'t> Scan<'t> {
         }
         if self.rest.starts_with("//") {
             let end = self.rest.find('\n').unwrap_or(self.rest.len());
-            return Some(Piece::Other(self.take(end)));
+            self.take(end);
+            return Some(Piece::Other("// ..."));
         }
         if self.rest.starts_with("/*") {
             let end = self.rest.find("*/").map_or(self.rest.len(), |end| end + 2);
-            return Some(Piece::Other(self.take(end)));
+            self.take(end);
+            return Some(Piece::Other("/* ... */"));
         }
         match first {
             '{' | '[' => {
-                let hidden = self.is_in_hidden() || SECRET.contains(&self.key.as_str());
-                self.is_hidden.push(hidden);
-                // A list of something else has no key of its own.
-                self.key.clear();
+                let hidden = self.is_in_hidden() || CLOSED.contains(&self.key.as_str());
+                self.open.push((hidden, self.key.clone()));
             }
-            '}' | ']' => _ = self.is_hidden.pop(),
+            // What follows in a list has the list's key again.
+            '}' | ']' => self.key = self.open.pop().map_or_else(String::new, |(_, key)| key),
             _ => {}
         }
         Some(Piece::Other(self.take(first.len_utf8())))
     }
 
     fn is_in_hidden(&self) -> bool {
-        self.is_hidden.last().copied().unwrap_or(false)
+        self.open.last().is_some_and(|(hidden, _)| *hidden)
     }
 
     fn take(&mut self, end: usize) -> &'t str {
@@ -81,14 +110,14 @@ impl<'t> Scan<'t> {
 
     /// Returns a value as it may be shown.
     fn hidden(&self, value: &str) -> String {
-        let inner = value.trim_matches('"');
-        if self.is_in_hidden() || SECRET.contains(&self.key.as_str()) {
-            return format!("\"{}\"", without_literals(inner));
+        let inner = value.strip_prefix('"').unwrap_or(value);
+        let inner = inner.strip_suffix('"').unwrap_or(inner);
+        let key = self.key.as_str();
+        match self.is_in_hidden() {
+            false if SHOWN.contains(&key) => value.to_owned(),
+            false if ADDRESSES.contains(&key) => format!("\"{}\"", origin(inner)),
+            _ => format!("\"{}\"", without_literals(inner)),
         }
-        if ADDRESSES.contains(&self.key.as_str()) {
-            return format!("\"{}\"", origin(inner));
-        }
-        value.to_owned()
     }
 }
 
@@ -124,18 +153,12 @@ fn without_literals(text: &str) -> String {
     }
 }
 
-/// Returns scheme, host and port of an address, and a mark where there was more that may be secret.
+/// Returns scheme, host and port of an address, and a mark where there was more.
 fn origin(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return HIDDEN.to_owned() };
+    let Some((scheme, rest)) = address.split_once("://") else { return without_literals(address) };
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = match host.rsplit_once('@') {
-        Some((_, host)) => format!("{HIDDEN}@{host}"),
-        None => host.to_owned(),
-    };
-    let path = match path.find(['?', '#']) {
-        Some(end) => format!("{}?{HIDDEN}", path.get(..end).unwrap_or_default()),
-        None => path.to_owned(),
-    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let path = if path.is_empty() { String::new() } else { format!("/{HIDDEN}") };
     format!("{scheme}://{host}{path}")
 }
 
@@ -153,17 +176,19 @@ mod tests {
     "git": { "command": "uvx", "args": ["--password=hunter2", "${DIR}"], "env": {"KEY": "k\"1", "T": "${T}"} },
     "web": { "url": "https://me:pw@h.example:1/mcp?key=1", "headers": {"Authorization": "Bearer ${T}", "X": "abc"} },
   },
+  "namespaces": {"work": {"serverIds": ["git", "web"], "odd": [{"name": "n"}, "x"]}},
   "server": {"token": "short", "port": 1} /* "end" */
 }
 "#;
         expect![[r#"
             {
-              // my "servers", with a {brace} in a comment
+              // ...
               "mcpServers": {
                 "git": { "command": "uvx", "args": ["***", "${DIR}"], "env": {"KEY": "***", "T": "${T}"} },
-                "web": { "url": "https://***@h.example:1/mcp?***", "headers": {"Authorization": "Bearer ${T}", "X": "***"} },
+                "web": { "url": "https://h.example:1/***", "headers": {"Authorization": "Bearer ${T}", "X": "***"} },
               },
-              "server": {"token": "***", "port": 1} /* "end" */
+              "namespaces": {"work": {"serverIds": ["git", "web"], "odd": [{"name": "n"}, "***"]}},
+              "server": {"token": "***", "port": 1} /* ... */
             }
         "#]]
         .assert_eq(&masked(text).unwrap());

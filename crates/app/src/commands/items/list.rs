@@ -5,7 +5,7 @@ use manifold_admin_client::query;
 
 use super::Verb;
 use crate::cli::ItemArgs;
-use crate::operator::{Need, Operator};
+use crate::commands::source::{Need, Source};
 use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Servers)?;
+    let source = verb.reach(Need::Servers)?;
     let asked = Asked {
         namespace: verb.flags.namespace.as_deref(),
         server: args.server.as_deref(),
@@ -53,7 +53,7 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
         full: false,
     };
     let waiting = verb.output.progress("asking the servers");
-    let found = all(kind, asked, &operator);
+    let found = all(kind, asked, &source);
     drop(waiting);
     let found = found?;
     found.remarks(&verb.output);
@@ -73,7 +73,7 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
 }
 
 /// Asks for page after page.
-pub(super) fn all(kind: Kind, asked: Asked, operator: &Operator) -> Result<Found, Failure> {
+pub(super) fn all(kind: Kind, asked: Asked, source: &Source) -> Result<Found, Failure> {
     let mut found = Found::default();
     let mut cursor: Option<String> = None;
     loop {
@@ -85,7 +85,7 @@ pub(super) fn all(kind: Kind, asked: Asked, operator: &Operator) -> Result<Found
             ("full", asked.full.then_some("1")),
             ("cursor", cursor.as_deref()),
         ];
-        let page: ItemPage = operator.client()?.get(&format!("{}{}", kind.path(), query(&members)))?;
+        let page: ItemPage = source.client()?.get(&format!("{}{}", kind.path(), query(&members)))?;
         found.items.extend(page.items);
         (found.starting, found.failed) = (page.starting, page.failed);
         match page.next_cursor {

@@ -9,16 +9,16 @@ use serde_json::value::RawValue;
 use super::Verb;
 use super::list::{Asked, Kind, all};
 use crate::cli::ToolArgs;
-use crate::operator::Need;
+use crate::commands::source::Need;
 use crate::output::{Exit, Failure, Output, Suggestion, escaped_json, escaped_text};
 
 pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Servers)?;
+    let source = verb.reach(Need::Servers)?;
     let asked = Asked { namespace: verb.flags.namespace.as_deref(), ..Asked::default() };
     let waiting = verb.output.progress("asking the servers");
-    let found = all(Kind::Tools, asked, &operator)?;
+    let found = all(Kind::Tools, asked, &source)?;
     let name = &find(&found.items, &args.name)?.name;
-    let full = all(Kind::Tools, Asked { pattern: Some(name), full: true, ..asked }, &operator)?;
+    let full = all(Kind::Tools, Asked { pattern: Some(name), full: true, ..asked }, &source)?;
     drop(waiting);
     let tool = full.items.iter().find(|item| item.name == *name && item.item.is_some());
     let tool = tool.ok_or_else(|| unknown(&found.items, &args.name))?;

@@ -4,14 +4,14 @@ use manifold_admin::{Instance, ServerDetail};
 
 use super::list::tone;
 use super::{Verb, find};
-use crate::operator::Need;
+use crate::commands::source::Need;
 use crate::output::{Cell, Exit, Failure, Output, Record, bytes, span};
 
 pub(super) fn run(name: &str, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Files)?;
-    let snapshot = operator.snapshot()?;
+    let source = verb.reach(Need::Files)?;
+    let snapshot = source.snapshot()?;
     let mut detail = snapshot.server_detail(find(&snapshot.servers, name)?);
-    detail.answered_by = Some(operator.kind().to_owned());
+    detail.answered_by = Some(source.kind().to_owned());
     show(&detail, &verb.output);
     Ok(Exit::Ok)
 }

@@ -3,7 +3,7 @@
 use manifold_admin::{ServerRow, State};
 
 use super::Verb;
-use crate::operator::Need;
+use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table, Tone};
 
 pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {

@@ -10,16 +10,16 @@ use serde::Deserialize;
 use super::Verb;
 use super::orders::refused;
 use crate::cli::LogsArgs;
+use crate::commands::source::{Need, Source};
 use crate::interrupt::on_interrupt;
-use crate::operator::{Need, Operator};
-use crate::output::{Exit, Failure, Output, escaped_text};
+use crate::output::{Exit, Failure, Output, before_now, escaped_text};
 
 pub(super) fn run(args: &LogsArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Running)?;
-    let since = args.since.and_then(|since| Timestamp::now().checked_sub(since).ok());
+    let source = verb.reach(Need::Running)?;
+    let since = args.since.map(before_now);
     let shown = Shown { args, output: &verb.output };
     if !args.follow {
-        for line in kept(args, since, &operator)? {
+        for line in kept(args, since, &source)? {
             shown.line(&line);
         }
         return Ok(Exit::Ok);
@@ -29,14 +29,14 @@ pub(super) fn run(args: &LogsArgs, verb: &Verb) -> Result<Exit, Failure> {
     match &args.name {
         Some(name) => {
             let path = path(name, args, since, true);
-            let events = operator.client()?.events(Method::Get, &path, None::<&()>);
-            follow(events.map_err(|error| refused(error, name, &operator))?, &BTreeMap::new(), &shown)
+            let events = source.client()?.events(Method::Get, &path, None::<&()>);
+            follow(events.map_err(|error| refused(error, name, &source))?, &BTreeMap::new(), &shown)
         }
         None => {
             // The stream is opened first: a line that is in both is shown once.
-            let events = operator.client()?.events(Method::Get, "/v1/events?topics=log", None::<&()>)?;
+            let events = source.client()?.events(Method::Get, "/v1/events?topics=log", None::<&()>)?;
             let mut last = BTreeMap::new();
-            for line in kept(args, since, &operator)? {
+            for line in kept(args, since, &source)? {
                 shown.line(&line);
                 last.insert(line.server.clone(), line.time);
             }
@@ -53,16 +53,16 @@ fn path(name: &str, args: &LogsArgs, since: Option<Timestamp>, follow: bool) -> 
 }
 
 /// Returns the lines that are kept of one server, or of all in the order of their times.
-fn kept(args: &LogsArgs, since: Option<Timestamp>, operator: &Operator) -> Result<Vec<LogLine>, Failure> {
+fn kept(args: &LogsArgs, since: Option<Timestamp>, source: &Source) -> Result<Vec<LogLine>, Failure> {
     let of = |name: &str| -> Result<Vec<LogLine>, Failure> {
-        let lines = operator.client()?.get(&path(name, args, since, false));
-        lines.map_err(|error| refused(error, name, operator))
+        let lines = source.client()?.get(&path(name, args, since, false));
+        lines.map_err(|error| refused(error, name, source))
     };
     let mut lines = match &args.name {
         Some(name) => of(name)?,
         None => {
             let mut all = Vec::new();
-            for server in operator.client()?.get::<Vec<Server>>("/v1/servers")? {
+            for server in source.client()?.get::<Vec<Server>>("/v1/servers")? {
                 let name = server.key.to_string();
                 let named = |line| LogLine { server: Some(name.clone()), ..line };
                 all.extend(of(&name)?.into_iter().map(named));

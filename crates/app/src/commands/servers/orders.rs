@@ -4,7 +4,7 @@ use manifold_admin::{ErrorCode, Server, ServerDetail};
 use manifold_admin_client::{ClientError, segment};
 
 use super::{Verb, suggested};
-use crate::operator::{Need, Operator};
+use crate::commands::source::{Need, Source};
 use crate::output::{Exit, Failure};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +39,14 @@ impl Order {
 }
 
 pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(order.need())?;
+    let source = verb.reach(order.need())?;
     let waiting = verb.output.progress(&format!("{} {name}", order.as_str()));
     let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());
-    let answer = operator.client()?.post::<Server>(&path);
+    let answer = source.client()?.post::<Server>(&path);
     drop(waiting);
-    let server = answer.map_err(|error| refused(error, name, &operator))?;
+    let server = answer.map_err(|error| refused(error, name, &source))?;
     let mut detail = ServerDetail::of(&server);
-    detail.answered_by = Some(operator.kind().to_owned());
+    detail.answered_by = Some(source.kind().to_owned());
     if verb.output.is_json() {
         verb.output.json(&detail);
     } else {
@@ -56,13 +56,13 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
 }
 
 /// Adds the nearest name to a refusal of one that is not there.
-pub(super) fn refused(error: ClientError, name: &str, operator: &Operator) -> Failure {
+pub(super) fn refused(error: ClientError, name: &str, source: &Source) -> Failure {
     let is_unknown =
         matches!(&error, ClientError::Refused { error, .. } if error.code == ErrorCode::UnknownServer);
     let failure = Failure::from(error);
     match failure.hint {
         None if is_unknown => {
-            let servers = operator.snapshot().map(|snapshot| snapshot.servers).unwrap_or_default();
+            let servers = source.snapshot().map(|snapshot| snapshot.servers).unwrap_or_default();
             failure.hint(suggested(&servers, name))
         }
         _ => failure,

@@ -10,20 +10,20 @@ use manifold_admin_client::{EventStream, segment};
 use super::orders::refused;
 use super::{Verb, detail};
 use crate::cli::WaitArgs;
+use crate::commands::source::{Need, Source};
 use crate::interrupt::on_interrupt;
-use crate::operator::{Need, Operator};
 use crate::output::{Exit, Failure};
 
 pub(super) fn run(args: &WaitArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let operator = verb.reach(Need::Running)?;
+    let source = verb.reach(Need::Running)?;
     on_interrupt(|| std::process::exit(Exit::Interrupted.code().into()))
         .map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
     // The events come first, so that none is missed between how it is and what happens next.
-    let events = operator.client()?.events(Method::Get, "/v1/events?topics=server", None::<&()>)?;
+    let events = source.client()?.events(Method::Get, "/v1/events?topics=server", None::<&()>)?;
     let is_late = timeout(&events, Duration::from_millis(args.timeout));
-    let server = ask(&operator, &args.name)?;
+    let server = ask(&source, &args.name)?;
     let waiting = verb.output.progress(&format!("waiting for {}", server.key));
-    let ended = until_settled(server, events, &operator, &args.name);
+    let ended = until_settled(server, events, &source, &args.name);
     drop(waiting);
     let server = match ended {
         Ok(server) => server,
@@ -35,7 +35,7 @@ pub(super) fn run(args: &WaitArgs, verb: &Verb) -> Result<Exit, Failure> {
         }
         Err(Lost::Stream(failure)) => return Err(failure),
     };
-    settled(&server, &operator, verb)
+    settled(&server, &source, verb)
 }
 
 /// Why there is nothing more to wait for.
@@ -44,9 +44,9 @@ enum Lost {
     Stream(Failure),
 }
 
-fn ask(operator: &Operator, name: &str) -> Result<Server, Failure> {
+fn ask(source: &Source, name: &str) -> Result<Server, Failure> {
     let path = format!("/v1/servers/{}", segment(name));
-    operator.client()?.get(&path).map_err(|error| refused(error, name, operator))
+    source.client()?.get(&path).map_err(|error| refused(error, name, source))
 }
 
 /// Ends the stream when its time is up; returns what tells so.
@@ -65,7 +65,7 @@ fn timeout(events: &EventStream, after: Duration) -> Arc<AtomicBool> {
 fn until_settled(
     mut server: Server,
     mut events: EventStream,
-    operator: &Operator,
+    source: &Source,
     name: &str,
 ) -> Result<Server, Lost> {
     loop {
@@ -83,7 +83,7 @@ fn until_settled(
         match serde_json::from_str(&event.data).map(|event: Event| event.happening) {
             Ok(Happening::Server { server: changed }) if changed.key == server.key => server = *changed,
             Ok(Happening::Reset | Happening::Config { .. }) => {
-                server = ask(operator, name).map_err(Lost::Refused)?;
+                server = ask(source, name).map_err(Lost::Refused)?;
             }
             _ => {}
         }
@@ -91,9 +91,9 @@ fn until_settled(
 }
 
 /// Says what has become of it.
-fn settled(server: &Server, operator: &Operator, verb: &Verb) -> Result<Exit, Failure> {
+fn settled(server: &Server, source: &Source, verb: &Verb) -> Result<Exit, Failure> {
     let mut shown = ServerDetail::of(server);
-    shown.answered_by = Some(operator.kind().to_owned());
+    shown.answered_by = Some(source.kind().to_owned());
     let name = server.key.to_string();
     let why = shown.why.clone().unwrap_or_default();
     let failure = |exit, code, message| Failure {

@@ -1,10 +1,14 @@
 //! The command line: one grammar for every name the program goes by (decision 1).
 
+mod clients;
 mod daemon;
 mod files;
 mod flags;
+mod forms;
 mod help;
+mod items;
 mod serve;
+mod servers;
 mod values;
 
 use std::ffi::OsString;
@@ -16,37 +20,28 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
+use crate::output::Failure;
+
+pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 use files::FileCommand;
 pub(crate) use files::StatusArgs;
 pub(crate) use flags::Flags;
 use flags::ModeFlags;
+pub(crate) use forms::OneForm;
 use help::command;
 pub(crate) use help::help;
+pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
 use serve::{ServeCommand, Wrong};
+pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
 use values::profile;
 
 /// The exit code of a wrong command line or an unusable config.
 pub(crate) const USAGE: u8 = 2;
 
-const EXAMPLES: &str = "\
-Examples:
-  manifold                                   serve over HTTP on 127.0.0.1:3095
-  manifold serve --stdio                     serve one client on standard input and output
-  manifold serve --stdio --namespace work    ... with the servers of one namespace
-  manifold --stdio --schema=workspace        the same, as mcps-proxy spells it
-  manifold stdio --mcp-config mcp.json       the same, as mcp-all-in-one spells it
-  manifold litemcp --tool time__now          serve one tool to a LiteMCP client
-  manifold status                            what is configured, and what is wrong with it
-  manifold config check ~/mcp.json           check a config file
-  manifold config schema > schema.json       JSON Schema for your editor
-
-In a client's config:
-  {\"mcpServers\": {\"manifold\": {\"command\": \"manifold\", \"args\": [\"serve\", \"--stdio\"]}}}";
-
 #[derive(Debug, Parser)]
-#[command(name = "manifold", version, about = "Every MCP server behind one plug", after_help = EXAMPLES)]
-#[command(disable_help_subcommand = true)]
+#[command(name = "manifold", version, about = "Every MCP server behind one plug")]
+#[command(disable_help_subcommand = true, help_template = help::TEMPLATE)]
 struct Cli {
     #[command(flatten)]
     mode: ModeFlags,
@@ -61,6 +56,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Servers(ServerCommand),
+    #[command(flatten)]
+    Items(ItemCommand),
+    #[command(flatten)]
+    Clients(ClientCommand),
     #[command(flatten)]
     Serving(ServeCommand),
     #[command(flatten)]
@@ -88,7 +89,11 @@ pub(crate) enum Task {
         file: Option<PathBuf>,
         json: bool,
     },
+    ConfigShow(OneForm),
     ConfigSchema,
+    Servers(ServerCommand),
+    Items(ItemCommand),
+    Clients(ClientCommand),
     Daemon(DaemonCommand),
     /// A command that a later version brings.
     NotYet(&'static str),
@@ -107,11 +112,16 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
     let args: Vec<OsString> = args.collect();
     let program_profile =
         args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
-    command()
+    Cli::command()
         .try_get_matches_from(&args)
+        .or_else(|error| match error.kind() {
+            // Only for help is the whole grammar built, with what each command lists.
+            ErrorKind::DisplayHelp => command().try_get_matches_from(&args),
+            _ => Err(error),
+        })
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .and_then(|cli| decide(cli, program_profile))
-        .map_err(|error| show(&error, speaks_stdio(&args)))
+        .map_err(|error| show(&error, &args))
 }
 
 fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, clap::Error> {
@@ -130,6 +140,9 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
     let profile = cli.flags.known_profile(program_profile);
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
+        (Some(Command::Servers(command)), _) => Task::Servers(command),
+        (Some(Command::Items(command)), _) => Task::Items(command),
+        (Some(Command::Clients(command)), _) => Task::Clients(command),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Tui), _) => Task::NotYet("tui"),
@@ -154,18 +167,25 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
 }
 
 /// Shows help, version or an error of the command line. Standard output stays the protocol's in stdio mode (S1-9).
-fn show(error: &clap::Error, stdio: bool) -> ExitCode {
-    let (text, code) = match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => (error.render(), 0),
-        _ => (error.render(), USAGE),
-    };
+fn show(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let is_error = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // A reader that hung up needs no help.
-    let _ = if code == 0 && !stdio {
-        write!(std::io::stdout(), "{text}")
+    let _ = if is_error && args.iter().skip(1).any(|arg| arg == "--json") {
+        writeln!(std::io::stderr(), "{}", wrong(error).as_json())
+    } else if is_error || speaks_stdio(args) {
+        write!(std::io::stderr(), "{}", error.render())
     } else {
-        write!(std::io::stderr(), "{text}")
+        write!(std::io::stdout(), "{}", error.render())
     };
-    ExitCode::from(code)
+    ExitCode::from(if is_error { USAGE } else { 0 })
+}
+
+/// Returns what is wrong with a command line, as programs read it.
+fn wrong(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let what = text.split("\n\nUsage:").next().unwrap_or_default().trim_start_matches("error: ");
+    let what: Vec<&str> = what.split_whitespace().collect();
+    Failure::usage(what.join(" ")).hint("see `manifold --help`")
 }
 
 /// Returns whether these arguments, wrong as they may be, ask for stdio mode.

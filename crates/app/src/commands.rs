@@ -3,15 +3,20 @@
 mod attach;
 #[allow(dead_code, reason = "the verb comes with the gateways it can ask")]
 mod call;
+mod clients;
 mod config;
 mod daemon;
 pub(crate) mod http;
+mod items;
 mod litemcp;
 mod scope;
+mod servers;
+mod source;
 mod status;
 mod stdio;
 mod token;
 mod units;
+mod verb;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -28,7 +33,9 @@ pub(crate) use attach::config_args;
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
+use crate::output::Form;
 use crate::wiring::log_problems;
+use verb::Verb;
 
 /// Carries out a command.
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -44,7 +51,18 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             let options = LoadOptions { path: file.or_else(|| options.path.clone()), ..options };
             config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
-        Task::Status(args) => status::run(&options, invocation.flags.namespace.as_deref(), args.json),
+        Task::ConfigShow(form) => config::show(Verb::new(form.into(), &options, &invocation.flags)),
+        Task::Status(args) => {
+            let form = if args.json { Form::Json } else { Form::Text };
+            status::run(args, Verb::new(form, &options, &invocation.flags))
+        }
+        Task::Servers(command) => {
+            servers::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Items(command) => items::run(&command, Verb::new(command.form(), &options, &invocation.flags)),
+        Task::Clients(command) => {
+            clients::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
             if let Some(code) = attach::run(&options, &invocation, attach::Client::Mcp) {

@@ -3,31 +3,36 @@
 //! What was asked for goes to standard output, what is said beside it to standard error. No text of a server's comes
 //! here without passing `escape`.
 
-#![allow(dead_code, unused_imports, reason = "the verbs that speak so come next")]
-
 mod color;
 mod escape;
 mod exit;
 mod failure;
 mod json;
+mod moment;
 mod plain;
 mod progress;
+mod record;
 mod table;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
 
-pub(crate) use color::{ColorArg, Paint};
-pub(crate) use escape::{escaped_line, escaped_text};
+pub(crate) use color::{ColorArg, Paint, Tone};
+pub(crate) use escape::escaped_text;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, Suggestion};
-pub(crate) use json::{escaped_json, pretty};
+pub(crate) use json::escaped_json;
+use json::{compact, pretty};
+pub(crate) use moment::before_now;
 pub(crate) use progress::Progress;
+pub(crate) use record::Record;
 pub(crate) use table::{Cell, Column, Table};
+pub(crate) use units::{bytes, counted, span};
 
 use manifold_config::Environment;
 
@@ -103,17 +108,25 @@ impl Output {
         self.text(&pretty(document));
     }
 
-    /// Writes one object on a line of its own, as streams do.
-    pub(crate) fn json_line(&self, document: &impl Serialize) {
-        self.text(&json::compact(document));
+    /// Writes the members of one thing.
+    pub(crate) fn record(&self, record: &Record) {
+        self.text(&record.render(self.is_terminal(), self.paint()));
     }
 
-    /// Writes text that is fit to be seen. A reader that hung up is no failure.
-    pub(crate) fn text(&self, text: &str) {
+    /// Writes one object on a line of its own, as streams do. Returns whether somebody still reads.
+    pub(crate) fn json_line(&self, document: &impl Serialize) -> bool {
+        self.text(&compact(document))
+    }
+
+    /// Writes a line. Returns whether somebody still reads.
+    pub(crate) fn line(&self, line: &str) -> bool {
+        writeln!(io::stdout(), "{}", escaped_text(line)).is_ok()
+    }
+
+    /// Writes text that is fit to be seen. Returns whether somebody still reads: who hung up is no failure.
+    pub(crate) fn text(&self, text: &str) -> bool {
         let text = text.strip_suffix('\n').unwrap_or(text);
-        if !text.is_empty() {
-            let _ = writeln!(io::stdout(), "{text}");
-        }
+        text.is_empty() || writeln!(io::stdout(), "{text}").is_ok()
     }
 
     /// Says something beside what was asked for.
@@ -142,6 +155,12 @@ impl Output {
         let _ = writeln!(io::stderr(), "{line}");
         failure.exit.into()
     }
+}
+
+/// Returns a table as a terminal of this width shows it, without colours.
+#[cfg(test)]
+pub(crate) fn rendered(table: &Table, width: usize) -> String {
+    table.render(width, Paint(false))
 }
 
 fn terminal_width() -> usize {

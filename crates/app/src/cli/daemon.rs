@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::forms::OneForm;
 use crate::daemon::InheritedFds;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -39,6 +40,8 @@ pub(crate) enum DaemonCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Have it read its config anew
+    Reload(OneForm),
     /// Stop it and start it anew; clients go on
     Restart,
     /// Have systemd start it with the first client, apart from all of them

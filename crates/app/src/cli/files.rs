@@ -5,12 +5,25 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Task;
+use super::forms::OneForm;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FileCommand {
-    /// Show what is configured, and what is wrong with it
+    /// Show what is configured, what is wrong with it, and how it is doing
+    #[command(after_help = "\
+Examples:
+  manifold status
+  manifold status --json | jq .problems
+  manifold status --running        ends with 3 where nothing runs
+
+Ends with 1 where a server cannot work or has failed.")]
     Status(StatusArgs),
-    /// Check a config, or print its JSON Schema
+    /// Check or show a config, or print its JSON Schema
+    #[command(after_help = "\
+Examples:
+  manifold config check ~/mcp.json
+  manifold config show             the file, with secrets hidden
+  manifold config schema > schema.json")]
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
@@ -22,6 +35,9 @@ pub(crate) struct StatusArgs {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// End with 3 where nothing runs
+    #[arg(long)]
+    pub(crate) running: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -34,6 +50,8 @@ pub(super) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the config file with secrets hidden
+    Show(OneForm),
     /// Print the JSON Schema of config files
     Schema,
 }
@@ -43,6 +61,7 @@ impl FileCommand {
         match self {
             Self::Status(args) => Task::Status(args),
             Self::Config { command: ConfigCommand::Check { file, json } } => Task::ConfigCheck { file, json },
+            Self::Config { command: ConfigCommand::Show(form) } => Task::ConfigShow(form),
             Self::Config { command: ConfigCommand::Schema } => Task::ConfigSchema,
         }
     }

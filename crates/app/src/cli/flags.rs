@@ -21,10 +21,10 @@ pub(super) struct ModeFlags {
 /// What applies to every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Flags {
-    /// The config file [default: the profile's, such as ~/.config/manifold/config.json]
+    /// The config [default: ~/.config/manifold/config.json, or the profile's]
     #[arg(short, long, alias = "mcp-config", global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The namespace to serve, by id or unique name
+    /// The namespace, by id or unique name
     #[arg(long, alias = "schema", global = true, value_name = "ID")]
     pub(crate) namespace: Option<String>,
     /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one [env: MANIFOLD_PROFILE]

@@ -4,6 +4,39 @@ use clap::CommandFactory;
 
 use super::Cli;
 
+/// The first page, on one screen: commands by what they are for. A test sees to it that all of them are here.
+pub(super) const TEMPLATE: &str = "\
+{about}
+
+Usage: {usage}
+
+Servers:
+  list, get                    Show all servers with their state, or all there is to say of one
+  start, stop, restart         Run a server now, end it, or both
+  enable, disable              Let a server be used or not, in the config
+  wait, refresh, logs          Wait until it is ready, read its lists anew, see what it writes
+Tools:
+  tools, tool                  Show what clients see, or what one tool takes
+  resources, prompts           The same of resources and prompts
+Clients and namespaces:
+  clients, ns                  Show who is connected; show namespaces, allow or deny what is in them
+  audit                        Show what operators changed
+Serving:
+  serve, stdio, http, litemcp  Serve one client on a pipe, or many over HTTP
+  daemon                       The process that all stdio clients share: see it, start it, stop it
+Files and help:
+  status, config               What is configured, what is wrong with it, and how it is doing
+  tui                          Watch and manage servers in the terminal
+
+Options (`manifold COMMAND --help` shows those of a command):
+{options}
+
+Examples:
+  manifold                                 serve over HTTP on 127.0.0.1:3095
+  manifold serve --stdio --namespace work  serve one client, as `--stdio --schema=workspace` does
+  manifold tools                           every tool of every server
+";
+
 /// Returns what `--help` shows.
 pub(crate) fn help() -> String {
     command().render_help().to_string()
@@ -13,9 +46,14 @@ pub(crate) fn help() -> String {
 const OF_HTTP: &[&str] =
     &["port", "host", "allowed_hosts", "token_file", "token", "cors", "cors_origins", "tls_cert", "tls_key"];
 const OF_STDIO: &[&str] = &["framing"];
-const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent"];
+const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent", "alone"];
 const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];
+const OF_VERBS: &[&str] = &["color", "verbose"];
 const MODES: &[&str] = &["stdio", "http"];
+
+/// Commands that serve, and those that look into no config.
+const SERVING: &[&str] = &["serve", "stdio", "http", "litemcp", "daemon"];
+const WITHOUT_CONFIG: &[&str] = &["tui"];
 
 /// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
 /// act there (D10).
@@ -23,33 +61,41 @@ pub(super) fn command() -> clap::Command {
     let mut command = Cli::command();
     // Only a built command has its options in its subcommands.
     command.build();
-    let silent: [(&str, &[&[&str]]); 7] = [
-        ("stdio", &[OF_HTTP, MODES]),
-        ("http", &[OF_STDIO, MODES]),
-        ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
-        ("status", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
-        ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("config schema", &[OF_CONFIGS]),
-    ];
-    for (path, groups) in silent {
-        let mut found = Some(&mut command);
-        for name in path.split(' ') {
-            found = found.and_then(|command| command.find_subcommand_mut(name));
-        }
-        if let Some(subcommand) = found {
-            hide(subcommand, &groups.concat());
+    for below in command.get_subcommands_mut() {
+        let name = below.get_name().to_owned();
+        let hidden: &[&[&str]] = match name.as_str() {
+            "stdio" => &[OF_HTTP, MODES, OF_VERBS],
+            "http" => &[OF_STDIO, MODES, OF_VERBS],
+            "litemcp" => &[OF_HTTP, OF_STDIO, MODES, OF_VERBS],
+            name if SERVING.contains(&name) => &[OF_VERBS],
+            name if WITHOUT_CONFIG.contains(&name) => {
+                &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES, OF_VERBS]
+            }
+            _ => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
+        };
+        hide(below, &hidden.concat());
+        if name == "config"
+            && let Some(schema) = below.find_subcommand_mut("schema")
+        {
+            hide(schema, OF_CONFIGS);
         }
     }
-    command
+    let first_page = [OF_HTTP, OF_STDIO, &["eager", "log_format", "silent", "alone", "profile"]].concat();
+    hide_here(&mut command, &first_page);
+    // One line for each.
+    command.mut_args(|arg| arg.hide_possible_values(true))
 }
 
 /// Keeps these options out of the help of a command and of those below it.
 fn hide(command: &mut clap::Command, names: &[&str]) {
-    let hidden = std::mem::take(command)
-        .mut_args(|arg| if names.contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg });
-    *command = hidden;
+    hide_here(command, names);
     for below in command.get_subcommands_mut() {
         hide(below, names);
     }
+}
+
+fn hide_here(command: &mut clap::Command, names: &[&str]) {
+    let hidden = std::mem::take(command)
+        .mut_args(|arg| if names.contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg });
+    *command = hidden;
 }

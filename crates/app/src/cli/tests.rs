@@ -37,6 +37,8 @@ fn one_grammar_for_every_seed() {
         Task::ConfigCheck { file: Some("x.json".into()), json: false },
     );
     check("manifold config schema", Task::ConfigSchema);
+    let list = ServerCommand::List(forms::ListForm { json: false, quiet: true });
+    check("manifold ls -q --config x.json", Task::Servers(list));
     check("mcp-studio", Task::Help);
     check("mcp-all-in-one", Task::Help);
 }
@@ -56,6 +58,8 @@ fn what_cannot_be_meant_is_refused() {
     check_refused("manifold --nonsense");
     check_refused("manifold serve --log-level loud");
     check_refused("manifold config");
+    check_refused("manifold list --port 4000");
+    check_refused("manifold list -q --json");
 }
 
 // Two tokens or one, both flags name the same thing.
@@ -85,6 +89,54 @@ fn stdio_mode_is_told_from_wrong_lines_too() {
 }
 
 #[test]
+fn every_command_is_on_the_first_page() {
+    let page = help();
+    let shown: Vec<&str> = page
+        .lines()
+        .skip_while(|line| *line != "Servers:")
+        .take_while(|line| !line.starts_with("Options"))
+        .filter_map(|line| line.strip_prefix("  ")?.split("  ").next())
+        .flat_map(|names| names.split(", "))
+        .collect();
+    let mut commands: Vec<String> =
+        Cli::command().get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    let mut shown: Vec<String> = shown.into_iter().map(str::to_owned).collect();
+    commands.sort();
+    shown.sort();
+    assert_eq!(shown, commands);
+}
+
+// What a verb asks or orders is a route of the control API; others serve, or read files.
+#[test]
+fn every_verb_has_its_route() {
+    let local = ["serve", "stdio", "http", "litemcp", "tui", "config schema"];
+    let of_this_process =
+        ["daemon run", "daemon self-check", "daemon start", "daemon install", "daemon uninstall"];
+    let routed: Vec<&str> = manifold_admin::ROUTES.iter().flat_map(|route| route.verbs).copied().collect();
+    for command in Cli::command().get_subcommands() {
+        let name = command.get_name();
+        let below: Vec<String> =
+            command.get_subcommands().map(|below| format!("{name} {}", below.get_name())).collect();
+        for verb in if below.is_empty() { vec![name.to_owned()] } else { below } {
+            let group = verb.split(' ').next().unwrap_or_default();
+            let is_known = local.contains(&verb.as_str()) || of_this_process.contains(&verb.as_str());
+            let is_routed = routed.contains(&verb.as_str()) || routed.contains(&group);
+            assert!(is_known || is_routed, "`{verb}` comes to no route");
+        }
+    }
+}
+
+#[test]
+fn spans_are_read_as_people_write_them() {
+    let seconds = |text| values::span(text).map(|span| span.as_secs()).ok();
+    assert_eq!(["90", "30s", "10m", "2h", "1d"].map(seconds), [90, 30, 600, 7200, 86_400].map(Some));
+    assert_eq!(
+        ["", "m", "1y", "-1s", "99999999999999999999d", "9999999999999999999d"].map(seconds),
+        [None; 6]
+    );
+}
+
+#[test]
 fn the_grammar_is_sound() {
     Cli::command().debug_assert();
 }
@@ -102,7 +154,7 @@ fn commands(page: &str) -> Vec<String> {
 
 #[test]
 fn every_command_on_the_pages_is_understood() {
-    for page in ["README.md", "docs/config.md", "docs/litemcp.md"] {
+    for page in ["README.md", "docs/cli.md", "docs/config.md", "docs/litemcp.md"] {
         for line in commands(page) {
             let refused = parse(line.split_whitespace().map(OsString::from)).err();
             // Help is told by way of an error.

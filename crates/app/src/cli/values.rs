@@ -53,6 +53,25 @@ impl From<FramingArg> for Framing {
     }
 }
 
+/// A span of time, as people write it.
+pub(crate) type Span = std::time::Duration;
+
+/// Reads `30s`, `10m`, `2h` or `1d`; a bare number is seconds.
+pub(super) fn span(text: &str) -> Result<Span, String> {
+    let wrong = || format!("'{text}' is no span of time; write 30s, 10m, 2h or 1d");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds).map(Span::from_secs).ok_or_else(wrong)
+}
+
 pub(super) fn profile(name: &str) -> Result<Profile, String> {
     Profile::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Profile::ALL.iter().map(|profile| profile.name()).collect();

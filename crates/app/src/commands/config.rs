@@ -1,15 +1,47 @@
 //! `config check` and `config schema`.
 
+mod masked;
+
 use std::process::ExitCode;
 
 use manifold_config::{Config, LoadOptions, Problem, Severity, config_path, load};
 use serde::Serialize;
 
+use super::verb::Verb;
 use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
+use crate::output::{Exit, Failure, escaped_text};
+use masked::masked;
 
 pub(super) fn schema() -> ExitCode {
     print(&manifold_config::schema())
+}
+
+/// Prints the config file with everything hidden that is a secret, or may be one.
+pub(super) fn show(verb: Verb) -> ExitCode {
+    verb.run(|verb| {
+        // Secrets are known once they have been read; what cannot be read is not shown.
+        let config = load(verb.options).map_err(|error| Failure::config(error.to_string()))?;
+        let Some(path) = &config.source.path else {
+            verb.output.remark("there is no config file: what is built in is served");
+            return Ok(Exit::Ok);
+        };
+        let read = std::fs::read_to_string(path);
+        let text = read.map_err(|error| Failure::config(format!("`{}`: {error}", path.display())))?;
+        let masked = masked(&text).ok_or_else(|| {
+            let message =
+                format!("`{}` is not JSON, so its secrets cannot be told from the rest", path.display());
+            Failure::new(Exit::Failed, "unsupported", message)
+                .hint("`manifold status` shows what is read of it")
+        })?;
+        let text = manifold_config::redact(&masked).into_owned();
+        if verb.output.is_json() {
+            verb.output.json(&serde_json::json!({ "path": path, "text": text }));
+        } else {
+            verb.output.text(&escaped_text(&text));
+        }
+        Ok(Exit::Ok)
+    })
 }
 
 /// Reports every problem of a config; fails if one of them stops a server or the whole file.

@@ -7,16 +7,19 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use manifold_admin::{CommandError, ErrorCode};
+use manifold_admin::{CommandError, ErrorCode, ReloadReport, ServerId};
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadOptions, LogSettings, Profile};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use serde_json::Value;
 
 use super::attach::{config_args, start};
+use super::verb::Verb;
 use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
+use crate::commands::source::Need;
 use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
+use crate::output::{Exit, Record};
 
 /// The exit code of `status` where no daemon runs.
 const NOT_RUNNING: u8 = 3;
@@ -77,6 +80,13 @@ pub(super) fn run(
             Ok(()) => print("the daemon has been restarted"),
             Err(error) => fail(&error, 1),
         },
+        DaemonCommand::Restart => {
+            match order(&place, "/v1/daemon/restart").and_then(|_| start_now(&place, &options)) {
+                Ok(_) => print("the daemon has been restarted"),
+                Err(error) => fail(&error, 1),
+            }
+        }
+        DaemonCommand::Reload(form) => reload(Verb::new(form.into(), &options, flags)),
         DaemonCommand::Upgrade => upgrade(&place),
         DaemonCommand::SelfCheck => {
             let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
@@ -260,6 +270,32 @@ fn runs(pid: u64) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Has the daemon read its config anew, and says what that changed.
+fn reload(verb: Verb) -> ExitCode {
+    verb.run(|verb| {
+        let source = verb.reach(Need::Running)?;
+        let report: ReloadReport = source.client()?.post("/v1/daemon/reload")?;
+        if verb.output.is_json() {
+            verb.output.json(&report);
+            return Ok(Exit::Ok);
+        }
+        let names = |servers: &[ServerId]| match servers {
+            [] => "none".to_owned(),
+            some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let mut record = Record::default();
+        record.add("added", names(&report.added));
+        record.add("removed", names(&report.removed));
+        record.add("restarted", names(&report.restarted));
+        record.add("unchanged", report.unchanged.to_string());
+        for problem in &report.problems {
+            record.add("problem", problem.to_string());
+        }
+        verb.output.record(&record);
+        Ok(Exit::Ok)
+    })
 }
 
 /// Has the installed program take the daemon's place, and waits until it serves.

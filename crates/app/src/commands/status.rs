@@ -1,17 +1,20 @@
-//! `status`: what is configured, without starting anything.
+//! `status`: what is configured and how it is doing, without starting anything.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use manifold_admin::{self as admin, Problem, Target};
-use manifold_config::{Config, LoadOptions, load};
+use manifold_admin::{self as admin, About, Problem, Running, ServerRow, Snapshot, State, Target};
+use manifold_config::{Config, load};
 use manifold_engine::configured;
-use manifold_protocol::Era;
-use manifold_upstreams::Cache;
 use serde::Serialize;
 
-use super::{asked_namespace, fail, print};
-use crate::cli::USAGE;
+use super::asked_namespace;
+use super::servers;
+use super::verb::Verb;
+use crate::cli::StatusArgs;
+use crate::commands::source::Need;
+use crate::output::{Exit, Failure, counted, span};
+use crate::remembered::remembered;
 use crate::wiring::cache;
 
 #[derive(Serialize)]
@@ -26,6 +29,7 @@ struct Report {
     client: Option<String>,
     #[serde(skip)]
     summary: String,
+    running: Option<Running>,
     servers: Vec<Row>,
     namespaces: Vec<NamespaceRow>,
     default_namespace: Option<String>,
@@ -50,6 +54,15 @@ struct Row {
     saved: Option<SavedRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// As `list` has it, without what is said above.
+    state: State,
+    kind: admin::Kind,
+    tools: usize,
+    clients: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -72,25 +85,74 @@ struct NamespaceRow {
     server_ids: Vec<String>,
 }
 
-/// Fails where a server that is meant to be used cannot work (D7).
-pub(super) fn run(options: &LoadOptions, namespace: Option<&str>, json: bool) -> ExitCode {
-    let mut config = match load(options) {
-        Ok(config) => config,
-        Err(error) => return fail(&error.to_string(), USAGE),
+/// A gateway that runs, and how it is doing.
+struct Live {
+    about: About,
+    which: String,
+    snapshot: Snapshot,
+}
+
+/// Fails where a server that is meant to be used cannot work (D7) or has failed.
+pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
+    verb.run(|verb| {
+        let mut config = load(verb.options).map_err(|error| Failure::config(error.to_string()))?;
+        match asked_namespace(&config, verb.flags.namespace.as_deref()) {
+            Ok(Some(id)) => keep_only(&mut config, &id),
+            Ok(None) => {}
+            Err(why) => return Err(Failure::usage(why)),
+        }
+        let live = live(verb)?;
+        let mut snapshot = configured(&config);
+        remembered(&mut snapshot, &config, &cache(verb.options));
+        let rows = rows(&snapshot, live.as_ref());
+        let report = render(snapshot, config.summary(), &rows, live.as_ref());
+        match verb.output.is_json() {
+            true => verb.output.json(&report),
+            false => show(&report, &rows, live.as_ref(), verb),
+        }
+        let is_broken = |row: &Row| row.enabled && (row.problem.is_some() || row.state == State::Failed);
+        Ok(match live {
+            None if args.running => Exit::NotRunning,
+            _ if report.servers.iter().any(is_broken) => Exit::Failed,
+            _ => Exit::Ok,
+        })
+    })
+}
+
+/// Asks the gateway, if one runs.
+fn live(verb: &Verb) -> Result<Option<Live>, Failure> {
+    let source = match verb.reach(Need::Running) {
+        Err(failure) if failure.exit == Exit::NotRunning => return Ok(None),
+        source => source?,
     };
-    match asked_namespace(&config, namespace) {
-        Ok(Some(id)) => keep_only(&mut config, &id),
-        Ok(None) => {}
-        Err(why) => return fail(&why, USAGE),
-    }
-    let report = report(&config, &cache(options));
-    if json {
-        print(&serde_json::to_string_pretty(&report).unwrap_or_default());
-    } else {
-        print(&text(&report));
-    }
-    let broken = report.servers.iter().any(|row| row.enabled && row.problem.is_some());
-    ExitCode::from(u8::from(broken))
+    let Some(about) = source.about().cloned() else { return Ok(None) };
+    Ok(Some(Live { about, which: source.which(), snapshot: source.snapshot()? }))
+}
+
+/// Returns how each server of the file is doing.
+fn rows(snapshot: &Snapshot, live: Option<&Live>) -> Vec<ServerRow> {
+    let row = |server: &admin::Server| {
+        let running = live.and_then(|live| {
+            let found = live.snapshot.servers.iter().find(|one| one.key == server.key)?;
+            Some(live.snapshot.server_row(found))
+        });
+        running.unwrap_or_else(|| snapshot.server_row(server))
+    };
+    snapshot.servers.iter().map(row).collect()
+}
+
+fn show(report: &Report, rows: &[ServerRow], live: Option<&Live>, verb: &Verb) {
+    verb.output.text(&text(report));
+    match live {
+        None => verb.output.text("\nnothing runs for this config"),
+        Some(live) => {
+            let since = span(live.about.uptime_ms);
+            let clients = counted(live.snapshot.clients.len(), "client");
+            verb.output.text(&format!("\nrunning: {}, for {since}, {clients}", live.which));
+            verb.output.table(&servers::table(rows));
+            true
+        }
+    };
 }
 
 /// Leaves one namespace and its servers.
@@ -100,25 +162,8 @@ fn keep_only(config: &mut Config, id: &str) {
     config.servers.retain(|server| namespaces.iter().any(|one| one.servers.contains(&server.key)));
 }
 
-/// Returns what the config says, and what earlier runs have learnt.
-fn report(config: &Config, cache: &Cache) -> Report {
-    let mut snapshot = configured(config);
-    for (shown, server) in snapshot.servers.iter_mut().zip(&config.servers) {
-        shown.saved = cache.saved(server).map(|saved| admin::Saved {
-            era: saved.era.map(|era| match era {
-                _ if saved.is_dual => admin::Era::Dual,
-                Era::Legacy => admin::Era::Legacy,
-                Era::Modern => admin::Era::Modern,
-            }),
-            tools: saved.age.map(|_| saved.tools),
-            age_ms: saved.age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
-        });
-    }
-    render(snapshot, config.summary())
-}
-
-fn render(snapshot: admin::Snapshot, summary: String) -> Report {
-    let admin::Snapshot { gateway, config, servers, namespaces, .. } = snapshot;
+fn render(snapshot: Snapshot, summary: String, rows: &[ServerRow], live: Option<&Live>) -> Report {
+    let Snapshot { gateway, config, servers, namespaces, .. } = snapshot;
     let namespace = |namespace: admin::Namespace| {
         Some(NamespaceRow {
             id: namespace.id?,
@@ -134,14 +179,20 @@ fn render(snapshot: admin::Snapshot, summary: String) -> Report {
         format: config.format.as_str(),
         client: config.client,
         summary,
-        servers: servers.into_iter().map(row).collect(),
+        running: live.map(|live| Running {
+            pid: live.about.pid,
+            kind: live.about.kind.as_str().to_owned(),
+            version: Some(live.about.version.clone()),
+            uptime_ms: Some(live.about.uptime_ms),
+        }),
+        servers: servers.into_iter().zip(rows).map(|(server, row)| full_row(server, row.clone())).collect(),
         namespaces: namespaces.into_iter().filter_map(namespace).collect(),
         default_namespace: config.default_namespace,
         problems: config.problems,
     }
 }
 
-fn row(server: admin::Server) -> Row {
+fn full_row(server: admin::Server, row: ServerRow) -> Row {
     Row {
         id: server.key.id,
         schema: server.key.schema,
@@ -164,6 +215,12 @@ fn row(server: admin::Server) -> Row {
             age_seconds: saved.age_ms.map(|age| age / 1000),
         }),
         problem: server.fault.map(|fault| fault.text),
+        state: row.state,
+        kind: row.kind,
+        tools: row.tools,
+        clients: row.clients,
+        error: row.error,
+        hint: row.hint,
     }
 }
 
@@ -171,19 +228,9 @@ fn row(server: admin::Server) -> Row {
 fn known(saved: Option<&SavedRow>) -> String {
     match saved.and_then(|saved| Some((saved.tools?, saved.age_seconds?))) {
         Some((tools, age)) => {
-            let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") };
-            format!("; {tools} known, read {} ago", span(age))
+            format!("; {} known, read {} ago", counted(tools, "tool"), span(age.saturating_mul(1000)))
         }
         None => String::new(),
-    }
-}
-
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
     }
 }
 

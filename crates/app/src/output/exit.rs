@@ -16,6 +16,7 @@ pub(crate) enum Exit {
     /// A server cannot be reached or does not come up.
     Unreachable = 4,
     /// The tool answered `isError`.
+    #[allow(dead_code, reason = "calls end with it")]
     ToolError = 5,
     SignIn = 6,
     /// There is no such server, tool, namespace or client.
@@ -50,6 +51,7 @@ impl Exit {
             | ErrorCode::ShuttingDown
             | ErrorCode::Failed
             | ErrorCode::Other => Self::Failed,
+            _ => Self::Failed,
         }
     }
 

@@ -50,7 +50,8 @@ impl Failure {
         format!("{} {}", paint.tone(Tone::Bad, "manifold:"), escaped_text(&said))
     }
 
-    pub(super) fn as_json(&self) -> String {
+    /// Returns the one line for programs.
+    pub(crate) fn as_json(&self) -> String {
         let Self { code, message, hint, server, exit: _ } = self.clone();
         compact(&ErrorLine { error: ErrorRow { code, message, hint, server } })
     }

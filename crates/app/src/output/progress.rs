@@ -24,12 +24,6 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         Self(Some(bar))
     }
-
-    pub(crate) fn say(&self, what: &str) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(escaped_line(what).into_owned());
-        }
-    }
 }
 
 impl Drop for Progress {

@@ -62,6 +62,10 @@ impl Cell {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
+
+    pub(super) fn own_tone(&self) -> Tone {
+        self.tone
+    }
 }
 
 impl<T: AsRef<str>> From<Option<T>> for Cell {

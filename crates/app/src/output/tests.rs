@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 use manifold_admin::{CommandError, ErrorCode};
 
-use super::color::Tone;
+use super::escape::escaped_line;
 use super::*;
 
 const PLAIN: Paint = Paint(false);
@@ -146,4 +146,12 @@ fn the_nearest_name_is_suggested_and_nothing_far() {
     assert_eq!(among("gti"), "did you mean `git`?");
     assert_eq!(among("FileSystm"), "did you mean `filesystem`?");
     assert_eq!(among("zzz"), "see `manifold list`");
+}
+
+#[test]
+fn when_something_was_is_told_to_the_second() {
+    let now = "2026-11-17T10:00:00.25Z".parse().unwrap();
+    let ago = std::time::Duration::from_millis;
+    assert_eq!(moment::before(now, ago(90_500)).to_string(), "2026-11-17T09:58:29Z");
+    assert_eq!(moment::before(now, ago(0)).to_string(), "2026-11-17T10:00:00Z");
 }

@@ -190,6 +190,7 @@ fn a_config_that_cannot_be_read_is_an_error() {
     for args in [&[][..], &["--json"], &["--config", "no/such.json"]] {
         let ran = status(&sandbox, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
-        assert!(ran.stderr.starts_with("manifold: "), "{}", ran.stderr);
+        let start = if args == ["--json"] { "{\"error\":" } else { "manifold: " };
+        assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
     }
 }

@@ -1,0 +1,75 @@
+//! `clients`: who is connected, and to have one go.
+
+use std::time::Duration;
+
+use manifold_admin::{Client, ClientRow, ClientTransport, Method};
+use serde_json::json;
+
+use super::Verb;
+use crate::commands::source::Need;
+use crate::output::{Cell, Column, Exit, Failure, Form, Table, before_now};
+
+pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
+    let clients: Vec<Client> = verb.reach(Need::Running)?.client()?.get("/v1/clients")?;
+    let came = |client: &Client| before_now(Duration::from_millis(client.connected_ms)).to_string();
+    let rows: Vec<ClientRow> = clients.iter().map(|client| ClientRow::of(client, came(client))).collect();
+    let output = &verb.output;
+    match output.form() {
+        Form::Json => output.json(&rows),
+        Form::Ids => rows.iter().for_each(|row| _ = output.line(&row.id.to_string())),
+        Form::Text if rows.is_empty() => output.remark("nobody is connected"),
+        Form::Text => output.table(&table(&rows)),
+    }
+    Ok(Exit::Ok)
+}
+
+pub(super) fn table(rows: &[ClientRow]) -> Table {
+    let mut table = Table::new([
+        Column::number("ID"),
+        Column::text("NAME"),
+        Column::text("VERSION"),
+        Column::id("ERA"),
+        Column::id("TRANSPORT"),
+        Column::text("NAMESPACE"),
+        Column::number("PID"),
+        Column::id("SINCE"),
+    ]);
+    for row in rows {
+        let transport = row.transport.map(|transport| match transport {
+            ClientTransport::Stdio => "stdio",
+            ClientTransport::Http => "http",
+            ClientTransport::Litemcp => "litemcp",
+            ClientTransport::Other => "other",
+        });
+        table.row([
+            Cell::new(row.id.to_string()),
+            row.name.as_ref().into(),
+            row.version.as_ref().into(),
+            row.era.map(manifold_admin::Era::as_str).into(),
+            transport.into(),
+            row.namespace.as_ref().into(),
+            row.pid.map(|pid| pid.to_string()).into(),
+            Cell::new(&row.since),
+        ]);
+    }
+    table
+}
+
+pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
+    let source = verb.reach(Need::Running)?;
+    let answer = source.client()?.send_raw(Method::Delete, &format!("/v1/clients/{id}"), None::<&()>);
+    answer.map_err(|error| {
+        let failure = Failure::from(error);
+        match failure.hint {
+            None if failure.exit == Exit::Unknown => {
+                failure.hint("`manifold clients` shows who is connected")
+            }
+            _ => failure,
+        }
+    })?;
+    match verb.output.is_json() {
+        true => verb.output.json(&json!({ "id": id, "answeredBy": source.kind() })),
+        false => _ = verb.output.line(&format!("client {id} has been disconnected")),
+    }
+    Ok(Exit::Ok)
+}

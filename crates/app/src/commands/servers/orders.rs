@@ -1,0 +1,70 @@
+//! `start`, `stop`, `restart`, `enable`, `disable`, `refresh`: orders that are done when they are answered.
+
+use manifold_admin::{ErrorCode, Server, ServerDetail};
+use manifold_admin_client::{ClientError, segment};
+
+use super::{Verb, suggested};
+use crate::commands::source::{Need, Source};
+use crate::output::{Exit, Failure};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Start,
+    Stop,
+    Restart,
+    Enable,
+    Disable,
+    Refresh,
+}
+
+impl Order {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+            Self::Refresh => "refresh",
+        }
+    }
+
+    /// What is started for this command alone would end with it.
+    fn need(self) -> Need {
+        match self {
+            Self::Start | Self::Stop | Self::Restart => Need::Running,
+            Self::Enable | Self::Disable | Self::Refresh => Need::Servers,
+        }
+    }
+}
+
+pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure> {
+    let source = verb.reach(order.need())?;
+    let waiting = verb.output.progress(&format!("{} {name}", order.as_str()));
+    let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());
+    let answer = source.client()?.post::<Server>(&path);
+    drop(waiting);
+    let server = answer.map_err(|error| refused(error, name, &source))?;
+    let mut detail = ServerDetail::of(&server);
+    detail.answered_by = Some(source.kind().to_owned());
+    if verb.output.is_json() {
+        verb.output.json(&detail);
+    } else {
+        verb.output.line(&format!("{} is {}", server.key, server.state.as_str()));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Adds the nearest name to a refusal of one that is not there.
+pub(super) fn refused(error: ClientError, name: &str, source: &Source) -> Failure {
+    let is_unknown =
+        matches!(&error, ClientError::Refused { error, .. } if error.code == ErrorCode::UnknownServer);
+    let failure = Failure::from(error);
+    match failure.hint {
+        None if is_unknown => {
+            let servers = source.snapshot().map(|snapshot| snapshot.servers).unwrap_or_default();
+            failure.hint(suggested(&servers, name))
+        }
+        _ => failure,
+    }
+}

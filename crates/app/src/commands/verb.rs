@@ -1,0 +1,69 @@
+//! What every command has at hand that asks a gateway.
+
+use std::process::ExitCode;
+
+use manifold_admin::{ErrorCode, Server};
+use manifold_config::LoadOptions;
+
+use crate::cli::Flags;
+use crate::commands::source::{Need, Source};
+use crate::output::{Exit, Failure, Form, Output, Suggestion};
+
+/// A command, as it was asked for.
+pub(super) struct Verb<'a> {
+    pub(super) options: &'a LoadOptions,
+    pub(super) flags: &'a Flags,
+    pub(super) output: Output,
+}
+
+impl<'a> Verb<'a> {
+    pub(super) fn new(form: Form, options: &'a LoadOptions, flags: &'a Flags) -> Self {
+        let output = Output::new(form, flags.color, flags.verbose, &options.environment);
+        Self { options, flags, output }
+    }
+
+    /// Carries it out, and says what went wrong where something did.
+    pub(super) fn run(self, how: impl FnOnce(&Self) -> Result<Exit, Failure>) -> ExitCode {
+        how(&self).map_or_else(|failure| self.output.fail(&failure), Into::into)
+    }
+
+    /// Finds the gateway to ask, and says which it is to those who want to know.
+    pub(super) fn reach(&self, need: Need) -> Result<Source, Failure> {
+        let source = Source::find(self.options, self.flags, need)?;
+        self.output.detail(&format!("asked {}", source.which()));
+        Ok(source)
+    }
+}
+
+/// Returns the server of this name: an id, `schema/id`, or the id its tools are prefixed with.
+pub(super) fn find<'s>(servers: &'s [Server], name: &str) -> Result<&'s Server, Failure> {
+    let by_key = servers.iter().find(|server| server.key.to_string() == name);
+    let mut by_id = servers.iter().filter(|server| server.key.id == name);
+    match (by_key, by_id.next(), by_id.next()) {
+        (Some(server), ..) => Ok(server),
+        (None, Some(first), Some(second)) => {
+            let names = [first, second].into_iter().chain(by_id).map(|server| format!("`{}`", server.key));
+            let names: Vec<String> = names.collect();
+            let code = ErrorCode::AmbiguousServer;
+            let message = format!("several schemas have a server `{name}`");
+            Err(Failure::new(Exit::of(code), code.as_str(), message)
+                .hint(format!("name one of {}", names.join(", "))))
+        }
+        (None, Some(server), None) => Ok(server),
+        (None, None, _) => {
+            servers.iter().find(|server| server.exposed_id == name).ok_or_else(|| unknown(servers, name))
+        }
+    }
+}
+
+fn unknown(servers: &[Server], name: &str) -> Failure {
+    let code = ErrorCode::UnknownServer;
+    let failure = Failure::new(Exit::of(code), code.as_str(), format!("there is no server `{name}`"));
+    failure.hint(suggested(servers, name))
+}
+
+/// Returns what to say to somebody who named a server that is not there.
+pub(super) fn suggested(servers: &[Server], name: &str) -> String {
+    let ids: Vec<String> = servers.iter().map(|server| server.key.to_string()).collect();
+    Suggestion::among(ids.iter().map(String::as_str), name).or("`manifold list` shows those there are")
+}

@@ -1,0 +1,131 @@
+//! `tools`, `tool`, `resources`, `prompts`.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::fake::Gateway;
+
+fn item(name: &str, server: &str, description: &str) -> Value {
+    let original = name.rsplit("__").next().unwrap_or_default();
+    json!({"name": name, "server": server, "original": original, "description": description, "bytes": 300})
+}
+
+fn page(items: &[Value]) -> Value {
+    json!({ "items": items })
+}
+
+#[test]
+fn tools_are_shown_page_after_page() {
+    let first = json!({"items": [item("git__log", "git", "Shows\n\tthe \u{202e}log")], "nextCursor": "a b"});
+    let gateway = Gateway::new()
+        .says("GET /v1/tools", &first)
+        .says("GET /v1/tools?cursor=a%20b", &page(&[item("fs__read", "fs", "")]));
+    expect![[r#"
+        git__log  git  300  Shows the \u{202e}log
+        fs__read  fs  300  -
+    "#]]
+    .assert_eq(&gateway.shown("tools"));
+    assert_eq!(gateway.shown("tools -q"), "git__log\nfs__read\n");
+    let expected = json!([
+        {"name": "git__log", "server": "git", "original": "log", "description": "Shows\n\tthe \u{202e}log", "bytes": 300},
+        {"name": "fs__read", "server": "fs", "original": "read", "description": "", "bytes": 300},
+    ]);
+    assert_eq!(gateway.json("tools --json"), expected);
+}
+
+#[test]
+fn what_is_asked_for_is_asked_of_the_gateway() {
+    let gateway = Gateway::new()
+        .says("GET /v1/tools?namespace=work&server=git&q=lo%20g", &page(&[]))
+        .says("GET /v1/resources", &page(&[item("file:///a", "fs", "A file")]))
+        .says("GET /v1/resources?kind=templates", &page(&[item("file:///{path}", "fs", "Files")]))
+        .says("GET /v1/prompts?q=re", &page(&[item("git__review", "git", "Reviews")]));
+    let mut command = gateway.command("tools --server git --namespace work");
+    command.arg("lo g");
+    assert_eq!(crate::fake::ran(command).stdout, "");
+    assert_eq!(gateway.shown("resources"), "file:///a  fs  300  A file\n");
+    assert_eq!(gateway.shown("resources --templates"), "file:///{path}  fs  300  Files\n");
+    assert_eq!(gateway.shown("prompts re"), "git__review  git  300  Reviews\n");
+    assert_eq!(gateway.json("prompts re --json")[0]["server"], "git");
+    assert_eq!(gateway.json("resources --json")[0]["name"], "file:///a");
+}
+
+#[test]
+fn what_is_missing_is_said_beside_the_list() {
+    let mut found = page(&[item("git__log", "git", "")]);
+    found["failed"] = json!([{"server": "fs", "message": "no such program"}]);
+    found["starting"] = json!(["slow", "slower"]);
+    let gateway = Gateway::new().says("GET /v1/tools", &found);
+    let ran = gateway.run("tools");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "git__log  git  300  -\n"));
+    assert!(ran.stderr.contains("nothing is known of `fs`: no such program"), "{ran:?}");
+    assert!(ran.stderr.contains("still starting: slow, slower"), "{ran:?}");
+
+    let nothing = json!({"items": [], "failed": [{"server": "fs", "message": "no such program"}]});
+    let gateway = Gateway::new().says("GET /v1/tools?server=fs", &nothing).refuses(
+        "GET /v1/tools?server=gti",
+        404,
+        "unknown-server",
+        "there is no server `gti`",
+    );
+    assert_eq!(gateway.fails("tools --server fs", 4, "`fs`: no such program"), "failed-to-start");
+    assert_eq!(gateway.fails("tools --server gti", 7, "there is no server `gti`"), "unknown-server");
+}
+
+fn tools() -> Gateway {
+    let log = item("git__log", "git", "");
+    let mut full = log.clone();
+    full["item"] = json!({"name": "git__log", "title": "Log", "description": "Shows the \u{1b}[31mlog.\nOf a repo.",
+        "inputSchema": {"type": "object", "required": ["repo"], "properties": {
+            "repo": {"type": "string", "description": "Where it is"},
+            "order": {"enum": ["old", "new"], "default": "new"},
+            "count": {"type": ["integer", "null"]}}},
+        "annotations": {"readOnlyHint": true}});
+    Gateway::new()
+        .says("GET /v1/tools", &page(&[log, item("a__read", "a", ""), item("b__read", "b", "")]))
+        .says("GET /v1/tools?q=git__log&full=1", &page(&[full, item("git__logs", "git", "")]))
+}
+
+#[test]
+fn a_tool_is_found_by_any_of_its_names() {
+    let gateway = tools();
+    let shown = gateway.shown("tool git__log");
+    expect![[r#"
+        git__log (Log)
+        server: git, there `log`
+
+        Shows the \u{1b}[31mlog.
+        Of a repo.
+
+        arguments:
+          count ([integer,null])
+          order (any, one of "old", "new", default "new")
+          repo (string, required): Where it is
+
+        annotations: readOnlyHint: true
+    "#]]
+    .assert_eq(&shown);
+    for name in ["git.log", "git/log", "log"] {
+        assert_eq!(gateway.shown(&format!("tool {name}")), shown, "{name}");
+    }
+    let json = gateway.json("tool log --json");
+    assert_eq!((&json["name"], &json["title"]), (&json!("git__log"), &json!("Log")), "as a client sees it");
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_never_corrected() {
+    let gateway = tools();
+    assert_eq!(
+        gateway.fails("tool git__lgo", 7, "there is no tool `git__lgo`; did you mean `git__log`?"),
+        "unknown-item"
+    );
+    let hint = "several servers have a tool `read`; name one of `a__read`, `b__read`";
+    assert_eq!(gateway.fails("tool read", 2, hint), "ambiguous-item");
+    let gateway = Gateway::new().refuses(
+        "GET /v1/tools?namespace=no",
+        404,
+        "unknown-namespace",
+        "there is no namespace `no`",
+    );
+    assert_eq!(gateway.fails("tool x --namespace no", 7, "there is no namespace `no`"), "unknown-namespace");
+}

@@ -9,6 +9,7 @@ pub const API: u32 = 1;
 
 /// What a client of the control API asks first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct About {
     pub version: String,
@@ -33,6 +34,7 @@ pub struct About {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApiVersions {
     pub min: u32,
     pub max: u32,
@@ -46,6 +48,7 @@ impl Default for ApiVersions {
 
 /// What kind of process it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GatewayKind {
     /// The one that all stdio clients of a user share.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 /// `POST /v1/call`. Answered with the result of MCP, or, where events are accepted, with [`AskEvent`]s.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallRequest {
     /// As clients see it, or `server/tool`, `server.tool`, or the server's own name where only one has it.
@@ -21,6 +22,7 @@ pub struct CallRequest {
 
 /// `POST /v1/read`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReadRequest {
     pub uri: String,
@@ -30,6 +32,7 @@ pub struct ReadRequest {
 
 /// `POST /v1/prompt`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PromptRequest {
     pub name: String,
@@ -41,6 +44,7 @@ pub struct PromptRequest {
 
 /// `POST /v1/complete`: what could follow what was typed of an argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteRequest {
     /// A prompt by name, or a template of resources by URI.
@@ -60,6 +64,7 @@ pub struct CompleteRequest {
 
 /// What goes with all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AskOptions {
     /// `None`: as for a client that names none.
@@ -76,6 +81,7 @@ pub struct AskOptions {
 
 /// The variables and the folder of whoever asks. They are secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AskerEnvironment {
     pub cwd: String,
@@ -221,6 +227,7 @@ fn read<T: DeserializeOwned>(data: &str) -> Option<T> {
 
 /// `POST /v1/questions/{id}`: the result of MCP that answers it, or that it is declined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]

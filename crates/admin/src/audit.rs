@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A change, or the attempt at one. Of what was passed there is a digest only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditLine {
     /// RFC 3339, in UTC.
@@ -30,6 +31,7 @@ pub struct AuditLine {
 
 /// Who did it, as the kernel says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Actor {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +46,7 @@ pub struct Actor {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditOutcome {
     Done,

@@ -9,6 +9,7 @@ use crate::snapshot::server::{Server, ServerId};
 
 /// An order of an operator's. It is done when it is answered, and doing it again does no harm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Command {
     Start {
@@ -53,6 +54,7 @@ pub enum Command {
 
 /// What a permission can be for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemKind {
     Tool,
@@ -65,6 +67,7 @@ pub enum ItemKind {
 
 /// What came of a command that was carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Outcome {
     Done,
@@ -82,6 +85,7 @@ pub enum Outcome {
 
 /// What a new config changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReloadReport {
     pub added: Vec<ServerId>,
@@ -93,6 +97,7 @@ pub struct ReloadReport {
 
 /// Why a command was not carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CommandError {
     pub code: ErrorCode,
@@ -105,6 +110,7 @@ pub struct CommandError {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorCode {
     UnknownServer,
@@ -146,6 +152,7 @@ pub enum ErrorCode {
 
 /// An error as it is answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorBody {
     pub error: CommandError,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a server does not work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Error {
     pub reason: Reason,
@@ -21,6 +22,7 @@ pub struct Error {
 
 /// What kind of thing went wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// It did not come up.
@@ -58,6 +60,7 @@ pub enum Reason {
 
 /// One thing that is wrong with a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Problem {
     pub severity: Severity,
@@ -71,6 +74,7 @@ pub struct Problem {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// A server, or the whole file, cannot be used.

@@ -14,6 +14,7 @@ pub use cursor::{Cursor, NoCursor};
 /// One event. Its `seq` is greater than that of every earlier event of the same run; where numbers are left out, nothing
 /// is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     pub seq: u64,
     #[serde(flatten)]
@@ -22,6 +23,7 @@ pub struct Event {
 
 /// What happened. `kind` is the word; a reader passes over kinds that it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Happening {
     /// A server's state, or what it offers, is another: this is how it is now.
@@ -81,6 +83,7 @@ impl Happening {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientChange {
     Came,
@@ -93,6 +96,7 @@ pub enum ClientChange {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum ConfigChange {
     /// A new config is in force. What it removed is gone, what it added follows by events of its own.
@@ -106,6 +110,7 @@ pub enum ConfigChange {
 
 /// The two ends of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "stage", rename_all = "kebab-case")]
 pub enum CallStage {
     Began(CallBegan),
@@ -116,6 +121,7 @@ pub enum CallStage {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallBegan {
     /// The same on both hops.
@@ -134,6 +140,7 @@ pub struct CallBegan {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallEnded {
     #[serde(flatten)]
@@ -145,6 +152,7 @@ pub struct CallEnded {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CallOutcome {
     Ok,

@@ -7,6 +7,7 @@ use crate::error::Problem;
 
 /// `GET /v1/config`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigFile {
     /// `None`: what is built in; the first change makes the file.
@@ -21,6 +22,7 @@ pub struct ConfigFile {
 
 /// `POST /v1/config/check`, `PUT /v1/config`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigText {
     pub text: String,
@@ -28,6 +30,7 @@ pub struct ConfigText {
 
 /// What would come of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigCheck {
     /// Why it cannot be used at all.
@@ -41,6 +44,7 @@ pub struct ConfigCheck {
 
 /// What came of a change that was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigChanged {
     pub path: String,

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 /// A part of a list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ItemPage {
     pub items: Vec<ListedItem>,
@@ -21,6 +22,7 @@ pub struct ItemPage {
 
 /// One item.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListedItem {
     /// As clients call it: a name, a URI or a template of URIs.
@@ -39,6 +41,7 @@ pub struct ListedItem {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailedServer {
     pub server: String,

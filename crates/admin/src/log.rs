@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One line, without its end and without secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogLine {
     /// RFC 3339, in UTC.

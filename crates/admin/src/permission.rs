@@ -8,6 +8,7 @@ use crate::command::ItemKind;
 
 /// A namespace of `GET /v1/permissions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NamespacePermissions {
     pub namespace: String,
@@ -20,6 +21,7 @@ pub struct NamespacePermissions {
 
 /// What holds for one item, whatever the default is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionRule {
     /// The server's id within the namespace.
@@ -32,6 +34,7 @@ pub struct PermissionRule {
 
 /// `PUT /v1/permissions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionChange {
     pub namespace: String,

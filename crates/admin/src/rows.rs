@@ -14,6 +14,7 @@ use crate::words::{ClientTransport, Era, Kind, Start, State};
 
 /// A line of `list --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServerRow {
     pub id: String,
@@ -36,6 +37,7 @@ pub struct ServerRow {
 
 /// `get NAME --json`, and what `start`, `stop`, `restart` and `wait` write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServerDetail {
     #[serde(flatten)]
@@ -79,6 +81,7 @@ pub struct ServerDetail {
 
 /// `status --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusReport {
     /// `null`: what is built in.
@@ -91,6 +94,7 @@ pub struct StatusReport {
 
 /// The gateway that answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
     pub pid: u32,
@@ -104,6 +108,7 @@ pub struct Running {
 
 /// A line of `tools --json`, `resources --json` and `prompts --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ItemRow {
     pub name: String,
@@ -115,6 +120,7 @@ pub struct ItemRow {
 
 /// A line of `clients --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientRow {
     pub id: u64,
@@ -131,6 +137,7 @@ pub struct ClientRow {
 
 /// A line of `ns --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NamespaceRow {
     /// `null`: all servers, where no namespace is chosen.
@@ -146,12 +153,14 @@ pub struct NamespaceRow {
 
 /// What a verb that failed writes to its standard error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ErrorLine {
     pub error: ErrorRow,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ErrorRow {
     /// A word of the control API's, or one of the command line's own such as `not-running`.

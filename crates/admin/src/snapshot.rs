@@ -16,6 +16,7 @@ use server::Server;
 /// A gateway with its servers, namespaces and clients, as of event `at`. Events after it bring it up to date; they say how
 /// things are, not by how much they changed, so one that is seen twice does no harm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Snapshot {
     pub at: Cursor,
@@ -30,6 +31,7 @@ pub struct Snapshot {
 
 /// The program that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Gateway {
     pub version: String,
@@ -46,6 +48,7 @@ pub struct Gateway {
 
 /// A place where clients can come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Listener {
     /// `stdio`, or the scheme of the address.
@@ -58,6 +61,7 @@ pub struct Listener {
 
 /// The config that is in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigSource {
     /// `None`: what is built in.

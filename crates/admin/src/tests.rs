@@ -1,6 +1,8 @@
 //! The JSON form: every type comes back as it was written, whatever a newer gateway adds.
 
 pub(crate) mod example;
+mod papers;
+mod schemas;
 
 use std::fmt::Debug;
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a server, or one instance of it, is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Never started, or ended in good order; the next call starts it.
@@ -25,6 +26,7 @@ pub enum State {
 
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     Builtin,
@@ -39,6 +41,7 @@ pub enum Kind {
 
 /// When a server may be started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     Eager,
@@ -51,6 +54,7 @@ pub enum Start {
 
 /// Which family of revisions a peer speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Era {
     /// With `initialize` and a session, to 2025-11-25.
@@ -66,6 +70,7 @@ pub enum Era {
 
 /// Which kind of file a config is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Format {
     /// There is no file: what is built in.
@@ -81,6 +86,7 @@ pub enum Format {
 
 /// How a client has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientTransport {
     Stdio,

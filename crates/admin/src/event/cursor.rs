@@ -52,3 +52,18 @@ impl<'de> Deserialize<'de> for Cursor {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
+
+#[cfg(test)]
+impl schemars::JsonSchema for Cursor {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Cursor".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A place in the events of one run, written `{epoch}-{number}`.",
+            "type": "string",
+            "pattern": "^[0-9a-f]+-[0-9]+$",
+        })
+    }
+}

@@ -7,6 +7,7 @@ use crate::words::ClientTransport;
 
 /// One client. Those that make single requests without a session are not kept, so they are not seen here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Client {
     /// Tells clients of one run apart, and means nothing else.
@@ -38,6 +39,7 @@ pub struct Client {
 
 /// Who asks, as admission found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Principal {
     /// Somebody on this machine, where nothing is asked for.

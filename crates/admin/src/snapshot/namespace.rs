@@ -8,6 +8,7 @@ use super::server::{Lists, ServerId};
 
 /// One toolset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Namespace {
     /// `None`: all servers, where no namespace is chosen.
@@ -29,6 +30,7 @@ pub struct Namespace {
 
 /// What a namespace lets its clients use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionSummary {
     pub deny_by_default: bool,
@@ -42,6 +44,7 @@ pub struct PermissionSummary {
 
 /// How many rules allow, and how many deny.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleCounts {
     pub allow: usize,

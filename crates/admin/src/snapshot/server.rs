@@ -9,6 +9,7 @@ use crate::words::{Era, Kind, Start, State};
 
 /// Names one server for good.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServerId {
     /// The schema that owns it, in a file of schemas.
@@ -39,6 +40,7 @@ impl From<&str> for ServerId {
 
 /// One server of the config. What is said of it as a whole is what is true of the instance that does best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Server {
     #[serde(flatten)]
@@ -93,6 +95,7 @@ pub struct Server {
 
 /// What is started or reached, as far as it may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Target {
     /// A program; its arguments may hold secrets, so they are only counted.
@@ -114,6 +117,7 @@ pub enum Target {
 
 /// Who shares one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// All clients.
@@ -127,6 +131,7 @@ pub enum Sharing {
 
 /// How many of each there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lists {
     pub tools: usize,
@@ -137,6 +142,7 @@ pub struct Lists {
 
 /// What an earlier run has learnt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Saved {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +156,7 @@ pub struct Saved {
 
 /// Calls, as far as they are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Calls {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +174,7 @@ pub struct Calls {
 
 /// One process or session of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Instance {
     /// Tells instances apart that were started with something else.
@@ -215,6 +223,7 @@ pub struct Instance {
 
 /// What a peer speaks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Protocol {
     /// As the peer wrote it.

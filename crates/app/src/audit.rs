@@ -15,11 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use manifold_admin::AuditLine;
+use manifold_admin::{Actor, AuditLine};
 use sha2::{Digest as _, Sha256};
 
 use crate::logging::{Patience, Queue};
-pub(crate) use actor::actor;
 use file::AuditFile;
 
 /// How long the last lines may take.
@@ -61,6 +60,12 @@ impl Audit {
         self.flush();
         file::last(&self.path, lines)
     }
+}
+
+/// Returns who is at the other end of a socket: the user and process from its credentials, the program as it can be seen,
+/// and the face it says it is.
+pub(crate) fn actor(uid: Option<u32>, pid: Option<u32>, face: &str) -> Actor {
+    actor::seen(uid, pid, face)
 }
 
 /// Returns the SHA-256 of something, in hexadecimal.

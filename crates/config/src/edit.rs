@@ -19,7 +19,7 @@ use std::path::Path;
 use crate::clients;
 use crate::file::{Node, Object, Value};
 use crate::load::{LoadOptions, load_text};
-use crate::model::Config;
+use crate::model::{Config, Server};
 use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
 use change::{Change, agrees};
@@ -179,7 +179,9 @@ fn check_meaning(
     let found = |id: &str| config.servers.iter().find(|server| locate::is_called(&server.key, id));
     let holds = match edit {
         Edit::Text(_) => true,
-        Edit::PutServer { id, .. } => found(id).is_some(),
+        Edit::PutServer { id, entry } => found(id).is_some_and(|server| {
+            config.source.client.is_none() || is_read_as_written(server, entry, path, options)
+        }),
         Edit::RemoveServer { id } => found(id).is_none(),
         Edit::RenameServer { id, to } => found(id).is_none() && found(to).is_some(),
         Edit::SetEnabled { id, enabled } => found(id).is_some_and(|server| server.enabled == *enabled),
@@ -190,6 +192,15 @@ fn check_meaning(
     let whose = config.source.client.map_or_else(String::new, |client| format!(" of {client}"));
     let why = || EditError::ByHand(format!("the change would not come of it in a file{whose}"));
     if holds { Ok(()) } else { Err(why()) }
+}
+
+/// Tells whether another program's file says of a server what its entry would say in one of ours.
+fn is_read_as_written(server: &Server, entry: &str, path: Option<&Path>, options: &LoadOptions) -> bool {
+    let ours = path.map(|path| path.with_file_name("manifold.json"));
+    let text = format!("{{\"mcpServers\": {{\"it\": {entry}}}}}");
+    let config = load_text(&text, ours.as_deref(), options).ok();
+    let meant = config.as_ref().and_then(|config| config.servers.first());
+    meant.is_some_and(|meant| meant.transport == server.transport && meant.enabled == server.enabled)
 }
 
 fn permission(

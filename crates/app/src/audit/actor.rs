@@ -7,9 +7,7 @@ use manifold_admin::Actor;
 /// The longest name of a program that is kept.
 const MAX_CHARS: usize = 256;
 
-/// Returns who is at the other end: the user and process from the socket's credentials, the program as it can be seen,
-/// and the face it says it is.
-pub(crate) fn actor(uid: Option<u32>, pid: Option<u32>, face: &str) -> Actor {
+pub(super) fn seen(uid: Option<u32>, pid: Option<u32>, face: &str) -> Actor {
     Actor { uid, pid, program: pid.and_then(program), face: face.chars().take(MAX_CHARS).collect() }
 }
 

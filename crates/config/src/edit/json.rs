@@ -12,8 +12,9 @@ use super::change::{Change, Step, wrapped};
 use super::lines::{indent_unit, spliced};
 use crate::file::Value;
 use crate::syntax::json::options;
+use render::Style;
+pub(super) use render::inline;
 pub(super) use render::quoted;
-use render::{Style, inline};
 
 pub(super) fn write(text: &str, change: &Change) -> Result<String, Stuck> {
     let whole;

@@ -1,5 +1,8 @@
+mod any;
 mod json;
+mod rules;
 mod toml;
+mod yaml;
 
 use std::path::Path;
 
@@ -44,4 +47,28 @@ fn check_switch(name: &str, text: &str, id: &str) {
     assert_ne!(off, text);
     assert_eq!(edit(name, &off, &enable(id, false)).unwrap(), off);
     assert_eq!(edit(name, &off, &enable(id, true)).unwrap(), text, "{off}");
+}
+
+/// Every file of another program that we have can be changed, server by server, without a change of any other.
+#[test]
+fn files_of_other_programs_are_changed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/clients");
+    let mut refused = String::new();
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for path in files.iter().filter(|path| path.is_file()) {
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Ok(config) = crate::load::load_text(&text, Some(path), &options()) else { continue };
+        for server in &config.servers {
+            let id = &server.key.id;
+            for change in [enable(id, !server.enabled), remove(id)] {
+                match apply(&text, Some(path), &change, &options()) {
+                    Ok(new) => any::check_others(path, &text, &new, id),
+                    Err(error) => refused += &format!("{name} {id}: {error}\n"),
+                }
+            }
+        }
+    }
+    expect_test::expect![[""]].assert_eq(&refused);
 }

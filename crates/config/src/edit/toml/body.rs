@@ -1,5 +1,7 @@
 //! The lines of tables.
 
+use std::ops::Range;
+
 use toml_edit::{Item, Table, Value as Toml};
 
 use super::super::Stuck;
@@ -49,19 +51,31 @@ pub(super) fn cut_tables(text: &str, tables: &[&Table]) -> Result<String, Stuck>
             _ => {}
         }
     }
-    parts.sort_unstable();
-    let mut text = text.to_owned();
-    for (start, end) in parts.into_iter().rev() {
-        let (from, to) = (line_start(&text, start), (line_end(&text, end) + 1).min(text.len()));
-        let (before, after) = (&text[..from], &text[to..]);
-        let blank_before = before == "\n" || before.ends_with("\n\n");
-        let blank_after = after.is_empty() || after.starts_with('\n');
-        let opens = before.is_empty() && after.starts_with('\n');
-        let from = if blank_before && blank_after { from - 1 } else { from };
-        let to = if opens { to + 1 } else { to };
-        text = spliced(&text, from..to, "");
+    let mut cuts: Vec<_> = parts.into_iter().map(|(start, end)| with_gap(text, start, end)).collect();
+    cuts.sort_by_key(|cut| cut.start);
+    let (mut left, mut at) = (String::new(), 0);
+    for cut in cuts {
+        if at < cut.start {
+            left.push_str(&text[at..cut.start]);
+        }
+        at = at.max(cut.end);
     }
-    Ok(text)
+    left.push_str(&text[at..]);
+    Ok(left)
+}
+
+/// Returns the lines of a table, and the blank one before where another follows.
+fn with_gap(text: &str, start: usize, end: usize) -> Range<usize> {
+    let (from, to) = (line_start(text, start), (line_end(text, end) + 1).min(text.len()));
+    let (before, after) = (&text[..from], &text[to..]);
+    let blank_before = before == "\n" || before.ends_with("\n\n");
+    if blank_before && (after.is_empty() || after.starts_with('\n')) {
+        from - 1..to
+    } else if before.is_empty() && after.starts_with('\n') {
+        from..to + 1
+    } else {
+        from..to
+    }
 }
 
 /// Takes a value out with its lines. A comment behind it stays, on a line of its own.

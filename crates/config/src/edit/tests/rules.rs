@@ -1,0 +1,224 @@
+use expect_test::expect;
+
+use super::{check, edit, remove};
+use crate::edit::{Edit, PermissionKind};
+
+const NAMESPACES: &str = r#"{
+  "servers": {
+    "a": {"command": "a"},
+    "b": {"command": "b"}
+  },
+  "namespaces": [
+    {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+    {"id": "m", "serverIds": ["a"]}
+  ],
+  "toolPermissions": [
+    {"namespaceId": "n", "serverId": "a", "toolName": "t", "enabled": false}, // why
+    {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true}
+  ]
+}
+"#;
+
+#[test]
+fn a_server_leaves_the_namespaces_and_rules_that_name_it() {
+    check(
+        "c.json",
+        NAMESPACES,
+        &remove("a"),
+        expect![[r#"
+        {
+          "servers": {
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["b"], "serverDefaults": {}}, // all
+            {"id": "m", "serverIds": []}
+          ],
+          "toolPermissions": [
+            // why
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &Edit::RenameServer { id: "a".into(), to: "z".into() },
+        expect![[r#"
+        {
+          "servers": {
+            "z": {"command": "a"},
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["z", "b"], "serverDefaults": {"z": true}}, // all
+            {"id": "m", "serverIds": ["z"]}
+          ],
+          "toolPermissions": [
+            {"namespaceId": "n", "serverId": "z", "toolName": "t", "enabled": false}, // why
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &Edit::RenameServer { id: "a".into(), to: "b".into() },
+        expect!["refused: there is a server `b` already"],
+    );
+}
+
+#[test]
+fn rules_are_turned_added_and_taken_back() {
+    let set = |namespace: &str, server: &str, kind, name: &str, allow| Edit::SetPermission {
+        namespace: namespace.to_owned(),
+        server: server.to_owned(),
+        kind,
+        name: name.to_owned(),
+        allow,
+    };
+    let tool = PermissionKind::Tool;
+    assert_eq!(edit("c.json", NAMESPACES, &set("n", "a", tool, "t", Some(false))).unwrap(), NAMESPACES);
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("n", "a", tool, "t", Some(true)),
+        expect![[r#"
+        {
+          "servers": {
+            "a": {"command": "a"},
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+            {"id": "m", "serverIds": ["a"]}
+          ],
+          "toolPermissions": [
+            {"namespaceId": "n", "serverId": "a", "toolName": "t", "enabled": true}, // why
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("n", "a", tool, "t", None),
+        expect![[r#"
+        {
+          "servers": {
+            "a": {"command": "a"},
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+            {"id": "m", "serverIds": ["a"]}
+          ],
+          "toolPermissions": [
+            // why
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("n", "b", tool, "t", Some(false)),
+        expect![[r#"
+        {
+          "servers": {
+            "a": {"command": "a"},
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+            {"id": "m", "serverIds": ["a"]}
+          ],
+          "toolPermissions": [
+            {"namespaceId": "n", "serverId": "a", "toolName": "t", "enabled": false}, // why
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true},
+            {"namespaceId": "n", "serverId": "b", "toolName": "t", "enabled": false}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("n", "b", tool, "t", None),
+        expect![[r#"
+        {
+          "servers": {
+            "a": {"command": "a"},
+            "b": {"command": "b"}
+          },
+          "namespaces": [
+            {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+            {"id": "m", "serverIds": ["a"]}
+          ],
+          "toolPermissions": [
+            {"namespaceId": "n", "serverId": "a", "toolName": "t", "enabled": false}, // why
+            {"namespaceId": "n", "serverId": "b", "promptName": "t", "enabled": true}
+          ]
+        }
+    "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("n", "b", PermissionKind::Resource, "u://x", Some(true)),
+        expect![[r#"
+            {
+              "servers": {
+                "a": {"command": "a"},
+                "b": {"command": "b"}
+              },
+              "namespaces": [
+                {"id": "n", "serverIds": ["a", "b"], "serverDefaults": {"a": true}}, // all
+                {"id": "m", "serverIds": ["a"]}
+              ],
+              "toolPermissions": [
+                {"namespaceId": "n", "serverId": "a", "toolName": "t", "enabled": false}, // why
+                {"namespaceId": "n", "serverId": "b", "toolName": "t", "promptName": "t", "enabled": true},
+                {"namespaceId": "n", "serverId": "b", "resourceUri": "u://x", "enabled": true}
+              ]
+            }
+        "#]],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("x", "b", tool, "t", None),
+        expect!["refused: there is no namespace `x`; there is n, m"],
+    );
+    check(
+        "c.json",
+        NAMESPACES,
+        &set("m", "b", tool, "t", None),
+        expect!["refused: `b` is not a server of namespace `m`"],
+    );
+    let schemas = "{\n  \"schemas\": {\n    \"s\": {\"mcpServers\": {\"a\": {\"command\": \"a\"}}}\n  }\n}\n";
+    check(
+        "c.json",
+        schemas,
+        &set("s", "s/a", tool, "t", Some(false)),
+        expect![[r#"
+        {
+          "schemas": {
+            "s": {"mcpServers": {"a": {"command": "a"}}}
+          },
+          "toolPermissions": [
+            {
+              "namespace": "s",
+              "server": "a",
+              "toolName": "t",
+              "enabled": false
+            }
+          ]
+        }
+    "#]],
+    );
+}

@@ -1,5 +1,6 @@
 //! The command line: one grammar for every name the program goes by (decision 1).
 
+mod call;
 mod help;
 mod values;
 
@@ -13,7 +14,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
 use crate::daemon::InheritedFds;
-use help::command;
+pub(crate) use call::{
+    AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
+};
+pub(crate) use help::command;
 pub(crate) use help::help;
 use values::profile;
 pub(crate) use values::{FormatArg, FramingArg, LevelArg};
@@ -152,6 +156,10 @@ enum Command {
     },
     /// Watch and manage servers in the terminal
     Tui,
+    #[command(flatten)]
+    Ask(AskCommand),
+    #[command(flatten)]
+    Shell(ShellCommand),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -233,6 +241,8 @@ pub(crate) enum Task {
     },
     ConfigSchema,
     Daemon(DaemonCommand),
+    Ask(AskCommand),
+    Shell(ShellCommand),
     /// A command that a later version brings.
     NotYet(&'static str),
 }
@@ -292,8 +302,16 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage(ErrorKind::ArgumentConflict, "--stdio and --http cannot be used together"));
     }
     let profile = cli.flags.known_profile(program_profile);
-    let looks_only =
-        matches!(cli.command, Some(Command::Status { .. } | Command::Config { .. } | Command::Daemon { .. }));
+    let looks_only = matches!(
+        cli.command,
+        Some(
+            Command::Status { .. }
+                | Command::Config { .. }
+                | Command::Daemon { .. }
+                | Command::Ask(_)
+                | Command::Shell(_)
+        )
+    );
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Stdio), _) if http => {
@@ -312,6 +330,8 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         }
         (Some(Command::Litemcp { tool }), _) => Task::LiteMcp { tool },
         (Some(Command::Tui), _) => Task::NotYet("tui"),
+        (Some(Command::Ask(command)), _) => Task::Ask(command),
+        (Some(Command::Shell(command)), _) => Task::Shell(command),
         (Some(Command::Daemon { command }), _) => {
             Task::Daemon(command.unwrap_or(DaemonCommand::Status { json: false }))
         }

@@ -8,6 +8,7 @@ mod daemon;
 pub(crate) mod http;
 mod litemcp;
 mod scope;
+mod shell;
 mod status;
 mod stdio;
 mod token;
@@ -24,6 +25,7 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
 pub(crate) use attach::config_args;
+pub(crate) use shell::complete_if_asked;
 
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
@@ -45,6 +47,8 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
         Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
+        Task::Ask(_) => fail("this is not part of this version yet", USAGE),
+        Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
             if let Some(code) = attach::run(&options, &invocation, attach::Client::Mcp) {

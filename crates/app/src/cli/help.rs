@@ -19,11 +19,11 @@ const MODES: &[&str] = &["stdio", "http"];
 
 /// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
 /// act there (D10).
-pub(super) fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     let mut command = Cli::command();
     // Only a built command has its options in its subcommands.
     command.build();
-    let silent: [(&str, &[&[&str]]); 7] = [
+    let silent: [(&str, &[&[&str]]); 13] = [
         ("stdio", &[OF_HTTP, MODES]),
         ("http", &[OF_STDIO, MODES]),
         ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
@@ -31,6 +31,12 @@ pub(super) fn command() -> clap::Command {
         ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
         ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
         ("config schema", &[OF_CONFIGS]),
+        ("call", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("read", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("prompt", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("complete", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("completions", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
+        ("man", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
     ];
     for (path, groups) in silent {
         let mut found = Some(&mut command);

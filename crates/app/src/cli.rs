@@ -5,6 +5,7 @@ mod daemon;
 mod files;
 mod flags;
 mod forms;
+mod call;
 mod help;
 mod items;
 mod serve;
@@ -30,6 +31,11 @@ pub(crate) use flags::Flags;
 use flags::ModeFlags;
 pub(crate) use forms::OneForm;
 use help::command;
+use crate::daemon::InheritedFds;
+pub(crate) use call::{
+    AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
+};
+pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
 use serve::{ServeCommand, Wrong};
@@ -73,6 +79,10 @@ enum Command {
     },
     /// Watch and manage servers in the terminal
     Tui,
+    #[command(flatten)]
+    Ask(AskCommand),
+    #[command(flatten)]
+    Shell(ShellCommand),
 }
 
 /// What to do.
@@ -95,6 +105,8 @@ pub(crate) enum Task {
     Items(ItemCommand),
     Clients(ClientCommand),
     Daemon(DaemonCommand),
+    Ask(AskCommand),
+    Shell(ShellCommand),
     /// A command that a later version brings.
     NotYet(&'static str),
 }
@@ -138,6 +150,16 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage((ErrorKind::ArgumentConflict, text.to_owned())));
     }
     let profile = cli.flags.known_profile(program_profile);
+    let looks_only = matches!(
+        cli.command,
+        Some(
+            Command::Status { .. }
+                | Command::Config { .. }
+                | Command::Daemon { .. }
+                | Command::Ask(_)
+                | Command::Shell(_)
+        )
+    );
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Servers(command)), _) => Task::Servers(command),
@@ -155,6 +177,8 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
             let why = "--stdio means nothing to `daemon`; a client is served with `manifold serve --stdio`";
             return Err(usage((ErrorKind::ArgumentConflict, why.to_owned())));
         }
+        (Some(Command::Ask(command)), _) => Task::Ask(command),
+        (Some(Command::Shell(command)), _) => Task::Shell(command),
         (Some(Command::Daemon { command }), _) => {
             Task::Daemon(command.unwrap_or(DaemonCommand::Status { json: false }))
         }

@@ -12,6 +12,7 @@ mod litemcp;
 mod scope;
 mod servers;
 mod source;
+mod shell;
 mod status;
 mod stdio;
 mod token;
@@ -29,6 +30,7 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
 pub(crate) use attach::config_args;
+pub(crate) use shell::complete_if_asked;
 
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
@@ -63,6 +65,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Clients(command) => {
             clients::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
+        Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
+        Task::Ask(_) => fail("this is not part of this version yet", USAGE),
+        Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
             if let Some(code) = attach::run(&options, &invocation, attach::Client::Mcp) {

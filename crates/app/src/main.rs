@@ -24,6 +24,9 @@ fn main() -> ExitCode {
     // Where the small guard it carries cannot run, this program is the guard of its own children; that role is decided
     // before anything else runs.
     manifold_upstreams::process::guard_main_if_asked();
+    if commands::complete_if_asked() {
+        return ExitCode::SUCCESS;
+    }
     machine::forbid_inspection();
     manifold_upstreams::process::own_all_orphans();
     match cli::parse(std::env::args_os()) {

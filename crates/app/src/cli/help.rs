@@ -57,7 +57,7 @@ const WITHOUT_CONFIG: &[&str] = &["tui"];
 
 /// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
 /// act there (D10).
-pub(super) fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     let mut command = Cli::command();
     // Only a built command has its options in its subcommands.
     command.build();
@@ -78,6 +78,28 @@ pub(super) fn command() -> clap::Command {
             && let Some(schema) = below.find_subcommand_mut("schema")
         {
             hide(schema, OF_CONFIGS);
+    let silent: [(&str, &[&[&str]]); 13] = [
+        ("stdio", &[OF_HTTP, MODES]),
+        ("http", &[OF_STDIO, MODES]),
+        ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
+        ("status", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
+        ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("config schema", &[OF_CONFIGS]),
+        ("call", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("read", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("prompt", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("complete", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
+        ("completions", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
+        ("man", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
+    ];
+    for (path, groups) in silent {
+        let mut found = Some(&mut command);
+        for name in path.split(' ') {
+            found = found.and_then(|command| command.find_subcommand_mut(name));
+        }
+        if let Some(subcommand) = found {
+            hide(subcommand, &groups.concat());
         }
     }
     let first_page = [OF_HTTP, OF_STDIO, &["eager", "log_format", "silent", "alone", "profile"]].concat();

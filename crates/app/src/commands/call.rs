@@ -1,12 +1,91 @@
-//! `call`: a tool, asked once, from the command line.
+//! `call`, `read`, `prompt` and `complete`: a server asked once, from the command line.
 
-pub(crate) mod address;
-pub(crate) mod arguments;
-pub(crate) mod signature;
+mod address;
+mod arguments;
+pub(crate) mod asker;
+mod conversation;
+mod find;
+pub(crate) mod gateway;
+pub(crate) mod inbox;
+pub(crate) mod person;
+mod progress;
+mod questions;
+mod save;
+mod show;
+mod signature;
+pub(crate) mod speech;
+mod verbs;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use manifold_admin::AskerEnvironment;
+use manifold_protocol::Raw;
+
+use arguments::schema::{Branch, Kind, Schema};
+use asker::Asker;
+use gateway::Gateway;
+use inbox::Interrupts;
+use person::{Person, Terminal};
+use speech::Failure;
+
+use crate::cli::AskCommand;
+
+/// Whom a command asks, and as whom.
+pub(crate) struct Place<'a> {
+    pub(crate) gateway: &'a dyn Gateway,
+    /// Caught before any other thread was started.
+    pub(crate) interrupts: Interrupts,
+    pub(crate) namespace: Option<&'a str>,
+    /// What servers are started with; `None`: with what the gateway has.
+    pub(crate) environment: Option<AskerEnvironment>,
+    /// Whether somebody watches standard error, and it can be written over.
+    pub(crate) is_watched: bool,
+}
+
+/// Carries out a command and prints what came of it.
+pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Failure> {
+    let Place { gateway, interrupts, namespace, environment, is_watched } = place;
+    let mut terminal = Terminal::find().filter(|_| !command.how().no_input);
+    let mut asker = Asker {
+        gateway,
+        person: terminal.as_mut().map(|terminal| terminal as &mut dyn Person),
+        interrupts,
+        namespace,
+        environment,
+        to_terminal: io::stdout().is_terminal(),
+        is_watched,
+    };
+    let shown = verbs::run(command, &mut asker)?;
+    // A reader that hung up is no failure.
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(shown.text.as_bytes()).and_then(|()| out.flush());
+    Ok(shown.exit.into())
+}
+
+/// Returns what can be typed of a tool's arguments: `name=`, and `name=value` where there are few.
+pub(crate) fn argument_words(input_schema: Raw) -> Vec<String> {
+    let mut words = Vec::new();
+    for (name, schema, _) in Schema::new(input_schema).members() {
+        let name = name.replace('.', "\\.");
+        let branches = schema.branches();
+        words.push(format!("{name}="));
+        for option in branches.iter().filter_map(Branch::options).flatten() {
+            words.push(format!("{name}={}", arguments::convert::shown(&option)));
+        }
+        if branches.iter().any(|branch| branch.kinds().contains(&Kind::Boolean)) {
+            words.extend([format!("{name}=true"), format!("{name}=false")]);
+        }
+    }
+    words
+}
 
 /// Returns the most similar of some names, if any is similar at all. It is suggested, never used.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', '/'], "");
     let wanted = plain(name);
     let (distance, best) = known
         .map(|known| (strsim::damerau_levenshtein(&wanted, &plain(known)), known))

@@ -3,6 +3,7 @@
 mod churn;
 mod cli;
 mod clients;
+mod completions;
 mod config_command;
 mod config_files;
 mod embedded;

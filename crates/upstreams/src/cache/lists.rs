@@ -64,7 +64,7 @@ impl Cache {
     }
 
     /// Returns what a server offered when it last ran, whomever it was told of.
-    fn latest(&self, server: &Server) -> Option<Listing> {
+    pub fn latest(&self, server: &Server) -> Option<Listing> {
         let known = self.known(server)?;
         let listings = known.iter().filter(|(name, _)| ListingKey::is_member(name));
         listings.filter_map(|(_, saved)| read(&saved)).max_by_key(|listing| listing.saved_at)

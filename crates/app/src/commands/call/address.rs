@@ -67,6 +67,13 @@ impl Address {
         }
     }
 
+    /// Returns whether it names something of this server's.
+    pub(crate) fn is_of(&self, server: &str) -> bool {
+        let short = server.rsplit('/').next().unwrap_or(server);
+        let rest = self.name.strip_prefix(server).or_else(|| self.name.strip_prefix(short));
+        rest.is_some_and(|rest| SEPARATORS.iter().any(|cut| rest.starts_with(cut)))
+    }
+
     fn names_server_of(&self, item: &ListedItem) -> bool {
         let Some(server) = self.name.strip_suffix(item.original.as_str()) else { return false };
         // A server is also known by its id without its schema's.

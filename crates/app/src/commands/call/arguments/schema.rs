@@ -190,6 +190,11 @@ impl Schema {
         found.to_text().map(std::borrow::Cow::into_owned)
     }
 
+    /// Returns the word the schema itself has for this keyword, whatever its alternatives say.
+    pub(crate) fn own_text(&self, keyword: &str) -> Option<String> {
+        self.any.iter().find_map(|schema| schema.get(keyword)?.to_text().map(std::borrow::Cow::into_owned))
+    }
+
     /// Returns the value some alternative has for this keyword.
     pub(crate) fn value(&self, keyword: &str) -> Option<Raw> {
         self.branches().iter().find_map(|branch| branch.keyword(keyword))
@@ -244,6 +249,20 @@ impl Branch {
     pub(crate) fn options(&self) -> Option<Vec<Raw>> {
         let constant = self.keyword("const").map(|value| vec![value]);
         constant.or_else(|| self.keyword("enum")?.elements())
+    }
+
+    /// Returns those values, each with what it is called where people choose.
+    pub(crate) fn titled_options(&self) -> Vec<(Raw, Option<String>)> {
+        let text = |raw: &Raw| raw.to_text().map(std::borrow::Cow::into_owned);
+        if let Some(object) = self.0.iter().find(|object| object.contains("const")) {
+            let title = object.get("title").and_then(|title| text(&title));
+            return object.get("const").into_iter().map(|value| (value, title.clone())).collect();
+        }
+        let Some(object) = self.0.iter().find(|object| object.contains("enum")) else { return Vec::new() };
+        let names = object.get("enumNames").and_then(|names| names.elements()).unwrap_or_default();
+        let mut names = names.iter().map(text);
+        let values = object.get("enum").and_then(|values| values.elements()).unwrap_or_default();
+        values.into_iter().map(|value| (value, names.next().flatten())).collect()
     }
 
     /// Returns whether nothing is said of the value.

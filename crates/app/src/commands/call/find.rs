@@ -1,0 +1,122 @@
+//! The tool or the prompt that is meant, with its definition.
+
+use std::fmt::Write as _;
+
+use manifold_admin::{FailedServer, ListedItem};
+
+use super::address::{Address, Found};
+use super::gateway::Gateway;
+use super::nearest;
+use super::speech::{Exit, Failure};
+
+/// What can be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sought {
+    Tool,
+    Prompt,
+}
+
+/// A list that goes on for ever is none.
+const MAX_PAGES: usize = 1000;
+
+impl Sought {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
+/// All that a list says.
+#[derive(Debug, Default)]
+struct Listed {
+    items: Vec<ListedItem>,
+    failed: Vec<FailedServer>,
+}
+
+/// Returns what is meant, or `None` if no list has it: then the gateway is to say why.
+pub(super) fn find(
+    gateway: &dyn Gateway,
+    sought: Sought,
+    address: &Address,
+    namespace: Option<&str>,
+) -> Result<Option<ListedItem>, Failure> {
+    let listed = list(gateway, sought, &format!("full=1&q={}", encoded(address.word())), namespace)?;
+    match address.find(&listed.items) {
+        Found::One(item) => Ok(Some(item.clone())),
+        Found::Several(names) => {
+            let message = format!("`{}` could be {}; name one", address.name, names.join(" or "));
+            Err(Failure::new(Exit::Usage, "ambiguous-item", message))
+        }
+        Found::None => match listed.failed.iter().find(|failed| address.is_of(&failed.server)) {
+            Some(FailedServer { server, message }) => {
+                let failure =
+                    Failure::new(Exit::Unreachable, "failed-to-start", format!("{server}: {message}"));
+                Err(Failure { server: Some(server.clone()), ..failure })
+            }
+            None => Ok(None),
+        },
+    }
+}
+
+/// Adds to a failure what was likely meant, if the failure is that there is no such thing.
+pub(super) fn suggested(
+    failure: Failure,
+    gateway: &dyn Gateway,
+    sought: Sought,
+    address: &Address,
+    namespace: Option<&str>,
+) -> Failure {
+    if failure.code != "unknown-item" || failure.hint.is_some() {
+        return failure;
+    }
+    let listed = list(gateway, sought, "", namespace).unwrap_or_default();
+    let names = listed.items.iter().flat_map(|item| [item.name.as_str(), item.original.as_str()]);
+    let word = sought.word();
+    match nearest(&address.name, names) {
+        Some(name) => failure.hint(format!("did you mean `{name}`?")),
+        None => failure.hint(format!("`manifold {word}s` lists what there is")),
+    }
+}
+
+fn list(
+    gateway: &dyn Gateway,
+    sought: Sought,
+    query: &str,
+    namespace: Option<&str>,
+) -> Result<Listed, Failure> {
+    let mut path = format!("/v1/{}s?{query}", sought.word());
+    if let Some(namespace) = namespace {
+        let _ = write!(path, "&namespace={}", encoded(namespace));
+    }
+    let mut listed = Listed::default();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let from = cursor.map_or_else(String::new, |cursor| format!("&cursor={}", encoded(&cursor)));
+        let page = gateway.items(&format!("{path}{from}"))?;
+        listed.items.extend(page.items);
+        listed.failed = page.failed;
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(listed)
+}
+
+/// Returns a value as a query takes it.
+fn encoded(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                text.push(char::from(byte))
+            }
+            _ => {
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+    }
+    text
+}

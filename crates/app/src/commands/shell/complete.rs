@@ -1,0 +1,143 @@
+//! Completions: a shell asks this program what could come next, and it answers from the config and from what it
+//! remembers of servers.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Command;
+use clap_complete::aot::generate;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{Bash, EnvCompleter, Fish, Shells, Zsh};
+use clap_complete_nushell::Nushell;
+
+use super::super::{fail, print};
+use super::remembered::{Known, Remembered};
+use crate::cli::{self, ShellArg};
+
+/// Says which shell asks. It is set by what `completions` prints.
+const VARIABLE: &str = "MANIFOLD_COMPLETE";
+const PROGRAM: &str = "manifold";
+
+/// Commands whose first word is a server, and those whose first word is something a server offers.
+const OF_SERVERS: &[&str] =
+    &["get", "start", "stop", "restart", "enable", "disable", "refresh", "wait", "logs", "remove", "rename"];
+const OF_TOOLS: &[&str] = &["call", "tool"];
+const OF_PROMPTS: &[&str] = &["prompt"];
+const OF_RESOURCES: &[&str] = &["read"];
+
+/// How nushell asks: its own way of completing knows no words that change.
+const NUSHELL_COMPLETER: &str = r#"
+  def "nu-complete manifold words" [context: string] {
+    let words = ($context | split row --regex '\s+')
+    with-env { MANIFOLD_COMPLETE: fish } { ^manifold -- ...$words } | lines | parse --regex '^(?<value>[^\t]*)\t?(?<description>.*)$'
+  }
+"#;
+
+/// Answers a shell that asks what could come next, and returns whether one did.
+pub(crate) fn complete_if_asked() -> bool {
+    let shells = [&Bash as &dyn EnvCompleter, &Fish, &Zsh];
+    let asked = clap_complete::CompleteEnv::with_factory(command).var(VARIABLE).shells(Shells(&shells));
+    let folder = std::env::current_dir().ok();
+    // A shell shows nothing of an error, and whoever types is helped by none.
+    asked.try_complete(std::env::args_os(), folder.as_deref()).unwrap_or(true)
+}
+
+/// Prints what makes a shell ask.
+pub(super) fn register(shell: ShellArg) -> ExitCode {
+    match registration(shell) {
+        Ok(script) => print(&script),
+        Err(error) => fail(&format!("the script cannot be written: {error}"), 1),
+    }
+}
+
+fn registration(shell: ShellArg) -> std::io::Result<String> {
+    let mut script = Vec::new();
+    match shell {
+        ShellArg::Bash => Bash.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
+        ShellArg::Zsh => Zsh.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
+        ShellArg::Fish => Fish.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
+        ShellArg::Nushell => {
+            generate(Nushell, &mut cli::command(), PROGRAM, &mut script);
+            return Ok(with_changing_words(&String::from_utf8_lossy(&script)));
+        }
+    }
+    Ok(String::from_utf8_lossy(&script).into_owned())
+}
+
+/// Has nushell ask for the words that it took for any text.
+fn with_changing_words(module: &str) -> String {
+    let mut text = String::new();
+    for line in module.lines() {
+        let is_word = line.starts_with("    ") && !line.trim_start().starts_with('-');
+        let line = match line.split_once(": string") {
+            Some((name, rest)) if is_word && !rest.starts_with('@') => {
+                format!("{name}: string@\"nu-complete manifold words\"{rest}")
+            }
+            _ => line.to_owned(),
+        };
+        text.push_str(&line);
+        text.push('\n');
+        if line.starts_with("module ") {
+            text.push_str(NUSHELL_COMPLETER);
+        }
+    }
+    text
+}
+
+/// Returns the grammar, with what is known of words that are not part of it.
+fn command() -> Command {
+    let words: Vec<String> = words(std::env::args_os());
+    let mut command = cli::command();
+    let groups: [(&[&str], Known); 4] = [
+        (OF_SERVERS, Known::Servers),
+        (OF_TOOLS, Known::Tools),
+        (OF_PROMPTS, Known::Prompts),
+        (OF_RESOURCES, Known::Resources),
+    ];
+    for (verbs, known) in groups {
+        for verb in verbs {
+            add(&mut command, verb, 1, known.clone(), &words);
+        }
+    }
+    if let Some(tool) = after(&words, "call") {
+        add(&mut command, "call", 2, Known::Arguments { of: tool.to_owned() }, &words);
+    }
+    let namespaces = candidates(Known::Namespaces, &words);
+    command.mut_args(|arg| if arg.get_id() == "namespace" { arg.add(namespaces.clone()) } else { arg })
+}
+
+/// Gives a positional argument of a command its words, if there is such a command.
+fn add(command: &mut Command, verb: &str, index: usize, known: Known, words: &[String]) {
+    let Some(found) = command.find_subcommand_mut(verb) else { return };
+    let candidates = candidates(known, words);
+    *found = std::mem::take(found).mut_args(|arg| match arg.get_index() == Some(index) {
+        true => arg.add(candidates.clone()),
+        false => arg,
+    });
+}
+
+fn candidates(known: Known, words: &[String]) -> ArgValueCandidates {
+    let words = words.to_vec();
+    ArgValueCandidates::new(move || {
+        let remembered = Remembered::read(&words);
+        remembered.words(&known).into_iter().map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Returns the words of the command line that is being typed.
+fn words(args: impl Iterator<Item = OsString>) -> Vec<String> {
+    let typed = args.skip_while(|arg| arg != "--").skip(1);
+    typed.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Returns the first word after a command that is no option.
+fn after<'w>(words: &'w [String], verb: &str) -> Option<&'w str> {
+    let at = words.iter().position(|word| word == verb)?;
+    let rest = words.get(at + 1..)?;
+    // What is being typed itself says nothing yet.
+    let (_, settled) = rest.split_last()?;
+    settled.iter().map(String::as_str).find(|word| !word.starts_with('-'))
+}

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_admin::{CommandError, ErrorBody, ErrorCode, Method};
+use manifold_admin::{AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorBody, ErrorCode, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,13 +27,16 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// A stream is never silent for longer: a line comes every fifteen seconds.
 const STREAM_PATIENCE: Duration = Duration::from_secs(60);
 
+/// The longest header that takes a gateway's buffers up to no more than half.
+const MAX_ENVIRONMENT_BYTES: usize = 32 << 10;
+
 /// A connection for one request.
-#[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
     patience: Duration,
     face: Option<&'static str>,
     if_match: Option<String>,
+    environment: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +66,7 @@ impl Client {
     pub fn new(socket: UnixStream, patience: Duration) -> io::Result<Self> {
         socket.set_read_timeout(Some(patience))?;
         socket.set_write_timeout(Some(patience))?;
-        Ok(Self { socket, patience, face: None, if_match: None })
+        Ok(Self { socket, patience, face: None, if_match: None, environment: None })
     }
 
     /// Says what asks, such as `cli`: the audit names it.
@@ -76,6 +79,14 @@ impl Client {
     #[must_use]
     pub fn if_match(self, revision: &str) -> Self {
         Self { if_match: Some(revision.to_owned()), ..self }
+    }
+
+    /// Says with which variables and in which folder servers are to be asked for their lists. What is longer than a request may
+    /// be is left out.
+    #[must_use]
+    pub fn environment(self, environment: &AskerEnvironment) -> Self {
+        let written = serde_json::to_string(environment).ok().map(|text| segment(&text));
+        Self { environment: written.filter(|text| text.len() <= MAX_ENVIRONMENT_BYTES), ..self }
     }
 
     /// Returns what ends this connection while an answer is waited for.
@@ -171,7 +182,8 @@ impl Client {
         let face = self.face.map(|face| ("Manifold-Face", face));
         let typed = body.map(|_| ("Content-Type", "application/json"));
         let if_match = self.if_match.as_deref().map(|revision| ("If-Match", revision));
-        for (name, value) in face.into_iter().chain(typed).chain(if_match) {
+        let environment = self.environment.as_deref().map(|written| (ENVIRONMENT_HEADER, written));
+        for (name, value) in face.into_iter().chain(typed).chain(if_match).chain(environment) {
             head.extend([name, ": ", value, "\r\n"]);
         }
         head.push_str("\r\n");

@@ -79,6 +79,10 @@ pub struct AskOptions {
     pub answers_questions: bool,
 }
 
+/// The header by which whoever asks for a list says with which variables and in which folder: an [`AskerEnvironment`] as
+/// JSON, percent-encoded.
+pub const ENVIRONMENT_HEADER: &str = "manifold-environment";
+
 /// The variables and the folder of whoever asks. They are secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

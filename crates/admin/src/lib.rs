@@ -26,8 +26,8 @@ mod tests;
 
 pub use about::{API, About, ApiVersions, GatewayKind};
 pub use ask::{
-    AskEvent, AskOptions, AskerEnvironment, CallRequest, CompleteRequest, PromptRequest, QuestionAnswer,
-    ReadRequest,
+    AskEvent, AskOptions, AskerEnvironment, CallRequest, CompleteRequest, ENVIRONMENT_HEADER, PromptRequest,
+    QuestionAnswer, ReadRequest,
 };
 pub use audit::{Actor, AuditLine, AuditOutcome};
 pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome, ReloadReport};

@@ -1,11 +1,11 @@
 //! The command line: one grammar for every name the program goes by (decision 1).
 
+mod call;
 mod clients;
 mod daemon;
 mod files;
 mod flags;
 mod forms;
-mod call;
 mod help;
 mod items;
 mod serve;
@@ -23,6 +23,9 @@ use manifold_config::{Bare, Profile};
 
 use crate::output::Failure;
 
+pub(crate) use call::{
+    AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
+};
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 use files::FileCommand;
@@ -30,11 +33,6 @@ pub(crate) use files::StatusArgs;
 pub(crate) use flags::Flags;
 use flags::ModeFlags;
 pub(crate) use forms::OneForm;
-use help::command;
-use crate::daemon::InheritedFds;
-pub(crate) use call::{
-    AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
-};
 pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
@@ -150,16 +148,6 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         return Err(usage((ErrorKind::ArgumentConflict, text.to_owned())));
     }
     let profile = cli.flags.known_profile(program_profile);
-    let looks_only = matches!(
-        cli.command,
-        Some(
-            Command::Status { .. }
-                | Command::Config { .. }
-                | Command::Daemon { .. }
-                | Command::Ask(_)
-                | Command::Shell(_)
-        )
-    );
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Servers(command)), _) => Task::Servers(command),

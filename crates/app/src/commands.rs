@@ -11,8 +11,8 @@ mod items;
 mod litemcp;
 mod scope;
 mod servers;
-mod source;
 mod shell;
+mod source;
 mod status;
 mod stdio;
 mod token;
@@ -65,8 +65,11 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Clients(command) => {
             clients::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
-        Task::Status { json } => status::run(&options, invocation.flags.namespace.as_deref(), json),
-        Task::Ask(_) => fail("this is not part of this version yet", USAGE),
+        Task::Ask(ref command) => {
+            let form = if command.how().json { Form::Json } else { Form::Text };
+            let verb = Verb::new(form, &options, &invocation.flags);
+            call::ask(command, &verb).unwrap_or_else(|failure| verb.output.fail(&failure))
+        }
         Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {

@@ -20,8 +20,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use manifold_admin::GatewayKind;
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::{Budget, Reopen};
+use manifold_frontends::admin::Office;
 use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::hello::READY;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
@@ -32,13 +34,14 @@ use tracing::{info, warn};
 
 use crate::cli::Flags;
 use crate::machine::budget;
+use crate::operator::ControlledGateway;
 use crate::signals;
 use crate::wiring::{Services, Serving};
 use home::Home;
 use http::Http;
 pub(crate) use inherited::{Inherited, InheritedFds};
 pub(crate) use installed::SelfCheck;
-pub(crate) use life::Life;
+pub(crate) use life::{Life, Presence};
 pub(crate) use place::{base_folders, identity, is_below_another};
 use sessions::Sessions;
 pub(crate) use upgrade::STATES;
@@ -116,7 +119,10 @@ pub(crate) async fn serve(
         Services::going_on(config, options.clone(), flags, Serving::All, left)
     }));
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
-    daemon.follow_config();
+    let program = Arc::new(ControlledGateway::new(&daemon.services, GatewayKind::Daemon, options.clone()));
+    program.set_daemon(&daemon);
+    let office = Office::new(daemon.services.control.clone(), Arc::clone(&program) as _);
+    daemon.follow_config(&program);
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
     say_ready(detached);
@@ -126,7 +132,7 @@ pub(crate) async fn serve(
     let mut stop = pin!(signals::asked(stop));
     let due = tokio::select! {
         () = accept::accept(Arc::clone(&daemon), home.clients()) => None,
-        () = control::serve(Arc::clone(&daemon), home.orders()) => None,
+        () = control::serve(Arc::clone(&daemon), office.clone(), home.orders()) => None,
         () = notes::tell(&daemon) => None,
         () = daemon.life.over() => None,
         () = &mut http => {
@@ -157,6 +163,7 @@ pub(crate) async fn serve(
         }
     };
     daemon.finish(http_closed).await;
+    program.flush();
     Ok(())
 }
 
@@ -246,11 +253,14 @@ impl Daemon {
 
     /// Takes over changes of the config, for every client: their servers are resolved anew before it is in force. HTTP is
     /// opened after this, so that its servers are resolved likewise.
-    fn follow_config(self: &Arc<Self>) {
-        let me = Arc::downgrade(self);
+    fn follow_config(self: &Arc<Self>, program: &Arc<ControlledGateway>) {
+        let (me, program) = (Arc::downgrade(self), Arc::downgrade(program));
         self.services.prepare_clients(move || {
             let Some(daemon) = me.upgrade() else { return };
             daemon.sessions.prepare(&daemon.services);
+            if let Some(program) = program.upgrade() {
+                program.prepare();
+            }
             if let Some(door) = daemon.http.door() {
                 door.prepare();
             }

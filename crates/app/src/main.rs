@@ -1,10 +1,8 @@
 //! Manifold: every MCP server behind one plug.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the control API will write it"))]
 mod audit;
 mod cli;
 mod commands;
-#[cfg_attr(not(test), expect(dead_code, reason = "the control API will edit with it"))]
 mod config_editor;
 mod daemon;
 mod door;

@@ -140,6 +140,11 @@ impl Services {
         last.clone()
     }
 
+    /// Returns who takes over the config file when it has changed.
+    pub(crate) fn reloader(&self) -> Arc<dyn Reloader> {
+        Arc::clone(&self.reloader) as Arc<dyn Reloader>
+    }
+
     /// Opens a namespace for one front end.
     pub(crate) fn open(&self, opening: Opening) -> Arc<Gateway> {
         let tasks = self.tasks.clone();

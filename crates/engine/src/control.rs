@@ -105,6 +105,12 @@ impl Control {
         self.shared.reloader.as_ref()
     }
 
+    /// Returns what is known of the program itself.
+    pub fn about(&self) -> admin::Gateway {
+        let profile = self.fleet().map(|fleet| fleet.config().profile.name().to_owned()).unwrap_or_default();
+        admin::Gateway { profile, ..self.gateway() }
+    }
+
     fn gateway(&self) -> admin::Gateway {
         let program = &self.shared.program;
         admin::Gateway {

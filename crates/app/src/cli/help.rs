@@ -18,6 +18,8 @@ Servers:
 Tools:
   tools, tool                  Show what clients see, or what one tool takes
   resources, prompts           The same of resources and prompts
+  call, read, prompt           Call a tool, read a resource, get a prompt
+  complete                     Ask a server what could follow in an argument
 Clients and namespaces:
   clients, ns                  Show who is connected; show namespaces, allow or deny what is in them
   audit                        Show what operators changed
@@ -27,6 +29,7 @@ Serving:
 Files and help:
   status, config               What is configured, what is wrong with it, and how it is doing
   tui                          Watch and manage servers in the terminal
+  completions, man             Completions for your shell, and manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}
@@ -35,6 +38,7 @@ Examples:
   manifold                                 serve over HTTP on 127.0.0.1:3095
   manifold serve --stdio --namespace work  serve one client, as `--stdio --schema=workspace` does
   manifold tools                           every tool of every server
+  manifold call time.get_current_time timezone=UTC
 ";
 
 /// Returns what `--help` shows.
@@ -53,7 +57,7 @@ const MODES: &[&str] = &["stdio", "http"];
 
 /// Commands that serve, and those that look into no config.
 const SERVING: &[&str] = &["serve", "stdio", "http", "litemcp", "daemon"];
-const WITHOUT_CONFIG: &[&str] = &["tui"];
+const WITHOUT_CONFIG: &[&str] = &["tui", "completions", "man"];
 
 /// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
 /// act there (D10).
@@ -78,28 +82,6 @@ pub(crate) fn command() -> clap::Command {
             && let Some(schema) = below.find_subcommand_mut("schema")
         {
             hide(schema, OF_CONFIGS);
-    let silent: [(&str, &[&[&str]]); 13] = [
-        ("stdio", &[OF_HTTP, MODES]),
-        ("http", &[OF_STDIO, MODES]),
-        ("litemcp", &[OF_HTTP, OF_STDIO, MODES]),
-        ("status", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("tui", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
-        ("config", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("config schema", &[OF_CONFIGS]),
-        ("call", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("read", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("prompt", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("complete", &[OF_HTTP, OF_STDIO, OF_SERVING, MODES]),
-        ("completions", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
-        ("man", &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES]),
-    ];
-    for (path, groups) in silent {
-        let mut found = Some(&mut command);
-        for name in path.split(' ') {
-            found = found.and_then(|command| command.find_subcommand_mut(name));
-        }
-        if let Some(subcommand) = found {
-            hide(subcommand, &groups.concat());
         }
     }
     let first_page = [OF_HTTP, OF_STDIO, &["eager", "log_format", "silent", "alone", "profile"]].concat();

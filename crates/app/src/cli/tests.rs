@@ -154,8 +154,7 @@ fn commands(page: &str) -> Vec<String> {
 
 #[test]
 fn every_command_on_the_pages_is_understood() {
-    for page in ["README.md", "docs/cli.md", "docs/config.md", "docs/litemcp.md"] {
-    for page in ["README.md", "docs/config.md", "docs/litemcp.md", "docs/calling.md"] {
+    for page in ["README.md", "docs/cli.md", "docs/calling.md", "docs/config.md", "docs/litemcp.md"] {
         for line in commands(page) {
             let refused = parse(line.split_whitespace().map(OsString::from)).err();
             // Help is told by way of an error.

@@ -10,10 +10,10 @@ pub(crate) mod inbox;
 pub(crate) mod person;
 mod progress;
 mod questions;
+mod reached;
 mod save;
 mod show;
 mod signature;
-pub(crate) mod speech;
 mod verbs;
 
 #[cfg(test)]
@@ -30,9 +30,10 @@ use asker::Asker;
 use gateway::Gateway;
 use inbox::Interrupts;
 use person::{Person, Terminal};
-use speech::Failure;
 
 use crate::cli::AskCommand;
+use crate::output::Failure;
+pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.
 pub(crate) struct Place<'a> {

@@ -80,12 +80,6 @@ pub(super) fn run(
             Ok(()) => print("the daemon has been restarted"),
             Err(error) => fail(&error, 1),
         },
-        DaemonCommand::Restart => {
-            match order(&place, "/v1/daemon/restart").and_then(|_| start_now(&place, &options)) {
-                Ok(_) => print("the daemon has been restarted"),
-                Err(error) => fail(&error, 1),
-            }
-        }
         DaemonCommand::Reload(form) => reload(Verb::new(form.into(), &options, flags)),
         DaemonCommand::Upgrade => upgrade(&place),
         DaemonCommand::SelfCheck => {

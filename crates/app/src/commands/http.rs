@@ -11,6 +11,7 @@ use tracing::warn;
 use super::{asked_namespace, fail, runtime, token};
 use crate::cli::{Flags, USAGE};
 use crate::door::Bound;
+use crate::operator::ControlSocket;
 use crate::signals;
 use crate::wiring::{Services, Serving};
 
@@ -145,7 +146,9 @@ async fn serve(
         .await
         .map_err(|why| format!("{why}; is another one running? choose another with --port"))?;
     let drain = config.settings.drain_timeout;
-    let services = Services::new(config, options, flags, Serving::All);
+    let profile = config.profile;
+    let services = Services::new(config, options.clone(), flags, Serving::All);
+    let _control = ControlSocket::open(&services, &options, profile);
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;
     let door = bound.open(&services, flags.namespace.clone(), flags.eager);
     let renewed = Arc::downgrade(&door);

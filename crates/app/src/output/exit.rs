@@ -51,7 +51,6 @@ impl Exit {
             | ErrorCode::ShuttingDown
             | ErrorCode::Failed
             | ErrorCode::Other => Self::Failed,
-            _ => Self::Failed,
         }
     }
 

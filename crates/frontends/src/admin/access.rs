@@ -1,7 +1,7 @@
 //! How far a peer may go: the one place that says which route is for whom. Over anything but the control socket nobody
 //! names a command, a variable, an address or a path, unless granted the scope for it through that socket (T3).
 
-use manifold_admin::{AskOptions, CommandError, Effect, ErrorCode, Route};
+use manifold_admin::{AskerEnvironment, CommandError, Effect, ErrorCode, Route};
 
 use super::peer::{Peer, Scope};
 
@@ -35,8 +35,8 @@ pub(super) fn check(peer: &Peer, route: &Route) -> Result<(), CommandError> {
 }
 
 /// Refuses variables and a folder that servers would be started with.
-pub(super) fn check_ask(peer: &Peer, how: &AskOptions) -> Result<(), CommandError> {
-    if how.client.is_none() || peer.scope == Scope::Socket {
+pub(super) fn check_environment(peer: &Peer, told: Option<&AskerEnvironment>) -> Result<(), CommandError> {
+    if told.is_none() || peer.scope == Scope::Socket {
         return Ok(());
     }
     let message = "variables and a folder for servers are taken over the control socket alone";

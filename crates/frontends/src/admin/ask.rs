@@ -35,8 +35,9 @@ pub(super) async fn ask(
 ) -> Result<Answer, CommandError> {
     let wants_events = asked.wants_events();
     let mut wanted = Wanted::read(asked, path)?;
-    access::check_ask(peer, &wanted.how)?;
-    let gateway = office.program.open(wanted.how.namespace.as_deref(), wanted.how.client.take())?;
+    let environment = wanted.how.client.take().map_or_else(|| asked.environment(), |told| Ok(Some(told)))?;
+    access::check_environment(peer, environment.as_ref())?;
+    let gateway = office.program.open(wanted.how.namespace.as_deref(), environment)?;
     introduce(&gateway);
     if let Some((kind, name)) = wanted.name.take() {
         let found = match kind {

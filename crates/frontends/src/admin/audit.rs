@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use manifold_admin::{AuditLine, AuditOutcome, CommandError, Effect, PermissionChange, Route};
 use sha2::{Digest as _, Sha256};
 
+use super::Office;
 use super::answer::{Answer, Revisions};
 use super::peer::Peer;
-use super::Office;
 
 /// A change on its way. Dropped before its end it is told as given up.
 pub(super) struct Audited {

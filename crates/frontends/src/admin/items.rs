@@ -5,14 +5,20 @@ use manifold_engine::ItemQuery;
 use manifold_protocol::Kind;
 
 use super::answer::{Answer, json};
+use super::peer::Peer;
 use super::request::{Asked, bad};
-use super::{Office, ask};
+use super::{Office, access, ask};
 
 /// How many are answered where nobody says, and at most.
 const LIMIT: usize = 1000;
 const MAX_LIMIT: usize = 10_000;
 
-pub(super) async fn page(office: &Office, asked: &Asked, path: &str) -> Result<Answer, CommandError> {
+pub(super) async fn page(
+    office: &Office,
+    peer: &Peer,
+    asked: &Asked,
+    path: &str,
+) -> Result<Answer, CommandError> {
     let query = &asked.query;
     let kind = match (path, query.get("kind")) {
         ("/v1/tools", _) => Kind::Tools,
@@ -23,7 +29,9 @@ pub(super) async fn page(office: &Office, asked: &Asked, path: &str) -> Result<A
             return Err(bad(&format!("`kind` must be `resources` or `templates`, not `{other}`")));
         }
     };
-    let gateway = office.program.open(query.get("namespace"), None)?;
+    let environment = asked.environment()?;
+    access::check_environment(peer, environment.as_ref())?;
+    let gateway = office.program.open(query.get("namespace"), environment)?;
     ask::introduce(&gateway);
     let _hold = office.program.hold();
     let wanted = ItemQuery {

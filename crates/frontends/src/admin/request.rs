@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, IF_MATCH};
-use manifold_admin::{CommandError, ErrorCode};
+use manifold_admin::{AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorCode};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -64,6 +64,14 @@ impl Asked {
         let revision = self.header(IF_MATCH.as_str())?.trim();
         let revision = revision.trim_matches('"');
         (revision != "*").then(|| revision.to_owned())
+    }
+
+    /// Returns the variables and the folder of whoever asks, where it tells them.
+    pub(super) fn environment(&self) -> Result<Option<AskerEnvironment>, CommandError> {
+        let Some(written) = self.header(ENVIRONMENT_HEADER) else { return Ok(None) };
+        let read = percent_decode_str(written).decode_utf8().ok();
+        let read = read.and_then(|text| serde_json::from_str(&text).ok());
+        read.map(Some).ok_or_else(|| bad(&format!("`{ENVIRONMENT_HEADER}` is not what is asked for")))
     }
 
     /// Returns whether the answer is wanted as events.

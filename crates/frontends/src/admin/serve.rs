@@ -101,7 +101,7 @@ async fn handle(
             servers::order(office, &asked, path).await
         }
         (Verb::Get, "/v1/tools" | "/v1/resources" | "/v1/prompts") => {
-            items::page(office, &asked, route.path).await
+            items::page(office, peer, &asked, route.path).await
         }
         (Verb::Post, "/v1/call" | "/v1/read" | "/v1/prompt" | "/v1/complete") => {
             ask::ask(office, peer, &asked, route.path).await

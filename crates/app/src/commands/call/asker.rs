@@ -13,8 +13,8 @@ use super::inbox::Interrupts;
 use super::person::Person;
 use super::progress::ProgressLine;
 use super::show::{Answer, Form, Shown, Wanted, show};
-use super::speech::{Exit, Failure};
 use crate::cli::HowArgs;
+use crate::output::{Exit, Failure};
 
 /// Who asks.
 pub(crate) struct Asker<'a> {

@@ -11,7 +11,7 @@ use super::inbox::{Inbox, Interrupts, News, forward};
 use super::person::Person;
 use super::progress::ProgressLine;
 use super::questions::{Question, Said, put};
-use super::speech::{Exit, Failure};
+use crate::output::{Exit, Failure};
 
 /// Whom one talks with, and how.
 pub(crate) struct Conversation<'a> {

@@ -7,7 +7,7 @@ use manifold_admin::{FailedServer, ListedItem};
 use super::address::{Address, Found};
 use super::gateway::Gateway;
 use super::nearest;
-use super::speech::{Exit, Failure};
+use crate::output::{Exit, Failure};
 
 /// What can be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

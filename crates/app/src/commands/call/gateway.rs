@@ -4,7 +4,7 @@ use manifold_admin::{AskEvent, CommandError, ItemPage, QuestionAnswer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::speech::{Exit, Failure};
+use crate::output::{Exit, Failure};
 
 /// A gateway that can be asked.
 pub(crate) trait Gateway {

@@ -14,7 +14,7 @@ use manifold_admin::AskEvent;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::gateway::Asked;
-use super::speech::{Exit, Failure};
+use crate::output::{Exit, Failure};
 
 /// One thing that happened.
 #[derive(Debug)]

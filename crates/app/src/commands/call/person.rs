@@ -7,7 +7,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 use super::inbox::Inbox;
-use super::speech::escaped_text;
+use crate::output::escaped_text;
 
 /// No answer is longer.
 const MAX_LINE_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::speech::escaped_text;
+use crate::output::escaped_text;
 
 /// What fits a terminal of any width.
 const MAX_CHARS: usize = 70;
@@ -59,7 +59,8 @@ fn line(params: &str) -> Option<String> {
     let done = progress.map_or("", RawValue::get);
     let of = total.map_or_else(String::new, |total| format!("/{}", total.get()));
     let message = message.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = escaped_text(format!("{done}{of} {message}").trim());
+    let said = format!("{done}{of} {message}");
+    let line = escaped_text(said.trim());
     Some(line.chars().take(MAX_CHARS).collect())
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::speech::{Exit, Failure};
+use crate::output::{Exit, Failure};
 
 const MAX_NAME_CHARS: usize = 80;
 /// How many files of one name are kept apart.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use manifold_protocol::Raw;
 
 use super::save::{Saved, save};
-use super::speech::{Exit, Failure, escaped_json, escaped_text};
+use crate::output::{Exit, Failure, escaped_json, escaped_text};
 
 /// How a result is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -167,7 +167,11 @@ impl Page<'_> {
     }
 
     fn json(&self, value: &Raw) -> String {
-        if self.wanted.to_terminal { escaped_json(value.as_str()) } else { value.as_str().to_owned() }
+        if self.wanted.to_terminal {
+            escaped_json(value.as_str()).into_owned()
+        } else {
+            value.as_str().to_owned()
+        }
     }
 
     fn line(&mut self, text: &str) {

@@ -12,8 +12,8 @@ use super::asker::Asker;
 use super::gateway::{Asked, Gateway, event};
 use super::inbox::{Inbox, Interrupts, News};
 use super::person::{Line, Person, Prompt};
-use super::speech::{Exit, Failure};
 use crate::cli::AskCommand;
+use crate::output::{Exit, Failure};
 
 /// Answers as it was told to, and remembers what it was sent.
 #[derive(Default)]

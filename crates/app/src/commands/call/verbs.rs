@@ -14,8 +14,8 @@ use super::asker::{Asker, read_file};
 use super::find::{Sought, find, suggested};
 use super::show::{Answer, Shown};
 use super::signature::{example, signature};
-use super::speech::{Exit, Failure};
 use crate::cli::{AskCommand, CallArgs, CompleteArgs, CompleteOf, PromptArgs, ReadArgs};
+use crate::output::{Exit, Failure};
 
 /// Carries out one of them.
 pub(crate) fn run(command: &AskCommand, asker: &mut Asker<'_>) -> Result<Shown, Failure> {

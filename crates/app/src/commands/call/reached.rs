@@ -1,0 +1,68 @@
+//! A gateway that was found to be asked, in the words of these commands.
+
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use manifold_admin::{ItemPage, Method, QuestionAnswer};
+use manifold_admin_client::{Client, segment};
+use serde_json::value::RawValue;
+
+use super::Place;
+use super::gateway::{Asked, Gateway, event};
+use super::inbox::Interrupts;
+use crate::cli::AskCommand;
+use crate::commands::source::failure;
+use crate::commands::verb::Verb;
+use crate::operator::{Need, Operator};
+use crate::output::{Exit, Failure};
+
+/// How long a list may take, with servers that are started for it.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Carries out a command: by the gateway that runs, else by one of its own.
+pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Failure> {
+    // Before there is a second thread.
+    let interrupts = Interrupts::catch().map_err(|error| failed(&error))?;
+    let operator = Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
+        .map_err(|why| failure(&why))?;
+    verb.output.detail(&format!("asked {}", operator.which()));
+    let place = Place {
+        gateway: &operator,
+        interrupts,
+        namespace: verb.flags.namespace.as_deref(),
+        environment: operator.asks_with(),
+        is_watched: io::stderr().is_terminal(),
+    };
+    super::run(command, place)
+}
+
+impl Gateway for Operator {
+    fn items(&self, path: &str) -> Result<ItemPage, Failure> {
+        Ok(connect(self)?.get(path)?)
+    }
+
+    fn ask(&self, path: &str, body: &RawValue) -> Result<Asked, Failure> {
+        let events = connect(self)?.events(Method::Post, path, Some(&body))?;
+        let stopper = events.stopper();
+        let read = events.filter_map(|heard| match heard {
+            Ok(heard) => event(&heard.event, &heard.data).transpose(),
+            Err(error) => Some(Err(error.into())),
+        });
+        Ok(Asked { events: Box::new(read), hang_up: Box::new(move || stopper.shutdown()) })
+    }
+
+    fn answer(&self, question: &str, answer: &QuestionAnswer) -> Result<(), Failure> {
+        let path = format!("/v1/questions/{}", segment(question));
+        connect(self)?.send_raw(Method::Post, &path, Some(answer))?;
+        Ok(())
+    }
+}
+
+fn connect(operator: &Operator) -> Result<Client, Failure> {
+    operator.client(PATIENCE).map_err(|error| failed(&error))
+}
+
+fn failed(error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, "unreachable", error.to_string())
+}

@@ -13,7 +13,7 @@ use super::servers;
 use super::verb::Verb;
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
-use crate::output::{Exit, Failure, counted, span};
+use crate::output::{Exit, Failure, counted, escaped_text, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
 
@@ -142,7 +142,7 @@ fn rows(snapshot: &Snapshot, live: Option<&Live>) -> Vec<ServerRow> {
 }
 
 fn show(report: &Report, rows: &[ServerRow], live: Option<&Live>, verb: &Verb) {
-    verb.output.text(&text(report));
+    verb.output.text(&escaped_text(&text(report)));
     match live {
         None => verb.output.text("\nnothing runs for this config"),
         Some(live) => {

@@ -78,6 +78,18 @@ impl Output {
         }
     }
 
+    /// Speaks JSON, whatever the terminal is.
+    pub(crate) fn for_programs() -> Self {
+        Self {
+            form: Form::Json,
+            width: None,
+            colors: false,
+            error_colors: false,
+            is_watched: false,
+            is_verbose: false,
+        }
+    }
+
     pub(crate) fn form(&self) -> Form {
         self.form
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::verb::Verb;
 use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
-use crate::output::{Exit, Failure, escaped_text};
+use crate::output::{Exit, Failure, Output, escaped_text};
 use masked::masked;
 
 pub(super) fn schema() -> ExitCode {
@@ -67,7 +67,10 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
         problems.extend(weak_token(config));
     }
     if let Some(Err(why)) = config.as_ref().map(|config| asked_namespace(config, namespace)) {
-        return fail(&why, USAGE);
+        return match json {
+            true => Output::for_programs().fail(&Failure::usage(why)),
+            false => fail(&why, USAGE),
+        };
     }
     let servers = config.as_ref().map_or(0, |config| config.servers.len());
     let namespaces = config.as_ref().map_or(0, |config| config.namespaces.len());

@@ -13,7 +13,7 @@ use super::servers;
 use super::verb::Verb;
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
-use crate::output::{Exit, Failure, counted, span};
+use crate::output::{Exit, Failure, counted, escaped_text, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
 
@@ -85,6 +85,23 @@ struct NamespaceRow {
     server_ids: Vec<String>,
 }
 
+/// What was found of a gateway.
+enum Found {
+    Nothing,
+    /// It runs and does not answer as it should.
+    Silent,
+    Live(Box<Live>),
+}
+
+impl Found {
+    fn live(&self) -> Option<&Live> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::Nothing | Self::Silent => None,
+        }
+    }
+}
+
 /// A gateway that runs, and how it is doing.
 struct Live {
     about: About,
@@ -101,32 +118,42 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
             Ok(None) => {}
             Err(why) => return Err(Failure::usage(why)),
         }
-        let live = live(verb)?;
+        let found = found(verb)?;
         let mut snapshot = configured(&config);
         remembered(&mut snapshot, &config, &cache(verb.options));
-        let rows = rows(&snapshot, live.as_ref());
-        let report = render(snapshot, config.summary(), &rows, live.as_ref());
+        let rows = rows(&snapshot, found.live());
+        let report = render(snapshot, config.summary(), &rows, found.live());
         match verb.output.is_json() {
             true => verb.output.json(&report),
-            false => show(&report, &rows, live.as_ref(), verb),
+            false => show(&report, &rows, &found, verb),
         }
         let is_broken = |row: &Row| row.enabled && (row.problem.is_some() || row.state == State::Failed);
-        Ok(match live {
-            None if args.running => Exit::NotRunning,
+        Ok(match found {
+            Found::Nothing if args.running => Exit::NotRunning,
+            Found::Silent => Exit::Failed,
             _ if report.servers.iter().any(is_broken) => Exit::Failed,
             _ => Exit::Ok,
         })
     })
 }
 
-/// Asks the gateway, if one runs.
-fn live(verb: &Verb) -> Result<Option<Live>, Failure> {
-    let source = match verb.reach(Need::Running) {
-        Err(failure) if failure.exit == Exit::NotRunning => return Ok(None),
-        source => source?,
-    };
-    let Some(about) = source.about().cloned() else { return Ok(None) };
-    Ok(Some(Live { about, which: source.which(), snapshot: source.snapshot()? }))
+/// Asks the gateway, if one runs. What is written can be shown whoever does not answer.
+fn found(verb: &Verb) -> Result<Found, Failure> {
+    match live(verb) {
+        Ok(live) => Ok(Found::Live(Box::new(live))),
+        Err(failure) if failure.exit == Exit::NotRunning => Ok(Found::Nothing),
+        Err(failure) if failure.exit == Exit::Failed => {
+            verb.output.remark(&failure.message);
+            Ok(Found::Silent)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn live(verb: &Verb) -> Result<Live, Failure> {
+    let source = verb.reach(Need::Running)?;
+    let about = source.about().cloned().ok_or_else(Failure::not_running)?;
+    Ok(Live { about, which: source.which(), snapshot: source.snapshot()? })
 }
 
 /// Returns how each server of the file is doing.
@@ -141,18 +168,18 @@ fn rows(snapshot: &Snapshot, live: Option<&Live>) -> Vec<ServerRow> {
     snapshot.servers.iter().map(row).collect()
 }
 
-fn show(report: &Report, rows: &[ServerRow], live: Option<&Live>, verb: &Verb) {
-    verb.output.text(&text(report));
-    match live {
-        None => verb.output.text("\nnothing runs for this config"),
-        Some(live) => {
+fn show(report: &Report, rows: &[ServerRow], found: &Found, verb: &Verb) {
+    verb.output.text(&escaped_text(&text(report)));
+    match found {
+        Found::Nothing => _ = verb.output.text("\nnothing runs for this config"),
+        Found::Silent => {}
+        Found::Live(live) => {
             let since = span(live.about.uptime_ms);
             let clients = counted(live.snapshot.clients.len(), "client");
             verb.output.text(&format!("\nrunning: {}, for {since}, {clients}", live.which));
             verb.output.table(&servers::table(rows));
-            true
         }
-    };
+    }
 }
 
 /// Leaves one namespace and its servers.

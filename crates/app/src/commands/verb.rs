@@ -45,7 +45,7 @@ pub(super) fn find<'s>(servers: &'s [Server], name: &str) -> Result<&'s Server, 
             let names = [first, second].into_iter().chain(by_id).map(|server| format!("`{}`", server.key));
             let names: Vec<String> = names.collect();
             let code = ErrorCode::AmbiguousServer;
-            let message = format!("several schemas have a server `{name}`");
+            let message = format!("several schemas have a server '{name}'");
             Err(Failure::new(Exit::of(code), code.as_str(), message)
                 .hint(format!("name one of {}", names.join(", "))))
         }
@@ -58,7 +58,7 @@ pub(super) fn find<'s>(servers: &'s [Server], name: &str) -> Result<&'s Server, 
 
 fn unknown(servers: &[Server], name: &str) -> Failure {
     let code = ErrorCode::UnknownServer;
-    let failure = Failure::new(Exit::of(code), code.as_str(), format!("there is no server `{name}`"));
+    let failure = Failure::new(Exit::of(code), code.as_str(), format!("there is no server '{name}'"));
     failure.hint(suggested(servers, name))
 }
 

@@ -102,13 +102,13 @@ fn colour_is_a_matter_of_flag_variable_and_terminal() {
 
 #[test]
 fn a_failure_says_what_to_do_next() {
-    let mut error = CommandError::new(ErrorCode::UnknownServer, "there is no server `gti\u{1b}[2J`");
+    let mut error = CommandError::new(ErrorCode::UnknownServer, "there is no server 'gti\u{1b}[2J'");
     error.hint = Some("did you mean `git`?".to_owned());
     let failure = Failure::from(error);
     assert_eq!(failure.exit, Exit::Unknown);
-    let text = r"manifold: there is no server `gti\u{1b}[2J`; did you mean `git`?";
+    let text = r"manifold: there is no server 'gti\u{1b}[2J'; did you mean `git`?";
     assert_eq!(failure.as_text(PLAIN), text);
-    let json = r#"{"error":{"code":"unknown-server","message":"there is no server `gti\u001b[2J`","hint":"did you mean `git`?"}}"#;
+    let json = r#"{"error":{"code":"unknown-server","message":"there is no server 'gti\u001b[2J'","hint":"did you mean `git`?"}}"#;
     assert_eq!(failure.as_json(), json);
     assert_eq!(Failure::not_running().exit.code(), 3);
 }

@@ -91,7 +91,7 @@ fn namespaces_are_shown() {
     let json = gateway.json("ns show work --json");
     assert_eq!((&json["id"], &json["rules"]["rules"][0]["name"]), (&json!("work"), &json!("log")));
     assert_eq!(
-        gateway.fails("ns show wrok", 7, "there is no namespace `wrok`; did you mean `work`?"),
+        gateway.fails("ns show wrok", 7, "there is no namespace 'wrok'; did you mean `work`?"),
         "unknown-namespace"
     );
 }

@@ -53,6 +53,20 @@ fn a_gateway_that_makes_no_sense_is_a_failure() {
 }
 
 #[test]
+fn what_is_written_is_shown_whoever_does_not_answer() {
+    let gateway = Gateway::new().refuses("GET /v1/snapshot", 500, "failed", "it is of another version");
+    for line in ["status", "status --running"] {
+        let ran = gateway.run(line);
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (Some(1), "manifold: it is of another version\n"),
+            "{ran:?}"
+        );
+        assert!(ran.stdout.contains("[lazy]") && !ran.stdout.contains("nothing runs"), "{ran:?}");
+    }
+}
+
+#[test]
 fn the_config_is_shown_without_its_secrets() {
     let sandbox = Sandbox::new();
     let text = r#"{

@@ -66,10 +66,10 @@ fn what_is_missing_is_said_beside_the_list() {
         "GET /v1/tools?server=gti",
         404,
         "unknown-server",
-        "there is no server `gti`",
+        "there is no server 'gti'",
     );
     assert_eq!(gateway.fails("tools --server fs", 4, "`fs`: no such program"), "failed-to-start");
-    assert_eq!(gateway.fails("tools --server gti", 7, "there is no server `gti`"), "unknown-server");
+    assert_eq!(gateway.fails("tools --server gti", 7, "there is no server 'gti'"), "unknown-server");
 }
 
 fn tools() -> Gateway {
@@ -116,16 +116,16 @@ fn a_tool_is_found_by_any_of_its_names() {
 fn a_tool_that_is_not_there_is_never_corrected() {
     let gateway = tools();
     assert_eq!(
-        gateway.fails("tool git__lgo", 7, "there is no tool `git__lgo`; did you mean `git__log`?"),
+        gateway.fails("tool git__lgo", 7, "there is no tool 'git__lgo'; did you mean `git__log`?"),
         "unknown-item"
     );
-    let hint = "several servers have a tool `read`; name one of `a__read`, `b__read`";
+    let hint = "several servers have a tool 'read'; name one of `a__read`, `b__read`";
     assert_eq!(gateway.fails("tool read", 2, hint), "ambiguous-item");
     let gateway = Gateway::new().refuses(
         "GET /v1/tools?namespace=no",
         404,
         "unknown-namespace",
-        "there is no namespace `no`",
+        "there is no namespace 'no'",
     );
-    assert_eq!(gateway.fails("tool x --namespace no", 7, "there is no namespace `no`"), "unknown-namespace");
+    assert_eq!(gateway.fails("tool x --namespace no", 7, "there is no namespace 'no'"), "unknown-namespace");
 }

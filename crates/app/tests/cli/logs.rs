@@ -54,11 +54,11 @@ fn lines_of_all_servers_come_in_the_order_of_their_times() {
 #[test]
 fn a_server_that_is_not_there_ends_with_7() {
     let refused =
-        |gateway: Gateway, line| gateway.refuses(line, 404, "unknown-server", "there is no server `gti`");
+        |gateway: Gateway, line| gateway.refuses(line, 404, "unknown-server", "there is no server 'gti'");
     let gateway = refused(Gateway::new(), "GET /v1/servers/gti/logs?lines=100");
     let gateway = refused(gateway, "GET /v1/servers/gti/logs?lines=100&follow=1");
-    assert_eq!(gateway.fails("logs gti", 7, "there is no server `gti`"), "unknown-server");
-    assert_eq!(gateway.fails("logs gti -f", 7, "there is no server `gti`"), "unknown-server");
+    assert_eq!(gateway.fails("logs gti", 7, "there is no server 'gti'"), "unknown-server");
+    assert_eq!(gateway.fails("logs gti -f", 7, "there is no server 'gti'"), "unknown-server");
 }
 
 #[test]

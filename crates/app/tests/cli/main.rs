@@ -10,6 +10,7 @@ mod help;
 mod items;
 mod logs;
 mod servers;
+mod terminal;
 mod wait;
 
 use manifold_admin::{

@@ -86,9 +86,9 @@ fn get_tells_all_of_one_server() {
 #[test]
 fn a_name_that_is_not_there_is_never_corrected() {
     let gateway =
-        two().refuses("POST /v1/servers/gti/stop", 404, "unknown-server", "there is no server `gti`");
+        two().refuses("POST /v1/servers/gti/stop", 404, "unknown-server", "there is no server 'gti'");
     for line in ["get gti", "stop gti"] {
-        assert_eq!(gateway.fails(line, 7, "there is no server `gti`; did you mean `git`?"), "unknown-server");
+        assert_eq!(gateway.fails(line, 7, "there is no server 'gti'; did you mean `git`?"), "unknown-server");
     }
     assert_eq!(gateway.fails("get nothing-like-it", 7, "there is no server"), "unknown-server");
 }
@@ -105,7 +105,7 @@ fn servers_of_two_schemas_are_told_apart() {
     let code = gateway.fails(
         "get git",
         2,
-        "several schemas have a server `git`; name one of `work/git`, `home/git`",
+        "several schemas have a server 'git'; name one of `work/git`, `home/git`",
     );
     assert_eq!(code, "ambiguous-server");
     assert_eq!(gateway.json("get home/git --json")["schema"], "home");

@@ -57,7 +57,7 @@ fn a_gateway_that_ends_and_a_name_that_is_not_there_are_told_apart() {
         SERVER,
         404,
         "unknown-server",
-        "there is no server `git`",
+        "there is no server 'git'",
     );
-    assert_eq!(gateway.fails("wait git", 7, "there is no server `git`"), "unknown-server");
+    assert_eq!(gateway.fails("wait git", 7, "there is no server 'git'"), "unknown-server");
 }

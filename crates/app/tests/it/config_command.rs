@@ -112,6 +112,17 @@ fn check_fails_for_a_file_that_is_missing() {
 }
 
 #[test]
+fn a_namespace_that_is_not_there_is_an_error_in_each_form() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config(&json!({"mcpServers": {}, "namespaces": {"n": {"serverIds": []}}}));
+    let ran = check(&sandbox, &["--namespace", "no"]);
+    assert_eq!((ran.code, ran.stderr.starts_with("manifold: namespace 'no'")), (Some(2), true), "{ran:?}");
+    let ran = check(&sandbox, &["--namespace", "no", "--json"]);
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!((ran.code, ran.stdout.as_str(), &error["error"]["code"]), (Some(2), "", &json!("usage")));
+}
+
+#[test]
 fn check_of_no_file_checks_the_built_in_one() {
     let sandbox = Sandbox::new();
     let ran = check(&sandbox, &[]);

@@ -127,7 +127,7 @@ fn find<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Namespace, Failure
         let ids = all.iter().filter_map(|namespace| namespace.id.as_deref());
         let hint = Suggestion::among(ids, name).or("`manifold ns` shows those there are");
         let code = ErrorCode::UnknownNamespace;
-        Failure::new(Exit::of(code), code.as_str(), format!("there is no namespace `{name}`")).hint(hint)
+        Failure::new(Exit::of(code), code.as_str(), format!("there is no namespace '{name}'")).hint(hint)
     })
 }
 

@@ -46,7 +46,7 @@ fn find<'i>(items: &'i [ListedItem], name: &str) -> Result<&'i ListedItem, Failu
         several => {
             let names: Vec<String> = several.iter().map(|item| format!("`{}`", item.name)).collect();
             let code = ErrorCode::AmbiguousItem;
-            let message = format!("several servers have a tool `{name}`");
+            let message = format!("several servers have a tool '{name}'");
             let hint = format!("name one of {}", names.join(", "));
             Err(Failure::new(Exit::of(code), code.as_str(), message).hint(hint))
         }
@@ -57,7 +57,7 @@ fn unknown(items: &[ListedItem], name: &str) -> Failure {
     let code = ErrorCode::UnknownItem;
     let names = items.iter().flat_map(|item| [item.name.as_str(), item.original.as_str()]);
     let hint = Suggestion::among(names, name).or("`manifold tools` shows those there are");
-    Failure::new(Exit::of(code), code.as_str(), format!("there is no tool `{name}`")).hint(hint)
+    Failure::new(Exit::of(code), code.as_str(), format!("there is no tool '{name}'")).hint(hint)
 }
 
 /// As much of a definition as is shown to people.

@@ -22,7 +22,7 @@ use crate::load::{LoadOptions, load_text};
 use crate::model::{Config, Server};
 use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
-use change::{Change, agrees};
+use change::{Change, have_same_members, is_in_order};
 use lines::LineEnds;
 use locate::Servers;
 
@@ -163,8 +163,10 @@ fn check_tree(before: &Object, changes: &[Change], new: &str, syntax: Syntax) ->
     }
     let found = syntax.read(new, &mut Problems::default()).map_err(|_| unsure())?;
     let found = found.unwrap_or(Node { line: 1, value: Value::Object(Object::default()) });
-    let whole = |object: &Object| Node { line: 1, value: Value::Object(object.clone()) };
-    if agrees(Some(&whole(before)), &whole(&expected), &found) { Ok(()) } else { Err(unsure()) }
+    let Value::Object(found) = found.value else { return Err(unsure()) };
+    // Tables stand anywhere in TOML: without one of them another may come first. Within each the order is told.
+    let is_in_order = syntax == Syntax::Toml || is_in_order(before, &expected, &found);
+    if is_in_order && have_same_members(before, &expected, &found) { Ok(()) } else { Err(unsure()) }
 }
 
 /// Sees to it that the change is what comes of it: another program's file may have its own ways.

@@ -187,7 +187,8 @@ pub(super) fn agrees(before: Option<&Node>, expected: &Node, found: &Node) -> bo
     }
 }
 
-fn have_same_members(before: &Object, expected: &Object, found: &Object) -> bool {
+/// Tells whether an object has the members that were expected of it.
+pub(super) fn have_same_members(before: &Object, expected: &Object, found: &Object) -> bool {
     let is_null = |node: &Node| matches!(node.value, Value::Null);
     let expected_is_found = expected.members.iter().all(|(key, node)| match found.members.get(key) {
         Some(found) => agrees(before.members.get(key), node, found),
@@ -211,7 +212,8 @@ fn was_emptied(before: Option<&Node>, expected: &Node) -> bool {
     is_empty && before.is_some_and(|node| node.object().is_some())
 }
 
-fn is_in_order(before: &Object, expected: &Object, found: &Object) -> bool {
+/// Tells whether the members that were there before stand as they did.
+pub(super) fn is_in_order(before: &Object, expected: &Object, found: &Object) -> bool {
     let old = |object: &Object| {
         let keys = object.members.keys();
         keys.filter(|key| before.members.contains_key(*key) && found.members.contains_key(*key))

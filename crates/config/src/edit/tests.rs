@@ -72,3 +72,18 @@ fn files_of_other_programs_are_changed() {
     }
     expect_test::expect![[""]].assert_eq(&refused);
 }
+
+/// What a project goes without is used again; what stands in a project and outside it is changed where it counts.
+#[test]
+fn the_project_of_the_folder_counts() {
+    let text = r#"{"numStartups": 3, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}},
+ "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}, "disabledMcpServers": ["a", "z"]}}}"#;
+    let mut options = options();
+    options.environment.cwd = "/p/below".into();
+    let change = |edit: &Edit| apply(text, Some(Path::new(".claude.json")), edit, &options).unwrap();
+    assert_eq!(change(&enable("a", true)), text.replace("\"a\", \"z\"", "\"z\""));
+    assert_eq!(change(&enable("b", false)), text.replace("\"y\"", "\"y\", \"disabled\": true"));
+    let without =
+        text.replace(", \"b\": {\"command\": \"x\"}", "").replace("{\"b\": {\"command\": \"y\"}}", "{}");
+    assert_eq!(change(&remove("b")), without);
+}

@@ -125,13 +125,29 @@ fn check_every_edit(name: &str, text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_breaks_an_edit(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)) {
         let text = pieces.concat();
         for name in ["c.json", "c.toml", "c.yaml"] {
             check_every_edit(name, &text);
+        }
+    }
+
+    #[test]
+    fn no_damaged_file_breaks_an_edit(
+        file in file(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..6_usize, prop::sample::select(PIECES)), 1..4),
+    ) {
+        for (name, text) in [("c.json", file.json()), ("c.toml", file.toml()), ("c.yaml", file.yaml())] {
+            let mut chars: Vec<char> = text.chars().collect();
+            for (at, gone, piece) in &damage {
+                let at = at.index(chars.len());
+                let end = chars.len().min(at + gone);
+                chars.splice(at..end, piece.chars());
+            }
+            check_every_edit(name, &chars.into_iter().collect::<String>());
         }
     }
 

@@ -222,3 +222,94 @@ fn rules_are_turned_added_and_taken_back() {
     "#]],
     );
 }
+
+#[test]
+fn rules_and_namespaces_of_other_syntaxes_are_changed_too() {
+    let deny = |name: &str, allow| Edit::SetPermission {
+        namespace: "n".to_owned(),
+        server: "a".to_owned(),
+        kind: PermissionKind::Tool,
+        name: name.to_owned(),
+        allow,
+    };
+    let toml = "[servers.a]\ncommand = \"a\"\n\n[namespaces.n]\nserverIds = [\"a\", \"b\"] # both\n\n[servers.b]\ncommand = \"b\"\n";
+    let yaml = "servers:\n  a:\n    command: a\n  b:\n    command: b\nnamespaces:\n  n:\n    serverIds:\n    - a # first\n    - b\n";
+    for (name, text) in [("c.toml", toml), ("c.yaml", yaml)] {
+        let one = edit(name, text, &deny("t", Some(false))).unwrap();
+        let two = edit(name, &one, &deny("u", Some(true))).unwrap();
+        assert_eq!(edit(name, &two, &deny("t", Some(false))).unwrap(), two);
+        assert_eq!(edit(name, &two, &deny("u", None)).unwrap(), one);
+    }
+    let with = |name, text| edit(name, text, &deny("t", Some(false))).unwrap();
+    check(
+        "c.toml",
+        &with("c.toml", toml),
+        &deny("t", Some(true)),
+        expect![[r#"
+        [servers.a]
+        command = "a"
+
+        [namespaces.n]
+        serverIds = ["a", "b"] # both
+
+        [servers.b]
+        command = "b"
+
+        [[toolPermissions]]
+        namespace = "n"
+        server = "a"
+        toolName = "t"
+        enabled = true
+    "#]],
+    );
+    check(
+        "c.toml",
+        &with("c.toml", toml),
+        &remove("a"),
+        expect![[r#"
+            [namespaces.n]
+            serverIds = ["b"] # both
+
+            [servers.b]
+            command = "b"
+        "#]],
+    );
+    check(
+        "c.yaml",
+        &with("c.yaml", yaml),
+        &deny("t", Some(true)),
+        expect![[r#"
+        servers:
+          a:
+            command: a
+          b:
+            command: b
+        namespaces:
+          n:
+            serverIds:
+            - a # first
+            - b
+        toolPermissions:
+          - namespace: "n"
+            server: a
+            toolName: t
+            enabled: true
+    "#]],
+    );
+    check(
+        "c.yaml",
+        &with("c.yaml", yaml),
+        &remove("a"),
+        expect![[r#"
+        servers:
+          b:
+            command: b
+        namespaces:
+          n:
+            serverIds:
+            # first
+            - b
+        toolPermissions: []
+    "#]],
+    );
+}

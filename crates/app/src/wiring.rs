@@ -13,7 +13,7 @@ use manifold_engine::{
     Reopen, Resolution, Tasks, busy_poll, reload_report,
 };
 use manifold_protocol::{CodeSet, Fault};
-use manifold_upstreams::process::ProcessHost;
+use manifold_upstreams::process::{ProcessHost, Processes};
 use manifold_upstreams::{Cache, Handover, Upstreams};
 use tracing::{info, warn};
 
@@ -88,6 +88,7 @@ impl Services {
             pid: Some(std::process::id()),
         };
         let control = Control::new(&fleet, Arc::clone(&reloader) as Arc<dyn Reloader>, program);
+        control.see_processes_by(Arc::new(Processes));
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
         Self { fleet, control, tasks, upstreams, processes, reloader }

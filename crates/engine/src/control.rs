@@ -10,6 +10,7 @@ pub(crate) mod namespace;
 mod permissions;
 mod rows;
 mod server;
+mod usage;
 pub(crate) mod words;
 
 use std::sync::{Arc, Mutex, Weak};
@@ -28,6 +29,8 @@ pub(crate) use logs::log_line;
 pub use logs::{Followed, LogFollower};
 pub use manager::NamespaceControl;
 pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
+use usage::Usages;
+pub use usage::{ProcessTable, Usage};
 pub(crate) use words::client_instance;
 use words::millis;
 
@@ -48,6 +51,7 @@ struct Shared {
     program: Program,
     started: Instant,
     listeners: Mutex<Vec<admin::Listener>>,
+    usages: Usages,
 }
 
 /// The program that runs, as it knows itself.
@@ -62,12 +66,26 @@ impl Control {
     /// Makes the operator's hands of a fleet, which they do not keep alive.
     pub fn new(fleet: &Arc<Fleet>, reloader: Arc<dyn Reloader>, program: Program) -> Self {
         let (fleet, started) = (Arc::downgrade(fleet), Instant::now());
-        Self { shared: Arc::new(Shared { fleet, reloader, program, started, listeners: Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                fleet,
+                reloader,
+                program,
+                started,
+                listeners: Mutex::default(),
+                usages: Usages::default(),
+            }),
+        }
     }
 
     /// Notes that clients can come there from now on.
     pub fn listening(&self, listener: admin::Listener) {
         self.shared.listeners.locked().push(listener);
+    }
+
+    /// Says who knows what processes take up.
+    pub fn see_processes_by(&self, table: Arc<dyn ProcessTable>) {
+        self.shared.usages.see_by(table);
     }
 
     /// Returns how everything is, from what is known without asking anyone.
@@ -82,6 +100,8 @@ impl Control {
         let sessions = gateways.iter().flat_map(|gateway| {
             gateway.sessions().into_iter().map(|entry| namespace::client(gateway, &entry))
         });
+        let mut servers = fleet.describe_all(&config);
+        self.shared.usages.add_to(&mut servers);
         admin::Snapshot {
             at,
             gateway: admin::Gateway { profile: config.profile.name().to_owned(), ..self.gateway() },
@@ -89,10 +109,26 @@ impl Control {
                 refused: fleet.outdated().map(|outdated| outdated.problem.clone()),
                 ..source(&config)
             },
-            servers: fleet.describe_all(&config),
+            servers,
             namespaces: namespace::all(&config, &gateways),
             clients: sessions.collect(),
         }
+    }
+
+    /// Returns how one server is; its schema may be left out where only one has a server of that id.
+    pub fn find(&self, server: &admin::ServerId) -> Result<admin::Server, admin::CommandError> {
+        let key = commands::find(&*self.fleet()?, server)?;
+        let gone = || {
+            let message = format!("there is no server '{}' any more", server.id);
+            admin::CommandError::new(admin::ErrorCode::UnknownServer, message)
+        };
+        self.server(&key).ok_or_else(gone)
+    }
+
+    fn server(&self, key: &ServerKey) -> Option<admin::Server> {
+        let mut server = self.fleet().ok()?.describe(key)?;
+        self.shared.usages.add_to(std::slice::from_mut(&mut server));
+        Some(server)
     }
 
     fn fleet(&self) -> Result<Arc<Fleet>, admin::CommandError> {

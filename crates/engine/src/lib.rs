@@ -36,8 +36,8 @@ pub use audience::Audience;
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{
-    Control, Followed, InstanceRow, LogFollower, NamespaceControl, NamespaceRow, NamespaceTable, Program,
-    ReloadReport, ReloadRow, Reloader, ServerRow, configured, reload_report,
+    Control, Followed, InstanceRow, LogFollower, NamespaceControl, NamespaceRow, NamespaceTable,
+    ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage, configured, reload_report,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::{Events, Topics};
@@ -50,6 +50,6 @@ pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
 pub use upstream::{
-    Addressee, BoxFuture, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing, LoggedLine,
-    Missing, Order, Phase, Standing, Status, Upstream, Withheld,
+    Addressee, BoxFuture, CallTally, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
+    LoggedLine, Missing, Order, Phase, Standing, Status, Upstream, Withheld,
 };

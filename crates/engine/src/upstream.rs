@@ -2,6 +2,7 @@
 
 mod logged;
 mod report;
+mod tally;
 
 use std::collections::{BTreeSet, HashSet};
 use std::future::Future;
@@ -19,6 +20,7 @@ use crate::exchange::Exchange;
 use crate::outbox::Outbox;
 pub use logged::LoggedLine;
 pub use report::{History, InstanceReport};
+pub use tally::CallTally;
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -56,6 +58,7 @@ pub trait Upstream: Send + Sync {
             status: self.status(),
             is_unresponsive: self.is_unresponsive(),
             history: History::default(),
+            calls: None,
         }]
     }
 

@@ -12,8 +12,8 @@ compile_error!(
 
 pub(crate) use system::InputGauge;
 pub use system::{
-    Descriptor, ExitWatch, ProcessControl, ProcessHost, SavedHost, SavedKeeper, ServerInput, ServerOutput,
-    guard_main_if_asked, own_all_orphans,
+    Descriptor, ExitWatch, ProcessControl, ProcessHost, Processes, SavedHost, SavedKeeper, ServerInput,
+    ServerOutput, guard_main_if_asked, own_all_orphans,
 };
 
 /// The variable that every process below a gateway has.

@@ -80,7 +80,7 @@ pub struct Server {
     /// How much it offers, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lists: Option<Lists>,
-    /// How long the definitions of its tools are together, as clients get them.
+    /// How long the definitions of its tools are together, as it gives them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_bytes: Option<usize>,
     /// What is known of it from an earlier run.

@@ -57,7 +57,7 @@ impl Control {
         ordered.into_iter().for_each(|one| drop(waiting.spawn(one)));
         let done: Result<(), Fault> = waiting.join_all().await.into_iter().collect();
         done.map_err(|fault| words::refusal(&fault, words::server_id(&key)))?;
-        match self.fleet()?.describe(&key) {
+        match self.server(&key) {
             Some(server) => Ok(Outcome::Server { server: Box::new(server) }),
             // A new config has just taken it away.
             None => Ok(Outcome::Done),

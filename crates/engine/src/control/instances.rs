@@ -10,6 +10,7 @@ use super::{server, words};
 use crate::audience::Audience;
 use crate::fleet::{Fleet, Slot};
 use crate::gateway::Gateway;
+use crate::upstream::InstanceReport;
 
 impl Fleet {
     /// Returns a server as an operator sees it.
@@ -47,20 +48,25 @@ impl Fleet {
     /// Returns a server by its instances: what is said of it as a whole is true of the one that does best.
     fn describe_slots(&self, config: &Config, slots: &[Slot]) -> Option<admin::Server> {
         let best = slots.iter().min_by_key(|slot| slot.upstream.status().phase.rank())?;
-        let listing = slots.iter().find_map(|slot| slot.upstream.listing());
-        let lists = best.upstream.listing().or(listing).map(|listing| server::all_of(&listing));
+        let listing = || slots.iter().find_map(|slot| slot.upstream.listing());
+        let listing = best.upstream.listing().or_else(listing);
+        let lists = listing.as_deref().map(server::all_of);
+        let tool_bytes = listing.as_deref().map(server::tool_bytes);
         let is_in_line = || {
             let gateways = self.gateways();
             gateways.iter().any(|gateway| gateway.discovery().is_underway(&best.server.key))
         };
         let whole = server::live(config, &best.server, best.upstream.as_ref(), lists, is_in_line);
-        let instances = slots.iter().flat_map(|slot| instances(slot, slots)).collect();
-        Some(admin::Server { instances, ..whole })
+        let reports: Vec<_> = slots.iter().map(|slot| (slot, slot.upstream.reports())).collect();
+        let calls = server::calls(reports.iter().flat_map(|(_, reports)| reports));
+        let instances = reports.into_iter().flat_map(|(slot, reports)| instances(slot, reports, slots));
+        let instances = instances.collect();
+        Some(admin::Server { instances, calls, tool_bytes, ..whole })
     }
 }
 
-fn instances(slot: &Slot, all: &[Slot]) -> Vec<admin::Instance> {
-    let reports = slot.upstream.reports().into_iter().map(server::instance);
+fn instances(slot: &Slot, reports: Vec<InstanceReport>, all: &[Slot]) -> Vec<admin::Instance> {
+    let reports = reports.into_iter().map(server::instance);
     let Some(started_with) = &slot.started_with else { return reports.collect() };
     let gateways = slot.users.gateways();
     let clients = gateways.iter().map(clients).sum();

@@ -71,6 +71,20 @@ pub(super) fn live(
     }
 }
 
+/// Returns how long the definitions of a server's tools are together.
+pub(super) fn tool_bytes(listing: &Listing) -> usize {
+    listing.tools.iter().map(|tool| tool.raw.as_bytes().len()).sum()
+}
+
+/// Returns the calls of all instances together, as far as they are counted.
+pub(super) fn calls<'r>(reports: impl Iterator<Item = &'r InstanceReport>) -> Option<admin::Calls> {
+    let all = reports.filter_map(|report| report.calls.clone()).reduce(|mut all, more| {
+        all.add(&more);
+        all
+    });
+    all.as_ref().map(words::calls)
+}
+
 /// Counts all that a server offers.
 pub(super) fn all_of(listing: &Listing) -> admin::Lists {
     admin::Lists {
@@ -106,7 +120,7 @@ fn saved(listing: &Listing) -> Option<admin::Saved> {
 }
 
 pub(super) fn instance(report: InstanceReport) -> admin::Instance {
-    let InstanceReport { client, status, is_unresponsive, history } = report;
+    let InstanceReport { client, status, is_unresponsive, history, calls } = report;
     let ago = status.since.elapsed();
     let unresponsive = status.phase == Phase::Ready && is_unresponsive;
     let now = Instant::now();
@@ -123,7 +137,7 @@ pub(super) fn instance(report: InstanceReport) -> admin::Instance {
         retry_in_ms: history.retry_at.map(|at| millis(at.saturating_duration_since(now))),
         error: if unresponsive { Some(words::unresponsive()) } else { words::error_in(&status.phase, ago) },
         last_error: history.last_fault.map(|(fault, at)| words::error(&fault, at.elapsed())),
-        calls: None,
+        calls: calls.as_ref().map(words::calls),
         ..admin::Instance::default()
     }
 }

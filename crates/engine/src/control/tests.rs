@@ -1,5 +1,9 @@
 //! The operator's view and hands, over fakes.
 
+mod orders;
+mod told;
+mod usage;
+
 use expect_test::expect;
 use manifold_admin::{
     ClientChange, Command, ConfigChange, ErrorCode, Happening, Listener, Outcome, Reason, ServerId, State,
@@ -9,7 +13,6 @@ use manifold_protocol::Fault;
 use super::*;
 use crate::audience::Audience;
 use crate::fake::{self, Listener as FakeClient, World, tools};
-use crate::feed::Topics;
 use crate::upstream::{Order, Phase};
 
 const CONFIG: &str = r#"{"servers":{
@@ -102,6 +105,7 @@ async fn a_snapshot_shows_the_whole_fleet() {
                 "resources": 0,
                 "templates": 0
               },
+              "toolBytes": 24,
               "instances": [
                 {
                   "state": "ready",
@@ -421,144 +425,4 @@ fn a_config_alone_is_a_snapshot_of_which_nothing_runs() {
     assert!(snapshot.servers.iter().all(|server| server.instances.is_empty() && server.since_ms.is_none()));
     assert!(snapshot.namespaces.iter().all(|namespace| !namespace.served));
     assert_eq!((snapshot.gateway.uptime_ms, snapshot.gateway.pid), (None, None));
-}
-
-// Calls are told only to who wants them, and for as long.
-#[tokio::test(start_paused = true)]
-async fn calls_are_told_while_somebody_wants_them() {
-    let world = World::new(CONFIG);
-    world.fake("a").publish(&tools(&["x"]));
-    let control = operator(&world);
-    let state = control.events().unwrap();
-    world.call("tools/call", r#"{"name":"a__x"}"#).await;
-    assert!(!world.fleet.observers().is_watched());
-    let mut calls = control.events_after(None, Topics::CALL).unwrap();
-    world.call("tools/call", r#"{"name":"a__x"}"#).await;
-    let began = calls.try_next().unwrap();
-    assert!(matches!(&began.happening, Happening::Call { call: admin::CallStage::Began(_) }));
-    let ended = calls.try_next().unwrap();
-    let Happening::Call { call: admin::CallStage::Ended(ended) } = &ended.happening else {
-        panic!("{ended:?}")
-    };
-    assert_eq!((ended.call.method.as_str(), ended.outcome), ("tools/call", admin::CallOutcome::Ok));
-    assert_eq!((ended.call.tool.as_deref(), ended.call.server.as_ref()), (Some("x"), Some(&named("a"))));
-    assert!(calls.try_next().is_none());
-    drop(calls);
-    tokio::time::advance(std::time::Duration::from_secs(61)).await;
-    world.call("tools/call", r#"{"name":"a__x"}"#).await;
-    assert!(
-        !world.fleet.observers().is_watched(),
-        "the first call that nobody wants to know of was the last"
-    );
-    let mut calls = control.events_after(None, Topics::CALL).unwrap();
-    world.call("tools/call", r#"{"name":"a__x"}"#).await;
-    assert!(calls.try_next().is_some());
-    drop(state);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_operators_do_is_told() {
-    let world = World::new(CONFIG);
-    let control = operator(&world);
-    let at = control.snapshot().at;
-    control.publish_audit(&admin::AuditLine { verb: "stop".to_owned(), ..admin::AuditLine::default() });
-    control.publish_daemon("stopping");
-    let mut events = control.events_after(Some(at), Topics::AUDIT).unwrap();
-    let told = events.try_next().unwrap();
-    assert!(matches!(&told.happening, Happening::Audit { line } if line.verb == "stop"));
-    assert!(events.try_next().is_none());
-    assert_eq!(control.cursor().seq, at.seq + 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn lists_are_read_anew_and_a_disabled_server_is_not_started() {
-    let world = World::new(CONFIG);
-    let control = operator(&world);
-    control.execute(Command::Refresh { server: named("b") }).await.unwrap();
-    assert_eq!(world.fake("b").orders(), [Order::Refresh]);
-    let error = control.execute(Command::Start { server: named("off") }).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::Denied);
-    assert_eq!(
-        error.to_string(),
-        "server 'off' is disabled in the config (`enabled`); enable it first: `manifold enable off`"
-    );
-    assert!(control.execute(Command::Stop { server: named("off") }).await.is_ok());
-    let error = control.execute(Command::Start { server: named("of") }).await.unwrap_err();
-    assert_eq!(error.hint.as_deref(), Some("did you mean 'off'?"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_is_disconnected() {
-    let world = World::new(CONFIG);
-    let control = operator(&world);
-    let client = Arc::new(FakeClient::default());
-    let id = world.gateway.attach(Arc::clone(&client) as _);
-    let error = control.execute(Command::Disconnect { client: id.0 + 1 }).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::UnknownClient);
-    let leaves = async {
-        while client.take().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        world.gateway.detach(id);
-    };
-    let (done, ()) = tokio::join!(control.execute(Command::Disconnect { client: id.0 }), leaves);
-    assert_eq!(done, Ok(Outcome::Done));
-    assert!(control.snapshot().clients.is_empty());
-    let id = world.gateway.attach(Arc::clone(&client) as _);
-    let error = control.execute(Command::Disconnect { client: id.0 }).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::TimedOut, "it does not go");
-}
-
-// Instances come with every client of another environment: the server stays stopped for those too.
-#[tokio::test(start_paused = true)]
-async fn what_is_stopped_is_stopped_for_those_who_come_later() {
-    let text = r#"{"servers":{"a":{"command":"/bin/sh","env":{"T":"${TOKEN}"}}}}"#;
-    let daemon = World::open(text, None, Audience::Shared);
-    let control = operator(&daemon);
-    let early = daemon.window(text, &[("TOKEN", "one")], "/w");
-    control.execute(Command::Stop { server: named("a") }).await.unwrap();
-    assert_eq!(early.used("a").orders(), [Order::Stop]);
-    let late = daemon.window(text, &[("TOKEN", "two")], "/w");
-    assert_eq!(late.used("a").orders(), [Order::Stop]);
-    control.execute(Command::Start { server: named("a") }).await.unwrap();
-    let last = daemon.window(text, &[("TOKEN", "three")], "/w");
-    assert_eq!(last.used("a").orders(), []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn logs_have_times_and_can_be_read_along() {
-    let world = World::new(CONFIG);
-    let control = operator(&world);
-    let fake = world.fake("b");
-    for (second, line) in [(1, "one"), (2, "two"), (3, "three")] {
-        fake.says(second, line);
-    }
-    let words = |lines: Vec<admin::LogLine>| lines.into_iter().map(|line| line.line).collect::<Vec<_>>();
-    let since = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2);
-    let lines = control.logs(&named("b"), 10, Some(since)).unwrap();
-    assert_eq!(lines[0].time, "1970-01-01T00:00:02.000Z");
-    assert_eq!((lines[0].server.as_deref(), lines[0].instance.as_deref()), (Some("b"), None));
-    assert_eq!(words(lines), ["two", "three"]);
-    assert_eq!(words(control.logs(&named("b"), 1, None).unwrap()), ["three"]);
-    assert!(!fake.host().1.wants_logs(), "nobody reads along");
-    let (past, mut follower) = control.follow_logs(&named("b"), 2, None).unwrap();
-    assert_eq!(words(past), ["two", "three"]);
-    fake.says(4, "four");
-    world.fake("r").says(5, "another server's");
-    fake.says(6, "six");
-    for expected in ["four", "six"] {
-        let Some(Followed::Line(line)) = follower.next().await else { panic!("no line") };
-        assert_eq!(line.line, expected);
-    }
-    for at in 0..2000 {
-        fake.says(at, "flood");
-    }
-    assert!(matches!(follower.next().await, Some(Followed::Missed(1..))), "nobody waits for it");
-    drop(follower);
-    fake.says(7, "the last that is looked at for nobody");
-    assert!(!fake.host().1.wants_logs());
-    let mut events = control.events_after(None, Topics::LOG).unwrap();
-    fake.says(8, "an event");
-    let event = events.try_next().unwrap();
-    assert!(matches!(&event.happening, Happening::Log { line } if line.line == "an event"));
 }

@@ -10,7 +10,7 @@ use manifold_config::{
 use manifold_protocol::Fault;
 
 use crate::changes::ClientId;
-use crate::upstream::Phase;
+use crate::upstream::{CallTally, Phase};
 
 pub(super) fn server_id(key: &ServerKey) -> admin::ServerId {
     admin::ServerId { schema: key.schema.clone(), id: key.id.clone() }
@@ -166,6 +166,17 @@ pub(crate) fn code(fault: &Fault) -> admin::ErrorCode {
 /// Returns how an instance is told from others that were started with something else.
 pub(super) fn instance_key(hash: u64) -> String {
     format!("{hash:016x}")
+}
+
+/// Returns a tally in the operator's words.
+pub(super) fn calls(tally: &CallTally) -> admin::Calls {
+    admin::Calls {
+        in_flight: Some(tally.in_flight),
+        total: Some(tally.ended + tally.in_flight),
+        failed: Some(tally.failed),
+        p50_us: tally.percentile_us(50),
+        p95_us: tally.percentile_us(95),
+    }
 }
 
 /// Returns how the instance that a client has for itself is told from others.

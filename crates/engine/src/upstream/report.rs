@@ -3,7 +3,7 @@
 use manifold_protocol::Fault;
 use tokio::time::Instant;
 
-use super::Status;
+use super::{CallTally, Status};
 use crate::changes::ClientId;
 
 /// One process or session of a server.
@@ -14,6 +14,8 @@ pub struct InstanceReport {
     pub status: Status,
     pub is_unresponsive: bool,
     pub history: History,
+    /// `None` where nobody counts.
+    pub calls: Option<CallTally>,
 }
 
 /// What an instance has gone through; `None` where nobody keeps count.

@@ -24,7 +24,7 @@ impl Session {
     }
 
     /// Makes the client go, and says whether that can be done.
-    pub(super) fn disconnect(&self) -> bool {
+    pub(crate) fn disconnect(&self) -> bool {
         self.disconnect.get().is_some_and(|disconnect| {
             disconnect();
             true

@@ -230,3 +230,30 @@ async fn a_client_that_is_owed_too_much_is_not_read_further() {
     }
     assert!(owed > sent << 20, "{owed}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_an_operator_wants_gone_is_left_at_once() {
+    let world = fake::world(Profile::Manifold);
+    let destination = Destination {
+        gateway: Ok(world.gateway),
+        codes: CodeSet::Own,
+        profile: Profile::Manifold,
+        audience: manifold_engine::Audience::One,
+        requester: manifold_engine::Requester::local(),
+    };
+    let outbox = Arc::new(manifold_engine::Outbox::new(1 << 20));
+    let outlet = Arc::clone(&outbox) as Arc<dyn Outlet>;
+    let client = StreamClient::new(destination, &outbox, Arc::clone(&outlet), &world.tasks);
+    for message in
+        [HELLO.trim_end(), r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"s__hold"}}"#]
+    {
+        assert_eq!(client.receive(message.to_owned().into(), &outlet), Received::Done);
+    }
+    let began = Instant::now();
+    let hour = Duration::from_secs(3600);
+    let (reading, stop) = (pin!(std::future::pending()), pin!(std::future::pending()));
+    let serving = client.serve(reading, stop, &outbox, hour);
+    let ((), is_told) = tokio::join!(serving, async { client.session.disconnect() });
+    assert!(is_told && began.elapsed() < hour, "its call is not waited for");
+    assert!(world.fake.held().iter().all(|(_, exchange)| exchange.is_cancelled()));
+}

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use manifold_engine::{CallHandle, Cancel, Exchange, Lock as _, Sink};
+use manifold_engine::{CallHandle, CallTally, Cancel, Exchange, Lock as _, Sink};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -66,8 +66,22 @@ impl Connection {
     /// Fails one call that could not be brought to the server.
     pub(crate) fn fail(&self, call: u64, fault: Fault) {
         if let Some(pending) = self.take(call) {
+            self.note_failed(&pending);
             pending.exchange.fail(fault);
         }
+    }
+
+    /// Counts a call of a client's that has failed.
+    #[cold]
+    pub(super) fn note_failed(&self, pending: &Pending) {
+        if pending.origin == Origin::Client {
+            self.lock().tally.failed += 1;
+        }
+    }
+
+    /// Returns what became of the calls of clients so far.
+    pub(crate) fn tally(&self) -> CallTally {
+        self.lock().tally()
     }
 
     /// Ends this generation: every call in flight gets one error, those never written are given back.

@@ -48,6 +48,7 @@ impl Connection {
                 self.end_questions_of(id);
             }
             self.dialect().cancel(self, id, &pending, Some(Raw::from_static(r#""timed out""#)));
+            self.note_failed(&pending);
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             let server = self.id().to_owned();
             let is_client_s = pending.origin == Origin::Client;

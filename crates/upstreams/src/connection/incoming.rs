@@ -27,6 +27,7 @@ impl Connection {
                 self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
                 let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
                 if let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) {
+                    self.note_failed(&pending);
                     pending.exchange.fail(self.too_large());
                 }
             }
@@ -76,6 +77,7 @@ impl Connection {
     /// Fails the call whose answer cannot be read, rather than let it wait for its deadline.
     fn fail_malformed(&self, id: Option<Id>, refusal: &Refusal) {
         let Some(pending) = id.and_then(|id| self.take(id.as_u64()?)) else { return };
+        self.note_failed(&pending);
         pending.exchange.fail(self.malformed(&reason(refusal)));
     }
 
@@ -117,6 +119,7 @@ impl Connection {
             self.note_answered();
         }
         if let Outcome::Error(error) = &outcome {
+            self.note_failed(&pending);
             self.questions.urls.note_error(error, pending.exchange.client());
         }
         let reply = self.dialect().read(self, &pending, outcome);

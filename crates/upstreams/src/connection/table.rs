@@ -5,13 +5,14 @@ mod handover;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Sink};
+use manifold_engine::{Audience, CallHandle, CallTally, ClientId, Exchange, Sink};
 use manifold_protocol::{Call, Raw};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::attribution::{Ambiguous, Attribution};
 use super::continuation::{Continuation, Stage};
+use super::deadlines::HARD_LIMIT;
 use crate::fair_queue::FairQueue;
 
 /// The low bits of a number are its place, the high bits count the calls, so that a late answer to an earlier
@@ -31,6 +32,8 @@ pub(super) struct Table {
     idle_since: Instant,
     /// No deadline is earlier; it may lie before the earliest, never after.
     pub(super) next_deadline: Option<Instant>,
+    /// What became of the calls of clients.
+    pub(super) tally: CallTally,
 }
 
 /// How long a client may take over a question: people do, but a call must not hold its place for ever.
@@ -133,6 +136,12 @@ impl Pending {
         self.deadline = (now + self.timeout).min(self.hard_deadline);
     }
 
+    /// Returns when it began, later by the time that its client was being asked.
+    fn began(&self) -> Instant {
+        let hard = HARD_LIMIT.max(self.timeout);
+        self.hard_deadline.checked_sub(hard).unwrap_or(self.hard_deadline)
+    }
+
     fn counts(&self) -> usize {
         usize::from(!matches!(self.origin, Origin::Listening | Origin::Probe))
     }
@@ -166,6 +175,7 @@ impl Table {
             attribution: Attribution::new(audience),
             idle_since: Instant::now(),
             next_deadline: None,
+            tally: CallTally::default(),
         }
     }
 
@@ -247,7 +257,25 @@ impl Table {
         if self.attribution.is_shared() && pending.is_client_s() {
             self.attribution.ended(pending.exchange.client(), self.count);
         }
+        if pending.origin == Origin::Client && self.tally.end() {
+            self.time(&pending);
+        }
         Some(pending)
+    }
+
+    /// Notes how long a call took, without the time that its client was being asked.
+    #[cold]
+    fn time(&mut self, pending: &Pending) {
+        let now = pending.paused_at.unwrap_or_else(Instant::now);
+        self.tally.time(now.saturating_duration_since(pending.began()));
+    }
+
+    /// Returns what became of the calls of clients so far.
+    pub(super) fn tally(&self) -> CallTally {
+        let live = self.places.iter().flatten().filter(|(_, pending)| pending.origin == Origin::Client);
+        let mut tally = self.tally.clone();
+        tally.in_flight = live.count() as u64;
+        tally
     }
 
     /// Takes out a call for which nobody waits any more; the server may go on with it.
@@ -395,7 +423,9 @@ impl Table {
         self.closed = true;
         self.in_flight = 0;
         self.next_deadline = None;
-        let pending = self.places.drain(..).flatten().map(|(_, pending)| pending).collect();
+        let pending: Vec<Pending> = self.places.drain(..).flatten().map(|(_, pending)| pending).collect();
+        let lost = pending.iter().filter(|pending| pending.origin == Origin::Client).count() as u64;
+        (self.tally.ended, self.tally.failed) = (self.tally.ended + lost, self.tally.failed + lost);
         self.free.clear();
         (pending, self.queue.take_all())
     }

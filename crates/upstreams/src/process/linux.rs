@@ -31,6 +31,7 @@ mod request;
 mod saved;
 mod tree;
 mod unix;
+mod usage;
 
 /// The variable that every process below a gateway has.
 pub(super) const TREE_MARKER: &str = manifold_guard::MARKER;
@@ -46,6 +47,7 @@ pub(crate) use pipes::InputGauge;
 pub use pipes::{ServerInput, ServerOutput};
 pub use program::guard_main_if_asked;
 pub use saved::{SavedHost, SavedKeeper};
+pub use usage::Processes;
 
 use nix::sys::signal::Signal;
 

@@ -1,6 +1,7 @@
 //! The end of a life, and what follows it.
 
 use manifold_config::{ServerStart, redact};
+use manifold_engine::Lock as _;
 use manifold_protocol::Fault;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
@@ -14,6 +15,7 @@ impl<L: Launcher> Supervisor<L> {
     pub(super) async fn end(&mut self, connection: &Connection, life: L::Life, next: &Next) {
         connection.stop_listening().await;
         self.waiting.put_back(connection.close("it was stopped"));
+        self.shared.past_calls.locked().add(&connection.tally());
         life.stop().await;
         if !matches!(
             next,

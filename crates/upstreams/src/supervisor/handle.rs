@@ -1,11 +1,12 @@
 //! The handle to a server: what is asked of its supervisor, and what may be looked at without asking.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_engine::{
-    BoxFuture, Exchange, InstanceReport, Listing, LoggedLine, Order, Status, Tasks, Upstream, Withheld,
+    BoxFuture, CallTally, Exchange, InstanceReport, Listing, LoggedLine, Order, Status, Tasks, Upstream,
+    Withheld,
 };
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::oneshot;
@@ -34,6 +35,8 @@ pub(super) struct Shared {
     pub(super) saved: SavedListing,
     pub(super) shown: Shown,
     pub(super) logs: Arc<LogRing>,
+    /// The calls of the lives that are over.
+    pub(super) past_calls: Mutex<CallTally>,
 }
 
 impl Supervised {
@@ -53,6 +56,7 @@ impl Supervised {
             saved: SavedListing::of(&launcher),
             shown: Shown::beginning(&begin),
             logs: Arc::clone(launcher.logs()),
+            past_calls: Mutex::default(),
         });
         tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live(begin));
         Arc::new(Self { shared, mailbox })

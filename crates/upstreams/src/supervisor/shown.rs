@@ -43,9 +43,13 @@ impl Shown {
 impl Shared {
     pub(super) fn report(&self) -> InstanceReport {
         let (status, history) = self.shown.lock().clone();
-        let is_unresponsive =
-            self.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive());
-        InstanceReport { client: None, status, is_unresponsive, history }
+        let ready = self.ready.load();
+        let is_unresponsive = ready.as_ref().is_some_and(|connection| connection.is_unresponsive());
+        let mut calls = self.past_calls.locked().clone();
+        if let Some(connection) = &*ready {
+            calls.add(&connection.tally());
+        }
+        InstanceReport { client: None, status, is_unresponsive, history, calls: Some(calls) }
     }
 }
 

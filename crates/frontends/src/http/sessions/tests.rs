@@ -79,3 +79,19 @@ async fn unused_sessions_are_looked_for_once_a_second() {
     assert!(add().is_ok() && add().is_ok(), "both found at once");
     assert!(add().is_err());
 }
+
+#[tokio::test]
+async fn an_operator_ends_a_session() {
+    let site = site_limited(ClientLimits::default());
+    let sessions = &site.shared.sessions;
+    let (one, other) = (session(&site, None, 1), session(&site, None, 1));
+    for session in [&one, &other] {
+        sessions.add(session).unwrap();
+        session.may_be_ended(&site.shared);
+    }
+    assert!(one.session.disconnect());
+    let is_there =
+        |session: &HttpSession| sessions.get(&session.id, &Entrance::OldSse, &Principal::Local).is_some();
+    assert!(!is_there(&one) && is_there(&other));
+    assert!(one.session.disconnect(), "again does no harm");
+}

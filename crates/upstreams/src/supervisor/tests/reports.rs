@@ -49,3 +49,31 @@ async fn every_change_is_told_to_the_host() {
     stage.upstream.order(Order::Stop).await.unwrap();
     assert_eq!(stage.host.phases(), 4, "idle, starting, ready, stopped");
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_counted_from_life_to_life() {
+    let stage = stage("", [RUNS, RUNS]);
+    assert_eq!(stage.call().await, "1");
+    let calls = report(&stage).calls.unwrap();
+    assert_eq!((calls.ended, calls.failed, calls.in_flight), (1, 0, 0));
+    assert!(calls.percentile_us(50).is_some() && calls.percentile_us(95) >= calls.percentile_us(50));
+    stage.crash();
+    settle().await;
+    assert_eq!(stage.call().await, "2");
+    let calls = report(&stage).calls.unwrap();
+    assert_eq!((calls.ended, calls.failed), (2, 0));
+    stage.upstream.order(Order::Stop).await.unwrap();
+    assert_eq!(report(&stage).calls.unwrap().ended, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_end_with_their_server_have_failed() {
+    let stage = stage("", [DEAF]);
+    let asked = stage.ask();
+    settle().await;
+    assert_eq!(report(&stage).calls.unwrap().in_flight, 1);
+    stage.upstream.order(Order::Stop).await.unwrap();
+    asked.answered().await;
+    let calls = report(&stage).calls.unwrap();
+    assert_eq!((calls.ended, calls.failed, calls.in_flight), (1, 1, 0));
+}

@@ -3,7 +3,6 @@
 //! Nobody waits for the disk: lines are queued within a bound and written by a thread, and those that find no room are
 //! counted and told of in the log. Several processes write the same file.
 
-mod actor;
 mod file;
 #[cfg(test)]
 mod tests;
@@ -15,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use manifold_admin::{Actor, AuditLine};
+use manifold_admin::AuditLine;
 use sha2::{Digest as _, Sha256};
 
 use crate::logging::{Patience, Queue};
@@ -60,12 +59,6 @@ impl Audit {
         self.flush();
         file::last(&self.path, lines)
     }
-}
-
-/// Returns who is at the other end of a socket: the user and process from its credentials, the program as it can be seen,
-/// and the face it says it is.
-pub(crate) fn actor(uid: Option<u32>, pid: Option<u32>, face: &str) -> Actor {
-    actor::seen(uid, pid, face)
 }
 
 /// Returns the SHA-256 of something, in hexadecimal.

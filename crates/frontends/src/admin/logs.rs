@@ -1,7 +1,5 @@
 //! What servers write beside the protocol: the last lines, and those that follow.
 
-use std::time::SystemTime;
-
 use bytes::Bytes;
 use futures_util::stream;
 use jiff::Timestamp;
@@ -21,7 +19,7 @@ const MAX_LINES: usize = 10_000;
 pub(super) async fn read(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
     let server = servers::find(office, &asked.name)?.key;
     let lines = asked.query.number("lines")?.unwrap_or(LINES).min(MAX_LINES);
-    let since = asked.query.get("since").map(moment).transpose()?;
+    let since = asked.query.get("since").map(moment).transpose()?.map(Into::into);
     if !asked.query.is_set("follow") {
         return Ok(json(&office.control.logs(&server, lines, since)?));
     }
@@ -36,11 +34,9 @@ pub(super) async fn read(office: &Office, asked: &Asked) -> Result<Answer, Comma
 }
 
 /// Reads a time of day with its date.
-fn moment(text: &str) -> Result<SystemTime, CommandError> {
-    let moment: Timestamp = text
-        .parse()
-        .map_err(|_| bad(&format!("`since` must be a time such as 2026-01-31T08:00:00Z, not `{text}`")))?;
-    Ok(moment.into())
+fn moment(text: &str) -> Result<Timestamp, CommandError> {
+    text.parse()
+        .map_err(|_| bad(&format!("`since` must be a time such as 2026-01-31T08:00:00Z, not `{text}`")))
 }
 
 struct Follower {

@@ -6,6 +6,9 @@ use tokio::net::UnixStream;
 /// What is kept of the word by which a face names itself.
 const MAX_FACE: usize = 64;
 
+/// The longest name of a program that is kept.
+const MAX_PROGRAM: usize = 256;
+
 /// Whoever asks, as found out when it came.
 #[derive(Debug, Clone)]
 pub struct Peer {
@@ -61,8 +64,18 @@ impl Peer {
     }
 }
 
-/// Returns the program that a process runs, where it can be seen.
+/// Returns what a process runs and, where it goes by another name, that too.
 fn program(pid: u32) -> Option<String> {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    Some(path.to_string_lossy().into_owned())
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok().map(|path| path.display().to_string());
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let first = arguments.split(|byte| *byte == 0).next().unwrap_or_default();
+    let called = String::from_utf8_lossy(first).into_owned();
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let shown = match exe {
+        Some(exe) if called.is_empty() || name(&exe) == name(&called) => exe,
+        Some(exe) => format!("{exe} ({called})"),
+        None if called.is_empty() => return None,
+        None => called,
+    };
+    Some(shown.chars().take(MAX_PROGRAM).collect())
 }

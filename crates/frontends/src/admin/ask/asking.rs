@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use manifold_admin::{AskEvent, CommandError, ErrorCode};
 use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Lock as _, Requester, Sink};
-use manifold_protocol::{Call, Caller, Era, Raw, Reply};
+use manifold_protocol::{Call, Caller, Era, Failure, Kind, Raw, Reply};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -36,6 +36,7 @@ struct Shared {
     /// Whether somebody is there to answer questions.
     answers: bool,
     owner: Option<String>,
+    uri: Option<String>,
     questions: Arc<Questions>,
     state: Mutex<State>,
     arrived: Notify,
@@ -65,6 +66,7 @@ impl Asking {
             requester,
             answers,
             owner: wanted.owner,
+            uri: wanted.uri,
             questions: Arc::clone(&office.questions),
             state: Mutex::default(),
             arrived: Notify::new(),
@@ -113,6 +115,19 @@ impl Shared {
         }
     }
 
+    /// Returns why there is no result. A client is told that there is no such resource; an operator may know the rule.
+    fn why(&self, failure: &Failure) -> CommandError {
+        let error = errors::of_call(failure, self.owner.as_deref());
+        let denied = |uri: &String| {
+            let mut kinds = [Kind::Resources, Kind::Templates].into_iter();
+            let rule = kinds.find_map(|kind| self.gateway.why_denied(kind, uri))?;
+            let message = format!("resource '{uri}' may not be read: {rule}");
+            Some(CommandError::new(ErrorCode::Denied, message))
+        };
+        let unknown = self.uri.as_ref().filter(|_| error.code == ErrorCode::UnknownItem);
+        unknown.and_then(denied).unwrap_or(error)
+    }
+
     fn tell(&self, event: AskEvent) {
         self.lock().events.push_back(event);
         self.arrived.notify_one();
@@ -135,7 +150,7 @@ impl Sink for Asker {
                     error: CommandError::new(ErrorCode::ServerError, "the server's result is not JSON"),
                 },
             },
-            Err(failure) => AskEvent::Error { error: errors::of_call(&failure, self.0.owner.as_deref()) },
+            Err(failure) => AskEvent::Error { error: self.0.why(&failure) },
         });
     }
 

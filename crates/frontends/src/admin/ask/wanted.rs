@@ -15,6 +15,8 @@ pub(in crate::admin) struct Wanted {
     pub(super) name: Option<(Kind, String)>,
     /// Whose it is, where that is known.
     pub(super) owner: Option<String>,
+    /// The resource that is to be read.
+    pub(super) uri: Option<String>,
 }
 
 impl Wanted {
@@ -28,7 +30,7 @@ impl Wanted {
     }
 
     fn new(method: Method, params: RawObject, how: AskOptions, name: Option<(Kind, String)>) -> Self {
-        Self { call: Call::new(method, Some(params.into_raw())), how, name, owner: None }
+        Self { call: Call::new(method, Some(params.into_raw())), how, name, owner: None, uri: None }
     }
 }
 
@@ -55,7 +57,8 @@ fn prompt(request: PromptRequest) -> Wanted {
 fn read(request: ReadRequest) -> Wanted {
     let mut params = RawObject::default();
     params.set("uri", Raw::string(&request.uri));
-    Wanted::new(Method::ResourcesRead, params, request.how, None)
+    let wanted = Wanted::new(Method::ResourcesRead, params, request.how, None);
+    Wanted { uri: Some(request.uri), ..wanted }
 }
 
 fn complete(request: CompleteRequest) -> Result<Wanted, CommandError> {

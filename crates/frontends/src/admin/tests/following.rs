@@ -49,6 +49,45 @@ async fn a_place_of_another_run_is_one_reset() {
     }
 }
 
+/// Reads a stream's place, leaves, and returns the place.
+async fn look_and_leave(desk: &Desk) -> String {
+    let (mut socket, mut read) = follow(desk, "/v1/events", "").await;
+    until(&mut socket, &mut read, "data: {\"at\":").await;
+    let (_, id) = read.split_once("\nid: ").unwrap();
+    let last = id.lines().next().unwrap().to_owned();
+    drop(socket);
+    becomes(|| desk.held() == 0).await;
+    last
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_was_away_for_a_moment_has_missed_nothing() {
+    let desk = desk();
+    let last = look_and_leave(&desk).await;
+    for order in ["stop", "start", "stop", "start", "restart"] {
+        desk.send(&request("POST", &format!("/v1/servers/s/{order}"), "", None)).await;
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let (mut socket, mut read) = follow(&desk, "/v1/events", &format!("Last-Event-ID: {last}\r\n")).await;
+    until(&mut socket, &mut read, "\"verb\":\"restart\"").await;
+    assert_eq!(read.matches("event: audit\n").count(), 5, "{read}");
+    assert_eq!(read.matches("event: reset\n").count(), 0, "{read}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_was_away_for_long_reads_everything_anew_once() {
+    let desk = desk();
+    let last = look_and_leave(&desk).await;
+    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    desk.send(&request("POST", "/v1/servers/s/stop", "", None)).await;
+    let (mut socket, mut read) = follow(&desk, &format!("/v1/events?after={last}"), "").await;
+    until(&mut socket, &mut read, "event: reset\n").await;
+    desk.send(&request("POST", "/v1/servers/s/start", "", None)).await;
+    until(&mut socket, &mut read, "\"verb\":\"start\"").await;
+    assert_eq!(read.matches("event: reset\n").count(), 1, "{read}");
+    assert_eq!(read.matches("\"verb\":\"stop\"").count(), 0, "{read}");
+}
+
 #[tokio::test]
 async fn a_hundred_readers_that_do_not_read_hold_up_nobody() {
     let desk = desk();

@@ -1,6 +1,6 @@
 //! The engine's terms in the operator's words.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use manifold_admin as admin;
 use manifold_config::{
@@ -184,9 +184,10 @@ pub(crate) fn client_instance(client: ClientId) -> String {
     format!("client {}", client.0)
 }
 
-/// Writes a time as RFC 3339 has it, in UTC.
-pub(super) fn time(at: SystemTime) -> String {
-    jiff::Timestamp::try_from(at).map(|at| format!("{at:.3}")).unwrap_or_default()
+/// Writes a time, in milliseconds since the beginning of 1970, as RFC 3339 has it, in UTC.
+pub(super) fn time(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    at.map(|at| format!("{at:.3}")).unwrap_or_default()
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

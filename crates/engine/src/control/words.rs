@@ -138,13 +138,16 @@ pub(super) fn problem(problem: &Problem) -> admin::Problem {
 
 /// Returns a fault as the answer to a command about a server.
 pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandError {
-    let code = code(fault);
-    let message = redact(&fault.message()).into_owned();
-    admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
+    admin::CommandError { server: Some(server), ..command_error(fault) }
+}
+
+/// Returns a fault as the answer to what an operator wished for.
+pub fn command_error(fault: &Fault) -> admin::CommandError {
+    admin::CommandError::new(code(fault), redact(&fault.message()).into_owned())
 }
 
 /// Returns the word for a fault that an operator's wish ended with.
-pub(crate) fn code(fault: &Fault) -> admin::ErrorCode {
+fn code(fault: &Fault) -> admin::ErrorCode {
     match fault {
         Fault::SignInNeeded { .. } => admin::ErrorCode::SignIn,
         Fault::FailedToStart { .. } | Fault::Authentication { .. } | Fault::NotRunning { .. } => {

@@ -32,6 +32,7 @@ pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
 use usage::Usages;
 pub use usage::{ProcessTable, Usage};
 pub(crate) use words::client_instance;
+pub use words::command_error;
 use words::millis;
 
 /// Reads the config file anew and takes it over.

@@ -156,6 +156,8 @@ impl Fleet {
         difference: &Difference,
     ) -> (Vec<Arc<Users>>, Vec<Arc<dyn Upstream>>) {
         let _choosing = self.choosing.locked();
+        // One that comes back by this name is another.
+        self.stopped.locked().retain(|server| !difference.removed.contains(server));
         let before = self.slots();
         let old_slot =
             |server: &Server| before.iter().find(|slot| slot.is(&server.key, InstanceKey::DEFINED));

@@ -205,3 +205,6 @@ async fn part(client: &StreamClient, outbox: &Arc<Outbox>, leaving: Leaving, dra
     part_from(outbox).await;
     client.close();
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ mod cause;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
 
 use manifold_config::{ServerKey, redact, redact_cut};
 use manifold_engine::{Host, Lock as _, LoggedLine};
@@ -35,14 +34,14 @@ struct Ring {
 
 #[derive(Clone)]
 struct Line {
-    at: SystemTime,
+    at_ms: u64,
     number: u64,
     bytes: Box<[u8]>,
 }
 
 impl Line {
     fn shown(&self) -> LoggedLine {
-        LoggedLine { at: self.at, number: self.number, client: None, line: shown(&self.bytes) }
+        LoggedLine { at_ms: self.at_ms, number: self.number, client: None, line: shown(&self.bytes) }
     }
 }
 
@@ -63,8 +62,7 @@ impl LogRing {
 
     /// Takes up lines that another program kept, with their times as far as it did.
     pub(crate) fn recall(&self, lines: &[String], times_ms: &[u64]) {
-        let times = times_ms.iter().map(|at| SystemTime::UNIX_EPOCH + Duration::from_millis(*at));
-        let times = times.chain(std::iter::repeat(SystemTime::now()));
+        let times = times_ms.iter().copied().chain(std::iter::repeat(LoggedLine::clock_ms()));
         for (line, at) in lines.iter().zip(times) {
             self.keep(cut(line.as_bytes()).into(), at);
         }
@@ -78,21 +76,21 @@ impl LogRing {
     fn push_bytes(&self, bytes: Box<[u8]>) {
         let told = self.told.as_ref().filter(|(host, _)| host.wants_logs());
         let told = told.map(|told| (told, bytes.clone()));
-        let at = SystemTime::now();
+        let at = LoggedLine::clock_ms();
         let number = self.keep(bytes, at);
         if let Some(((host, server), bytes)) = told {
-            host.logged(server, Line { at, number, bytes }.shown());
+            host.logged(server, Line { at_ms: at, number, bytes }.shown());
         }
     }
 
     /// Keeps a line and returns its number.
-    fn keep(&self, bytes: Box<[u8]>, at: SystemTime) -> u64 {
+    fn keep(&self, bytes: Box<[u8]>, at_ms: u64) -> u64 {
         let mut ring = self.lock();
         if ring.lines.len() == MAX_LINES {
             ring.lines.pop_front();
         }
         let number = LoggedLine::next_number();
-        ring.lines.push_back(Line { at, number, bytes });
+        ring.lines.push_back(Line { at_ms, number, bytes });
         ring.fresh = (ring.fresh + 1).min(MAX_LINES);
         number
     }

@@ -28,6 +28,8 @@ mod starting;
 mod stopping;
 #[path = "process/sweeping.rs"]
 mod sweeping;
+#[path = "process/usage.rs"]
+mod usage;
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -94,6 +96,7 @@ fn run_tests(args: &[String]) {
         starting::tells_the_signal_that_killed_it,
         limits::f18_a_hog_is_ended,
         limits::f18_a_server_that_multiplies_is_ended,
+        usage::a_server_counts_with_all_that_it_has_started,
         sweeping::f17_sweep_leaves_nothing,
         sweeping::f17_crash_leaves_nothing,
         sweeping::f17_drop_leaves_nothing,

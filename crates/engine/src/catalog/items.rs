@@ -80,6 +80,12 @@ impl Catalog {
         disabled(server).or_else(|| policy::reason(&self.view.permissions, namespace, server, kind, label))
     }
 
+    /// Returns whether a member has an item, by its own name or URI, as far as that is known.
+    pub(crate) fn may_have(&self, member: usize, kind: Kind, label: &str) -> bool {
+        let listing = self.listings[member].as_ref();
+        listing.is_none_or(|listing| listing.items(kind).iter().any(|item| item.label == label))
+    }
+
     /// Returns the names of a member's items that `name` may mean and that are not shown, by the member's own words.
     pub(crate) fn hidden_by_name(&self, member: usize, kind: Kind, name: &str) -> Vec<&str> {
         let Some(listing) = &self.listings[member] else { return Vec::new() };

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use manifold_admin as admin;
 use manifold_admin::{CommandError, LogLine};
@@ -15,17 +14,17 @@ use crate::fleet::{Fleet, FollowedLine, Slot};
 use crate::upstream::LoggedLine;
 
 impl Control {
-    /// Returns the last lines that all instances of a server wrote, in the order of their times; with `since`, those that
-    /// were written then or later.
+    /// Returns the last lines that all instances of a server wrote, in the order of their times; with
+    /// `since_ms`, those that were written then or later, in milliseconds since the beginning of 1970.
     pub fn logs(
         &self,
         server: &admin::ServerId,
         lines: usize,
-        since: Option<SystemTime>,
+        since_ms: Option<u64>,
     ) -> Result<Vec<LogLine>, CommandError> {
         let fleet = self.fleet()?;
         let key = find(&fleet, server)?;
-        Ok(fleet.written(&key, lines, since).into_iter().map(|written| written.shown(&key)).collect())
+        Ok(fleet.written(&key, lines, since_ms).into_iter().map(|written| written.shown(&key)).collect())
     }
 
     /// Returns the last lines in the same way, and what follows them: no line is missed between the two, and none comes
@@ -34,7 +33,7 @@ impl Control {
         &self,
         server: &admin::ServerId,
         lines: usize,
-        since: Option<SystemTime>,
+        since_ms: Option<u64>,
     ) -> Result<(Vec<LogLine>, LogFollower), CommandError> {
         let fleet = self.fleet()?;
         let key = find(&fleet, server)?;
@@ -46,7 +45,7 @@ impl Control {
             let last = known.entry(written.instance.clone()).or_insert(0);
             *last = written.line.number.max(*last);
         }
-        let is_wanted = |written: &&Written| since.is_none_or(|since| written.line.at >= since);
+        let is_wanted = |written: &&Written| since_ms.is_none_or(|since| written.line.at_ms >= since);
         let wanted: Vec<_> = all.iter().filter(is_wanted).collect();
         let shown = wanted[wanted.len().saturating_sub(lines)..].iter().map(|written| written.shown(&key));
         Ok((shown.collect(), LogFollower { receiver, known }))
@@ -67,14 +66,14 @@ impl Written {
 
 impl Fleet {
     /// Returns the last lines of a server, in the order of their times.
-    fn written(&self, key: &ServerKey, lines: usize, since: Option<SystemTime>) -> Vec<Written> {
+    fn written(&self, key: &ServerKey, lines: usize, since_ms: Option<u64>) -> Vec<Written> {
         let slots = self.shown(key);
         let has_several = slots.len() > 1;
         let of_slot = |slot: &Slot| {
             let label = slot.started_with.as_ref().filter(|_| has_several);
             let label = label.map(|started_with| words::instance_key(started_with.hash()));
             let written = slot.upstream.logs(lines).into_iter();
-            let written = written.filter(|line| since.is_none_or(|since| line.at >= since));
+            let written = written.filter(|line| since_ms.is_none_or(|since| line.at_ms >= since));
             let written = written.map(move |line| Written {
                 instance: line.client.map(words::client_instance).or_else(|| label.clone()),
                 line,
@@ -82,7 +81,7 @@ impl Fleet {
             written.collect::<Vec<_>>()
         };
         let mut all: Vec<Written> = slots.iter().flat_map(of_slot).collect();
-        all.sort_by_key(|written| written.line.at);
+        all.sort_by_key(|written| (written.line.at_ms, written.line.number));
         all.drain(..all.len().saturating_sub(lines));
         all
     }
@@ -96,7 +95,12 @@ impl Fleet {
 
 /// Writes a line in the operator's words.
 pub(crate) fn log_line(server: &ServerKey, line: &LoggedLine, instance: Option<String>) -> LogLine {
-    LogLine { time: words::time(line.at), server: Some(server.id.clone()), instance, line: line.line.clone() }
+    LogLine {
+        time: words::time(line.at_ms),
+        server: Some(server.id.clone()),
+        instance,
+        line: line.line.clone(),
+    }
 }
 
 /// The lines of a server as they are written.

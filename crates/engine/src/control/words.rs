@@ -1,6 +1,6 @@
 //! The engine's terms in the operator's words.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use manifold_admin as admin;
 use manifold_config::{
@@ -138,13 +138,16 @@ pub(super) fn problem(problem: &Problem) -> admin::Problem {
 
 /// Returns a fault as the answer to a command about a server.
 pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandError {
-    let code = code(fault);
-    let message = redact(&fault.message()).into_owned();
-    admin::CommandError { server: Some(server), ..admin::CommandError::new(code, message) }
+    admin::CommandError { server: Some(server), ..command_error(fault) }
+}
+
+/// Returns a fault as the answer to what an operator wished for.
+pub fn command_error(fault: &Fault) -> admin::CommandError {
+    admin::CommandError::new(code(fault), redact(&fault.message()).into_owned())
 }
 
 /// Returns the word for a fault that an operator's wish ended with.
-pub(crate) fn code(fault: &Fault) -> admin::ErrorCode {
+fn code(fault: &Fault) -> admin::ErrorCode {
     match fault {
         Fault::SignInNeeded { .. } => admin::ErrorCode::SignIn,
         Fault::FailedToStart { .. } | Fault::Authentication { .. } | Fault::NotRunning { .. } => {
@@ -184,9 +187,10 @@ pub(crate) fn client_instance(client: ClientId) -> String {
     format!("client {}", client.0)
 }
 
-/// Writes a time as RFC 3339 has it, in UTC.
-pub(super) fn time(at: SystemTime) -> String {
-    jiff::Timestamp::try_from(at).map(|at| format!("{at:.3}")).unwrap_or_default()
+/// Writes a time, in milliseconds since the beginning of 1970, as RFC 3339 has it, in UTC.
+pub(super) fn time(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    at.map(|at| format!("{at:.3}")).unwrap_or_default()
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use manifold_config::{Server, ServerKey, ServerStart};
 use manifold_protocol::{Call, Failure, Fault, Kind, Raw};
@@ -220,10 +220,9 @@ impl Fake {
         (key, host.as_ref())
     }
 
-    /// Writes a line beside the protocol, so long after the beginning of all time.
+    /// Writes a line beside the protocol, so many seconds after the beginning of 1970.
     pub(crate) fn says(&self, seconds: u64, line: &str) {
-        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let line = LoggedLine { at, ..LoggedLine::now(line.to_owned()) };
+        let line = LoggedLine { at_ms: 1000 * seconds, ..LoggedLine::now(line.to_owned()) };
         self.state().logs.push(line.clone());
         let (key, host) = self.host();
         if host.wants_logs() {

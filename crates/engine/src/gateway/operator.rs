@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use manifold_admin::{CommandError, ErrorCode};
-use manifold_config::redact;
 use manifold_protocol::{Fault, Kind, Raw};
 
 use super::Gateway;
@@ -69,9 +68,7 @@ impl NotFound {
             Self::Denied { rule } => {
                 CommandError::new(ErrorCode::Denied, format!("{kind} '{name}' may not be used: {rule}"))
             }
-            Self::Unavailable(fault) => {
-                CommandError::new(words::code(&fault), redact(&fault.message()).into_owned())
-            }
+            Self::Unavailable(fault) => words::command_error(&fault),
         }
     }
 }
@@ -92,7 +89,9 @@ impl Gateway {
     pub fn why_denied(&self, kind: Kind, name: &str) -> Option<String> {
         let catalog = self.catalog.load();
         let namespace = self.namespace();
-        let named = catalog.read_as_operator(name);
+        let mut named = catalog.read_as_operator(name);
+        // What nobody has is unknown, and no rule is to blame.
+        named.retain(|(at, rest)| catalog.may_have(*at, kind, rest));
         let by_reading =
             || named.iter().find_map(|(at, rest)| catalog.why_denied(namespace, *at, kind, rest));
         let by_label = || {

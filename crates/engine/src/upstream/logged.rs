@@ -8,7 +8,8 @@ use crate::changes::ClientId;
 /// One line, without secrets and with nothing in it that would steer a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedLine {
-    pub at: SystemTime,
+    /// When it came, in milliseconds since the beginning of 1970.
+    pub at_ms: u64,
     /// Greater than that of every line the same instance wrote before.
     pub number: u64,
     /// Whose own instance wrote it; `None`: everybody's.
@@ -19,7 +20,13 @@ pub struct LoggedLine {
 impl LoggedLine {
     /// Makes a line that is said now.
     pub fn now(line: String) -> Self {
-        Self { at: SystemTime::now(), number: Self::next_number(), client: None, line }
+        Self { at_ms: Self::clock_ms(), number: Self::next_number(), client: None, line }
+    }
+
+    /// Returns the time of day at which a line comes. It may jump, and no deadline knows it (F33).
+    pub fn clock_ms() -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or_default()
     }
 
     /// Returns a number for the next line of any server.

@@ -19,7 +19,8 @@ const MAX_LINES: usize = 10_000;
 pub(super) async fn read(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
     let server = servers::find(office, &asked.name)?.key;
     let lines = asked.query.number("lines")?.unwrap_or(LINES).min(MAX_LINES);
-    let since = asked.query.get("since").map(moment).transpose()?.map(Into::into);
+    let since = asked.query.get("since").map(moment).transpose()?;
+    let since = since.and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
     if !asked.query.is_set("follow") {
         return Ok(json(&office.control.logs(&server, lines, since)?));
     }

@@ -28,7 +28,7 @@ pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Sha
             Ok(entered) => entered,
             Err(fault) => return answers::over_limit(&fault, shared.site.codes),
         };
-    session.may_be_ended(shared);
+    shared.let_be_ended(&session);
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
     let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
     let body = session.general.attach(0, endpoint, async move {

@@ -19,7 +19,6 @@ use tokio::time::{Instant, interval};
 use tracing::info;
 
 use super::peer::{Origin, too_many_calls, too_many_streams};
-use super::shared::Shared;
 use super::site::Site;
 use super::stream::Stream;
 use super::tally::{Entered, Tally};
@@ -119,16 +118,6 @@ impl HttpSession {
             made: Instant::now(),
             used: AtomicU64::new(0),
         }))
-    }
-
-    /// Lets an operator end it.
-    pub(super) fn may_be_ended(&self, shared: &Arc<Shared>) {
-        let (shared, id) = (Arc::downgrade(shared), self.id.clone());
-        self.session.on_disconnect(move || {
-            if let Some(shared) = shared.upgrade() {
-                shared.sessions.remove(&id);
-            }
-        });
     }
 
     /// Opens a stream for the answer to one request.

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::info;
 
-use super::sessions::Sessions;
+use super::sessions::{HttpSession, Sessions};
 use super::site::Site;
 use super::sockets::Sockets;
 use super::token_failures::TokenFailures;
@@ -34,6 +34,16 @@ pub(super) enum Closing {
 }
 
 impl Shared {
+    /// Lets an operator end a session.
+    pub(super) fn let_be_ended(self: &Arc<Self>, session: &HttpSession) {
+        let (shared, id) = (Arc::downgrade(self), session.id.clone());
+        session.session.on_disconnect(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.sessions.remove(&id);
+            }
+        });
+    }
+
     /// Ends what listens to namespaces that are no longer served, and their sessions once what they have in flight is
     /// done.
     pub(super) async fn end_closed_namespaces(self: Arc<Self>, drain: Duration) {

@@ -148,7 +148,7 @@ async fn initialize(
         session.session.close();
         return answers::over_limit(&fault, shared.site.codes);
     }
-    session.may_be_ended(shared);
+    shared.let_be_ended(&session);
     with_session(response, &session)
 }
 

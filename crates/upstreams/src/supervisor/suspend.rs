@@ -1,7 +1,7 @@
 //! Letting go of a server without its end, and beginning with one that runs already.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use manifold_engine::Listing;
 use tokio::sync::oneshot;
@@ -69,7 +69,7 @@ impl<L: Launcher> Supervisor<L> {
         if let Some(process) = &mut process {
             process.running_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or_default();
             let log = self.shared.logs.last(LOG_LINES);
-            process.log_times_ms = log.iter().map(|line| millis(line.at)).collect();
+            process.log_times_ms = log.iter().map(|line| line.at_ms).collect();
             process.log = log.into_iter().map(|line| line.line).collect();
             let listing = self.shared.listing.load_full();
             (process.listing, process.freshness) = listing
@@ -84,10 +84,4 @@ impl<L: Launcher> Supervisor<L> {
         let lives = self.shared.shown.lives();
         let _ = suspending.reply.send(Suspended { is_stopped, lives, process });
     }
-}
-
-/// Returns a time as others read it.
-fn millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or_default()
 }

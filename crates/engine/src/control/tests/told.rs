@@ -59,8 +59,7 @@ async fn logs_have_times_and_can_be_read_along() {
         fake.says(second, line);
     }
     let words = |lines: Vec<admin::LogLine>| lines.into_iter().map(|line| line.line).collect::<Vec<_>>();
-    let since = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2);
-    let lines = control.logs(&named("b"), 10, Some(since)).unwrap();
+    let lines = control.logs(&named("b"), 10, Some(2000)).unwrap();
     assert_eq!(lines[0].time, "1970-01-01T00:00:02.000Z");
     assert_eq!((lines[0].server.as_deref(), lines[0].instance.as_deref()), (Some("b"), None));
     assert_eq!(words(lines), ["two", "three"]);

@@ -176,6 +176,20 @@ async fn what_is_misspelt_is_suggested_and_never_run() {
     assert!(world.fake("git").calls().is_empty());
 }
 
+// What is not there is not denied: else every slip of the pen would be blamed on the rules.
+#[tokio::test(start_paused = true)]
+async fn what_nobody_has_is_unknown_whatever_the_rules() {
+    let config = r#"{"servers":{"a":{"builtin":"time"}},
+        "namespaces":[{"id":"n","serverIds":["a"],"denyByDefault":true}],
+        "toolPermissions":[{"namespaceId":"n","serverId":"a","toolName":"push","enabled":true}]}"#;
+    let world = World::open(config, Some("n"), Audience::Shared);
+    world.fake("a").offers(&tools(&["push", "pull"]));
+    let error = world.gateway.find_tool_for_operator("a__psuh").await.unwrap_err();
+    assert_eq!(error, NotFound::Unknown { did_you_mean: vec!["a__push".to_owned()] });
+    let error = world.gateway.find_tool_for_operator("a__pull").await.unwrap_err();
+    assert!(matches!(error, NotFound::Denied { rule } if rule.contains("`denyByDefault`")));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_has_failed_is_tried_once_more() {
     let world = World::new(&servers(&["git"], ""));

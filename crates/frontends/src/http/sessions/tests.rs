@@ -87,7 +87,7 @@ async fn an_operator_ends_a_session() {
     let (one, other) = (session(&site, None, 1), session(&site, None, 1));
     for session in [&one, &other] {
         sessions.add(session).unwrap();
-        session.may_be_ended(&site.shared);
+        site.shared.let_be_ended(session);
     }
     assert!(one.session.disconnect());
     let is_there =

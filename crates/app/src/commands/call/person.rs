@@ -56,9 +56,10 @@ impl Person for Terminal {
     }
 
     fn line(&mut self, prompt: &Prompt<'_>, inbox: &mut Inbox) -> Line {
+        // Before it is asked for: whoever types at once must not see it either.
+        let _hidden = prompt.is_secret.then(Hidden::start);
         let _ = write!(io::stderr(), "{}", escaped_text(prompt.text));
         let _ = io::stderr().flush();
-        let _hidden = prompt.is_secret.then(Hidden::start);
         let line = read_line(prompt.question, inbox);
         if !matches!(line, Line::Typed(_)) {
             // The cursor is still behind the prompt.
@@ -107,7 +108,7 @@ impl Hidden {
         if let Some(mut silent) = before.clone() {
             silent.local_flags.remove(LocalFlags::ECHO);
             silent.local_flags.insert(LocalFlags::ECHONL);
-            let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &silent);
+            let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &silent);
         }
         Self { before }
     }
@@ -116,7 +117,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, before);
+            let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, before);
         }
     }
 }

@@ -11,25 +11,24 @@ pub(super) const TEMPLATE: &str = "\
 Usage: {usage}
 
 Servers:
-  list, get                    Show all servers with their state, or all there is to say of one
-  start, stop, restart         Run a server now, end it, or both
-  enable, disable              Let a server be used or not, in the config
-  wait, refresh, logs          Wait until it is ready, read its lists anew, see what it writes
+  list, get                     Show all servers with their state, or all there is to say of one
+  start, stop, restart          Run a server now, end it, or both
+  enable, disable               Let a server be used or not, in the config
+  wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
-  tools, tool                  Show what clients see, or what one tool takes
-  resources, prompts           The same of resources and prompts
-  call, read, prompt           Call a tool, read a resource, get a prompt
-  complete                     Ask a server what could follow in an argument
+  tools, tool                   Show what clients see, or what one tool takes
+  resources, prompts            The same of resources and prompts
+  call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
-  clients, ns                  Show who is connected; show namespaces, allow or deny what is in them
-  audit                        Show what operators changed
+  clients, ns                   Show who is connected; show namespaces and their rules, change them
+  audit                         Show what operators changed
 Serving:
-  serve, stdio, http, litemcp  Serve one client on a pipe, or many over HTTP
-  daemon                       The process that all stdio clients share: see it, start it, stop it
+  serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
+  daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
-  status, config               What is configured, what is wrong with it, and how it is doing
-  tui                          Watch and manage servers in the terminal
-  completions, man             Completions for your shell, and manual pages
+  status, config                What is configured, what is wrong with it, and how it is doing
+  tui                           Watch and manage servers in the terminal
+  completions, man              Completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}
@@ -37,7 +36,6 @@ Options (`manifold COMMAND --help` shows those of a command):
 Examples:
   manifold                                 serve over HTTP on 127.0.0.1:3095
   manifold serve --stdio --namespace work  serve one client, as `--stdio --schema=workspace` does
-  manifold tools                           every tool of every server
   manifold call time.get_current_time timezone=UTC
 ";
 

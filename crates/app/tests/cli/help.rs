@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 24] = [
     "list",
     "get",
     "start",
@@ -18,6 +18,10 @@ const VERBS: [&str; 20] = [
     "logs",
     "tools",
     "tool",
+    "call",
+    "read",
+    "prompt",
+    "complete",
     "resources",
     "prompts",
     "clients",

@@ -3,6 +3,7 @@
 //! elsewhere.
 #![expect(clippy::expect_used, reason = "a broken fixture ends its test at once")]
 
+mod call;
 mod clients;
 mod fake;
 mod files;

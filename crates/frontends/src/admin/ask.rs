@@ -108,7 +108,7 @@ fn operator() -> Raw {
 fn timed_out(after: Duration) -> CommandError {
     let message = format!("no answer came within {} ms; the call was cancelled", after.as_millis());
     CommandError {
-        hint: Some("a longer time can be given with `timeoutMs`".to_owned()),
+        hint: Some("a longer time can be given with `--timeout`, or `timeoutMs` over the API".to_owned()),
         ..CommandError::new(ErrorCode::TimedOut, message)
     }
 }

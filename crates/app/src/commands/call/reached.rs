@@ -1,11 +1,12 @@
 //! A gateway that was found to be asked, in the words of these commands.
 
 use std::io::{self, IsTerminal as _};
+use std::iter;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use manifold_admin::{ItemPage, Method, QuestionAnswer};
-use manifold_admin_client::{Client, segment};
+use manifold_admin::{AskEvent, ItemPage, Method, QuestionAnswer};
+use manifold_admin_client::{Client, ClientError, SseEvent, segment};
 use serde_json::value::RawValue;
 
 use super::Place;
@@ -19,6 +20,8 @@ use crate::output::{Exit, Failure};
 
 /// How long a list may take, with servers that are started for it.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+type Events = Box<dyn Iterator<Item = Result<AskEvent, Failure>> + Send>;
 
 /// Carries out a command: by the gateway that runs, else by one of its own.
 pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Failure> {
@@ -43,19 +46,29 @@ impl Gateway for Operator {
     }
 
     fn ask(&self, path: &str, body: &RawValue) -> Result<Asked, Failure> {
-        let events = connect(self)?.events(Method::Post, path, Some(&body))?;
-        let stopper = events.stopper();
-        let read = events.filter_map(|heard| match heard {
-            Ok(heard) => event(&heard.event, &heard.data).transpose(),
-            Err(error) => Some(Err(error.into())),
+        let client = connect(self)?;
+        let stopper = client.stopper().map_err(|error| failed(&error))?;
+        let (path, body) = (path.to_owned(), body.to_owned());
+        // Asked by whoever reads the events, so that Ctrl-C is heard also before the first word of an answer.
+        let opened = iter::once_with(move || client.events(Method::Post, &path, Some(&body)));
+        let events = opened.flat_map(|opened| match opened {
+            Ok(stream) => Box::new(stream.filter_map(read)) as Events,
+            Err(error) => Box::new(iter::once(Err(error.into()))),
         });
-        Ok(Asked { events: Box::new(read), hang_up: Box::new(move || stopper.shutdown()) })
+        Ok(Asked { events: Box::new(events), hang_up: Box::new(move || stopper.shutdown()) })
     }
 
     fn answer(&self, question: &str, answer: &QuestionAnswer) -> Result<(), Failure> {
         let path = format!("/v1/questions/{}", segment(question));
         connect(self)?.send_raw(Method::Post, &path, Some(answer))?;
         Ok(())
+    }
+}
+
+fn read(heard: Result<SseEvent, ClientError>) -> Option<Result<AskEvent, Failure>> {
+    match heard {
+        Ok(heard) => event(&heard.event, &heard.data).transpose(),
+        Err(error) => Some(Err(error.into())),
     }
 }
 

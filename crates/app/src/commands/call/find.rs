@@ -60,6 +60,11 @@ pub(super) fn find(
     }
 }
 
+/// Says that no list has what is meant.
+pub(super) fn unknown(sought: Sought, address: &Address) -> Failure {
+    Failure::new(Exit::Unknown, "unknown-item", format!("there is no {} '{}'", sought.word(), address.name))
+}
+
 /// Adds to a failure what was likely meant, if the failure is that there is no such thing.
 pub(super) fn suggested(
     failure: Failure,
@@ -74,6 +79,11 @@ pub(super) fn suggested(
     let listed = list(gateway, sought, "", namespace).unwrap_or_default();
     let names = listed.items.iter().flat_map(|item| [item.name.as_str(), item.original.as_str()]);
     let word = sought.word();
+    if listed.items.iter().any(|item| item.server == address.name) {
+        let server = &address.name;
+        return failure
+            .hint(format!("`{server}` is a server; `manifold {word}s --server {server}` lists what it has"));
+    }
     match nearest(&address.name, names) {
         Some(name) => failure.hint(format!("did you mean `{name}`?")),
         None => failure.hint(format!("`manifold {word}s` lists what there is")),

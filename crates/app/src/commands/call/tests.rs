@@ -301,3 +301,15 @@ fn an_interrupt_hangs_up() {
     assert_eq!(failure.exit, Exit::Interrupted);
     assert!(fake.hung_up.load(Ordering::SeqCst));
 }
+
+/// What it would be called with is not the matter: a server's name and a tool's, typed apart, is no tool with an argument.
+#[test]
+fn what_is_not_there_is_said_before_how_it_is_called() {
+    let fake = Fake::default();
+    let ended = run(&fake, &["call", "t", "add"], None).unwrap_err();
+    assert_eq!((ended.exit, ended.message.as_str()), (Exit::Unknown, "there is no tool 't'"));
+    assert_eq!(ended.hint.as_deref(), Some("`t` is a server; `manifold tools --server t` lists what it has"));
+    let ended = run(&fake, &["call", "t__ad", "a"], None).unwrap_err();
+    assert_eq!(ended.hint.as_deref(), Some("did you mean `t__add`?"));
+    assert!(!fake.sent().iter().any(|sent| sent.starts_with("POST")), "nothing was called");
+}

@@ -11,7 +11,7 @@ use super::arguments::pair::{Given, Pair};
 use super::arguments::schema::Schema;
 use super::arguments::{ArgumentError, Typed, build};
 use super::asker::{Asker, read_file};
-use super::find::{Sought, find, suggested};
+use super::find::{Sought, find, suggested, unknown};
 use super::show::{Answer, Shown};
 use super::signature::{example, signature};
 use crate::cli::{AskCommand, CallArgs, CompleteArgs, CompleteOf, PromptArgs, ReadArgs};
@@ -31,11 +31,14 @@ fn call(args: &CallArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     let address = Address::parse(&args.address).map_err(|error| Failure::usage(error.to_string()))?;
     let (gateway, namespace) = (asker.gateway, asker.namespace);
     let found = find(gateway, Sought::Tool, &address, namespace)?;
-    let schema = input_schema(found.as_ref());
+    let (schema, is_known) = (input_schema(found.as_ref()), found.is_some());
     let name = found.map_or_else(|| address.name.clone(), |item| item.name);
     let typed = Typed { function: &address.arguments, pairs: &args.arguments, args: args.args.as_deref() };
-    let arguments =
-        build(&typed, &schema, &read_file).map_err(|error| misused("call", &name, &schema, &error))?;
+    let arguments = build(&typed, &schema, &read_file).map_err(|error| match is_known {
+        true => misused("call", &name, &schema, &error),
+        // What it would be called with is not the matter.
+        false => suggested(unknown(Sought::Tool, &address), gateway, Sought::Tool, &address, namespace),
+    })?;
     let arguments = RawValue::from_string(arguments);
     let arguments = arguments.map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
     let request = CallRequest { name, arguments: Some(arguments), how: asker.options(&args.how) };
@@ -53,11 +56,14 @@ fn prompt(args: &PromptArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     let address = Address { name: args.name.clone(), arguments: Vec::new() };
     let (gateway, namespace) = (asker.gateway, asker.namespace);
     let found = find(gateway, Sought::Prompt, &address, namespace)?;
-    let schema = prompt_schema(found.as_ref());
+    let (schema, is_known) = (prompt_schema(found.as_ref()), found.is_some());
     let name = found.map_or_else(|| address.name.clone(), |item| item.name);
     let typed = Typed { function: &[], pairs: &args.arguments, args: None };
-    let arguments =
-        build(&typed, &schema, &read_file).map_err(|error| misused("prompt", &name, &schema, &error))?;
+    let arguments = build(&typed, &schema, &read_file).map_err(|error| match is_known {
+        true => misused("prompt", &name, &schema, &error),
+        // What it would be called with is not the matter.
+        false => suggested(unknown(Sought::Prompt, &address), gateway, Sought::Prompt, &address, namespace),
+    })?;
     let only_texts = |_| Failure::usage("a prompt takes texts alone: write `name=text`");
     let arguments: BTreeMap<String, String> = serde_json::from_str(&arguments).map_err(only_texts)?;
     let request = PromptRequest { name, arguments, how: asker.options(&args.how) };

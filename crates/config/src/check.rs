@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::alike::did_you_mean;
 use crate::file::{Node, Object, Value, join};
 use crate::keys::table::{NAMESPACE, PERMISSION, SCHEMA, SERVER};
 use crate::keys::{Key, Kind, Section, Verdict};
@@ -17,7 +18,7 @@ pub(crate) fn check(object: &Object, section: &Section, place: &str, problems: &
                 tell_doubled(node, name, meant, section, place, problems);
                 continue;
             }
-            let hint = nearest(name, section.keys.iter().map(|key| key.name));
+            let hint = did_you_mean(name, section.keys.iter().map(|key| key.name));
             problems.warn(node.line, place, format!("unknown key `{name}`"), hint);
             continue;
         };
@@ -107,15 +108,4 @@ pub(crate) fn to_write(key: &Key) -> String {
         Kind::FlagMap => format!("write `\"{}\": {{\"server\": true}}`", key.name),
         _ => "correct it".to_owned(),
     }
-}
-
-/// Returns a hint that names the most similar of some names, if any is similar at all.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
-    let wanted = plain(name);
-    let (distance, best) = known
-        .map(|known| (strsim::damerau_levenshtein(&wanted, &plain(known)), known))
-        .min_by_key(|(distance, _)| *distance)?;
-    let close = distance <= (wanted.chars().count() / 3).max(1);
-    close.then(|| format!("did you mean `{best}`?"))
 }

@@ -1,5 +1,6 @@
 //! The configuration file as written, and the checked `Config` made from it.
 
+mod alike;
 mod check;
 mod client_environment;
 mod clients;
@@ -28,7 +29,7 @@ mod syntax;
 mod testing;
 mod variables_used;
 
-pub use check::nearest;
+pub use alike::{did_you_mean, distance, most_alike};
 pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
 pub use edit::{Edit, EditError, PermissionKind, apply};

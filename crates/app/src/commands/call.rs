@@ -83,13 +83,3 @@ pub(crate) fn argument_words(input_schema: Raw) -> Vec<String> {
     }
     words
 }
-
-/// Returns the most similar of some names, if any is similar at all. It is suggested, never used.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', '/'], "");
-    let wanted = plain(name);
-    let (distance, best) = known
-        .map(|known| (strsim::damerau_levenshtein(&wanted, &plain(known)), known))
-        .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (wanted.chars().count() / 3).max(1)).then_some(best)
-}

@@ -2,6 +2,7 @@
 
 use manifold_admin::{CommandError, ErrorLine, ErrorRow};
 use manifold_admin_client::ClientError;
+use manifold_config::most_alike;
 
 use super::color::{Paint, Tone};
 use super::escape::escaped_text;
@@ -84,13 +85,9 @@ impl From<ClientError> for Failure {
 pub(crate) struct Suggestion(Option<String>);
 
 impl Suggestion {
-    /// Finds the name that was likely meant: a third of its letters may be wrong. It is only ever said, never used.
+    /// Finds the name that was likely meant. It is only ever said, never used.
     pub(crate) fn among<'n>(names: impl IntoIterator<Item = &'n str>, meant: &str) -> Self {
-        let meant = meant.to_lowercase();
-        let distance = |name: &'n str| (strsim::damerau_levenshtein(&name.to_lowercase(), &meant), name);
-        let nearest = names.into_iter().map(distance).min_by_key(|(distance, _)| *distance);
-        let is_near = |(distance, name): &(usize, &str)| *distance <= (name.chars().count() / 3).max(1);
-        Self(nearest.filter(is_near).map(|(_, name)| name.to_owned()))
+        Self(most_alike(meant, names).map(str::to_owned))
     }
 
     /// Returns the hint, or another where nothing is alike.

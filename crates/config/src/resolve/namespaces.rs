@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::nearest;
+use crate::alike::did_you_mean;
 use crate::fields::Fields;
 use crate::file::{Node, Object, Value};
 use crate::keys::table::{NAMESPACE, PERMISSION};
@@ -69,7 +69,7 @@ pub(super) fn check_server_defaults(
     let Some(node) = fields.get("serverDefaults") else { return };
     for id in namespace.permissions.server_defaults.keys() {
         if !namespace.servers.iter().any(|key| key.id == *id) {
-            let hint = nearest(id, namespace.servers.iter().map(|key| key.id.as_str()));
+            let hint = did_you_mean(id, namespace.servers.iter().map(|key| key.id.as_str()));
             let what = format!("`{id}` is not a server of this namespace");
             problems.warn(node.line, &format!("{place}.serverDefaults"), what, hint);
         }
@@ -180,7 +180,7 @@ fn members(fields: Fields<'_>, servers: &[Server], place: &str, problems: &mut P
         let key = ServerKey { schema: None, id };
         if !servers.iter().any(|server| server.key == key) {
             let line = fields.get("serverIds").map_or(fields.object.line, |node| node.line);
-            let hint = nearest(&key.id, servers.iter().map(|server| server.key.id.as_str()));
+            let hint = did_you_mean(&key.id, servers.iter().map(|server| server.key.id.as_str()));
             problems.warn(
                 line,
                 &format!("{place}.serverIds"),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use manifold_admin::{CommandError, ErrorCode};
+use manifold_config::distance;
 use manifold_protocol::{Fault, Kind, Raw};
 
 use super::Gateway;
@@ -13,8 +14,6 @@ use crate::principal::Principal;
 use crate::router;
 use crate::upstream::{Order, Phase};
 
-/// Names are like each other up to one change in so many characters.
-const LIKENESS: usize = 3;
 /// How many of those that are alike are named.
 const MAX_ALIKE: usize = 3;
 /// How many candidates are named.
@@ -222,18 +221,6 @@ fn alike<'a>(name: &str, names: impl Iterator<Item = (&'a str, &'a str)>) -> Vec
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let near = alike(name, known.map(|id| (id, id)));
     (!near.is_empty()).then(|| format!("did you mean {}?", quoted(&near, " or ")))
-}
-
-/// Returns how far two names are apart, unless they are not alike at all.
-fn distance(one: &str, other: &str) -> Option<usize> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', '/'], "");
-    let (one, other) = (plain(one), plain(other));
-    let most = (one.chars().count() / LIKENESS).max(1);
-    // What differs more in length need not be compared.
-    if one.len().abs_diff(other.len()) > 4 * most {
-        return None;
-    }
-    Some(strsim::damerau_levenshtein(&one, &other)).filter(|distance| *distance <= most)
 }
 
 fn quoted(names: &[String], between: &str) -> String {

@@ -1,7 +1,7 @@
 //! Servers: how they are, and orders to them.
 
 use manifold_admin::{Command, CommandError, ErrorCode, Outcome, Server, ServerId, Snapshot};
-use manifold_config::{Edit, nearest};
+use manifold_config::{Edit, did_you_mean};
 
 use super::answer::{Answer, Revisions, json};
 use super::request::Asked;
@@ -84,7 +84,7 @@ pub(super) fn find(office: &Office, name: &str) -> Result<Server, CommandError> 
 
 fn unknown(name: &str, servers: &[Server]) -> CommandError {
     let ids = servers.iter().map(|server| server.key.id.as_str());
-    let hint = nearest(name, ids).unwrap_or_else(|| match servers {
+    let hint = did_you_mean(name, ids).unwrap_or_else(|| match servers {
         [] => "the config has no servers".to_owned(),
         _ => "`manifold list` shows all there are".to_owned(),
     });

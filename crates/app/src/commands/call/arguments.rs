@@ -99,7 +99,7 @@ fn listed(names: &[String]) -> String {
 }
 
 fn suggestion(name: &str, known: &[String]) -> String {
-    match super::nearest(name, known.iter().map(String::as_str)) {
+    match manifold_config::most_alike(name, known.iter().map(String::as_str)) {
         Some(best) => format!("; did you mean `{best}`?"),
         None if known.is_empty() => "; none can be given".to_owned(),
         None => format!("; there are {}", known.join(", ")),

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use manifold_admin::{FailedServer, ListedItem};
+use manifold_admin_client::segment;
+use manifold_config::most_alike;
 
 use super::address::{Address, Found};
 use super::gateway::Gateway;
-use super::nearest;
 use crate::output::{Exit, Failure};
 
 /// What can be found.
@@ -42,7 +43,7 @@ pub(super) fn find(
     address: &Address,
     namespace: Option<&str>,
 ) -> Result<Option<ListedItem>, Failure> {
-    let listed = list(gateway, sought, &format!("full=1&q={}", encoded(address.word())), namespace)?;
+    let listed = list(gateway, sought, &format!("full=1&q={}", segment(address.word())), namespace)?;
     match address.find(&listed.items) {
         Found::One(item) => Ok(Some(item.clone())),
         Found::Several(names) => {
@@ -84,7 +85,7 @@ pub(super) fn suggested(
         return failure
             .hint(format!("`{server}` is a server; `manifold {word}s --server {server}` lists what it has"));
     }
-    match nearest(&address.name, names) {
+    match most_alike(&address.name, names) {
         Some(name) => failure.hint(format!("did you mean `{name}`?")),
         None => failure.hint(format!("`manifold {word}s` lists what there is")),
     }
@@ -98,12 +99,12 @@ fn list(
 ) -> Result<Listed, Failure> {
     let mut path = format!("/v1/{}s?{query}", sought.word());
     if let Some(namespace) = namespace {
-        let _ = write!(path, "&namespace={}", encoded(namespace));
+        let _ = write!(path, "&namespace={}", segment(namespace));
     }
     let mut listed = Listed::default();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
-        let from = cursor.map_or_else(String::new, |cursor| format!("&cursor={}", encoded(&cursor)));
+        let from = cursor.map_or_else(String::new, |cursor| format!("&cursor={}", segment(&cursor)));
         let page = gateway.items(&format!("{path}{from}"))?;
         listed.items.extend(page.items);
         listed.failed = page.failed;
@@ -113,20 +114,4 @@ fn list(
         }
     }
     Ok(listed)
-}
-
-/// Returns a value as a query takes it.
-fn encoded(value: &str) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                text.push(char::from(byte))
-            }
-            _ => {
-                let _ = write!(text, "%{byte:02X}");
-            }
-        }
-    }
-    text
 }

@@ -10,7 +10,7 @@ use manifold_admin_client::{Client, ClientError, SseEvent, segment};
 use serde_json::value::RawValue;
 
 use super::Place;
-use super::gateway::{Asked, Gateway, event};
+use super::gateway::{Asked, Gateway};
 use super::inbox::Interrupts;
 use crate::cli::AskCommand;
 use crate::commands::source::failure;
@@ -67,7 +67,8 @@ impl Gateway for Operator {
 
 fn read(heard: Result<SseEvent, ClientError>) -> Option<Result<AskEvent, Failure>> {
     match heard {
-        Ok(heard) => event(&heard.event, &heard.data).transpose(),
+        // What is not known is passed over.
+        Ok(heard) => AskEvent::from_sse(&heard.event, &heard.data).map(Ok),
         Err(error) => Some(Err(error.into())),
     }
 }

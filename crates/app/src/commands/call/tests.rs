@@ -9,7 +9,7 @@ use manifold_admin::{AskEvent, CommandError, ErrorCode, ItemPage, ListedItem, Qu
 use serde_json::value::RawValue;
 
 use super::asker::Asker;
-use super::gateway::{Asked, Gateway, event};
+use super::gateway::{Asked, Gateway};
 use super::inbox::{Inbox, Interrupts, News};
 use super::person::{Line, Person, Prompt};
 use crate::cli::AskCommand;
@@ -252,10 +252,10 @@ impl Person for Says {
 
 fn with_question() -> Fake {
     let question = r#"{"id":"q7","server":"t","method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"properties":{"n":{"type":"string"}}}}}"#;
-    let question = event("question", question).unwrap().unwrap();
-    let result = event("result", r#"{"result":{"content":[]}}"#).unwrap().unwrap();
+    let question = AskEvent::from_sse("question", question).unwrap();
+    let result = AskEvent::from_sse("result", r#"{"result":{"content":[]}}"#).unwrap();
     Fake::that_says(vec![
-        event("progress", r#"{"params":{"progress":1}}"#).unwrap().unwrap(),
+        AskEvent::from_sse("progress", r#"{"params":{"progress":1}}"#).unwrap(),
         question,
         result,
     ])
@@ -278,7 +278,7 @@ fn questions_are_put_to_whoever_is_there() {
 fn an_interrupt_hangs_up() {
     // The signal itself is another thread's; what it does is put this into the box.
     let (mut inbox, letterbox) = Inbox::new().unwrap();
-    letterbox.put(News::Event(event("progress", r#"{"params":{}}"#).unwrap().unwrap()));
+    letterbox.put(News::Event(AskEvent::from_sse("progress", r#"{"params":{}}"#).unwrap()));
     assert!(!inbox.ends("q"));
     letterbox.put(News::Event(AskEvent::Withdrawn { id: "other".to_owned() }));
     assert!(!inbox.ends("q"));

@@ -122,7 +122,7 @@ pub(crate) async fn serve(
     let program = Arc::new(ControlledGateway::new(&daemon.services, GatewayKind::Daemon, options.clone()));
     program.set_daemon(&daemon);
     let office = Office::new(daemon.services.control.clone(), Arc::clone(&program) as _);
-    daemon.follow_config(&program);
+    daemon.follow_config();
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");
     say_ready(detached);
@@ -253,14 +253,11 @@ impl Daemon {
 
     /// Takes over changes of the config, for every client: their servers are resolved anew before it is in force. HTTP is
     /// opened after this, so that its servers are resolved likewise.
-    fn follow_config(self: &Arc<Self>, program: &Arc<ControlledGateway>) {
-        let (me, program) = (Arc::downgrade(self), Arc::downgrade(program));
+    fn follow_config(self: &Arc<Self>) {
+        let me = Arc::downgrade(self);
         self.services.prepare_clients(move || {
             let Some(daemon) = me.upgrade() else { return };
             daemon.sessions.prepare(&daemon.services);
-            if let Some(program) = program.upgrade() {
-                program.prepare();
-            }
             if let Some(door) = daemon.http.door() {
                 door.prepare();
             }

@@ -107,7 +107,7 @@ impl Door {
         let host = settings.host.as_str();
         let scheme = if tls.is_some() { "https" } else { "http" };
         info!("listening on {scheme}://{address}");
-        self.services.control.listening(Listener {
+        let _listening = self.services.control.listening(Listener {
             transport: scheme.to_owned(),
             address: Some(address.to_string()),
             needs_token: settings.token.is_some(),

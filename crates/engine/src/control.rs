@@ -63,6 +63,22 @@ pub struct Program {
     pub pid: Option<u32>,
 }
 
+/// A place where clients can come.
+#[must_use]
+pub struct Listening {
+    control: Control,
+    listener: admin::Listener,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut listeners = self.control.shared.listeners.locked();
+        if let Some(at) = listeners.iter().position(|one| *one == self.listener) {
+            listeners.remove(at);
+        }
+    }
+}
+
 impl Control {
     /// Makes the operator's hands of a fleet, which they do not keep alive.
     pub fn new(fleet: &Arc<Fleet>, reloader: Arc<dyn Reloader>, program: Program) -> Self {
@@ -79,9 +95,10 @@ impl Control {
         }
     }
 
-    /// Notes that clients can come there from now on.
-    pub fn listening(&self, listener: admin::Listener) {
-        self.shared.listeners.locked().push(listener);
+    /// Notes that clients can come there, for as long as what is returned is held.
+    pub fn listening(&self, listener: admin::Listener) -> Listening {
+        self.shared.listeners.locked().push(listener.clone());
+        Listening { control: Self::clone(self), listener }
     }
 
     /// Says who knows what processes take up.

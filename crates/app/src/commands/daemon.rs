@@ -215,6 +215,12 @@ fn start_alone(place: &Place, options: &LoadOptions, stays: bool) -> Result<bool
             Err(error) => return Err(error.to_string()),
         }
     };
+    // Somebody listens though no daemon has the lock: systemd, which starts one for whoever comes.
+    if is_there(place) {
+        drop(lock);
+        let Some(client) = client(place, START_PATIENCE)? else { return Ok(false) };
+        return client.get::<Value>("/v1/daemon").map(|_| true).map_err(|error| error.to_string());
+    }
     let mut start = start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
     start.args.extend(stays.then(|| "--stay".into()));
     place.clear();

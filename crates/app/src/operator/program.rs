@@ -1,29 +1,23 @@
 //! A gateway as operators control it: what its servers do not do, but the program around them.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, Weak};
 
 use manifold_admin::{
     About, ApiVersions, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
     ErrorCode, GatewayKind,
 };
 use manifold_config::{ClientEnvironment, Edit, LoadOptions, Selection, project_root, select_namespace};
-use manifold_engine::{Audience, BoxFuture, Gateway, Lock as _, Opening};
+use manifold_engine::{Audience, BoxFuture, Gateway, Opening};
 use manifold_frontends::admin::{ControlledProgram, DaemonOrder};
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::audit::Audit;
 use crate::config_editor::ConfigEditor;
 use crate::daemon::Daemon;
 use crate::wiring::Services;
-
-/// How long servers that an operator has used are kept for the next command.
-const KEPT_FOR: Duration = Duration::from_secs(60);
 
 pub(crate) struct ControlledGateway {
     services: Services,
@@ -33,18 +27,8 @@ pub(crate) struct ControlledGateway {
     editor: ConfigEditor,
     /// `None`: there is no folder to keep it in.
     audit: Option<Audit>,
-    /// Namespaces that were opened for operators of late, by name and variables.
-    opened: Arc<Mutex<OpenedGateways>>,
     /// The daemon, where this is one.
     daemon: OnceLock<Weak<Daemon>>,
-}
-
-type OpenedGateways = HashMap<(Option<String>, u64), Opened>;
-
-struct Opened {
-    gateway: Arc<Gateway>,
-    client: ClientEnvironment,
-    used: Instant,
 }
 
 impl ControlledGateway {
@@ -60,7 +44,6 @@ impl ControlledGateway {
             options,
             since: Instant::now(),
             audit,
-            opened: Arc::default(),
             daemon: OnceLock::new(),
         }
     }
@@ -111,57 +94,6 @@ impl ControlledGateway {
         let message = format!("there is no namespace '{namespace}'");
         CommandError { hint: Some(hint), ..CommandError::new(ErrorCode::UnknownNamespace, message) }
     }
-
-    /// Opens a namespace as a client with these variables would have it, or the one that was opened so a while ago: its
-    /// servers run.
-    fn open_as(&self, opening: Opening, client: &ClientEnvironment) -> Arc<Gateway> {
-        let key = (opening.namespace.clone(), hash(client));
-        let mut opened = self.opened.locked();
-        if let Some(known) = opened.get_mut(&key) {
-            known.used = Instant::now();
-            return Arc::clone(&known.gateway);
-        }
-        let resolution = self.services.resolve(client);
-        let gateway = self.services.open(Opening { resolution, ..opening });
-        if opened.is_empty() {
-            self.services.tasks.spawn_background(close_unused(Arc::downgrade(&self.opened)));
-        }
-        opened.insert(
-            key,
-            Opened { gateway: Arc::clone(&gateway), used: Instant::now(), client: client.clone() },
-        );
-        gateway
-    }
-
-    /// Gives what is open the servers of a config that is about to be in force.
-    pub(crate) fn prepare(&self) {
-        let opened: Vec<_> =
-            self.opened.locked().values().map(|one| (Arc::clone(&one.gateway), one.client.clone())).collect();
-        for (gateway, client) in opened {
-            if let Some(resolution) = self.services.resolve(&client) {
-                gateway.prepare(resolution);
-            }
-        }
-    }
-}
-
-/// Lets go of what no operator has used for a while.
-async fn close_unused(opened: Weak<Mutex<OpenedGateways>>) {
-    loop {
-        sleep(KEPT_FOR / 4).await;
-        let Some(opened) = opened.upgrade() else { return };
-        let mut opened = opened.locked();
-        opened.retain(|_, one| Arc::strong_count(&one.gateway) > 1 || one.used.elapsed() < KEPT_FOR);
-        if opened.is_empty() {
-            return;
-        }
-    }
-}
-
-fn hash(client: &ClientEnvironment) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&client.values, &client.cwd).hash(&mut hasher);
-    hasher.finish()
 }
 
 impl ControlledProgram for ControlledGateway {
@@ -204,7 +136,9 @@ impl ControlledProgram for ControlledGateway {
             }
             None => ClientEnvironment::of(&self.options.environment),
         };
-        Ok(self.open_as(opening, &client))
+        // Its servers are kept for a while when it is done with them: the next command finds them running.
+        let resolution = self.services.resolve(&client);
+        Ok(self.services.open(Opening { resolution, ..opening }))
     }
 
     fn config(&self) -> BoxFuture<Result<ConfigFile, CommandError>> {

@@ -52,7 +52,7 @@ fn failed_to_start(id: &str) -> Phase {
 async fn a_snapshot_shows_the_whole_fleet() {
     let world = World::open(CONFIG, Some("n"), Audience::Shared);
     let control = operator(&world);
-    control.listening(Listener { transport: "http".to_owned(), ..Listener::default() });
+    let _open = control.listening(Listener { transport: "http".to_owned(), ..Listener::default() });
     world.fake("a").publish(&tools(&["x", "y"]));
     world.fake("b").vanish(failed_to_start("b"));
     world.fake("off").vanish(Phase::Stopped);

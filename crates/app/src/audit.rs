@@ -27,15 +27,14 @@ const LAST_LINES: Patience = Patience { stalled: Duration::from_secs(2), total: 
 #[derive(Clone)]
 pub(crate) struct Audit {
     queue: Arc<Queue>,
-    path: PathBuf,
 }
 
 impl Audit {
     /// Opens the audit in a folder for state, as `$XDG_STATE_HOME` names it.
     pub(crate) fn open(state_home: &Path) -> io::Result<Self> {
-        let path = state_home.join("manifold/audit/audit.jsonl");
+        let path = path(state_home);
         let queue = Queue::start(&path.display().to_string(), AuditFile::open(&path)?)?;
-        Ok(Self { queue, path })
+        Ok(Self { queue })
     }
 
     /// Adds a line; one without a time gets that of now.
@@ -54,11 +53,14 @@ impl Audit {
         self.queue.flush(LAST_LINES);
     }
 
-    /// Returns the last lines, the oldest first. What is no such line is left out.
-    pub(crate) fn last(&self, lines: usize) -> Vec<AuditLine> {
-        self.flush();
-        file::last(&self.path, lines)
+    /// Returns the last lines that are written down, the oldest first. What is no such line is left out.
+    pub(crate) fn last(state_home: &Path, lines: usize) -> Vec<AuditLine> {
+        file::last(&path(state_home), lines)
     }
+}
+
+fn path(state_home: &Path) -> PathBuf {
+    state_home.join("manifold/audit/audit.jsonl")
 }
 
 /// Returns the SHA-256 of something, in hexadecimal.

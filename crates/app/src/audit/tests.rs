@@ -23,13 +23,14 @@ fn lines_are_kept_in_order_for_our_eyes_only() {
     for verb in ["stop", "start", "restart"] {
         audit.append(&line(verb));
     }
-    let last = audit.last(2);
+    audit.flush();
+    let last = Audit::last(home.path(), 2);
     assert_eq!(last.iter().map(|line| line.verb.as_str()).collect::<Vec<_>>(), ["start", "restart"]);
     assert!(last[0].time.ends_with('Z') && last[0].time.contains('T'), "{}", last[0].time);
-    assert_eq!(audit.last(0), []);
-    assert_eq!(audit.last(9).len(), 3);
+    assert_eq!(Audit::last(home.path(), 0), []);
+    assert_eq!(Audit::last(home.path(), 9).len(), 3);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&audit.path), mode(audit.path.parent().unwrap())), (0o600, 0o700));
+    assert_eq!((mode(&path(home.path())), mode(path(home.path()).parent().unwrap())), (0o600, 0o700));
 }
 
 // Several processes, each with a file of its own open: every line is whole, and none is lost but the oldest.

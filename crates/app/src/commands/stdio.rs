@@ -74,7 +74,8 @@ async fn serve(
         warn!("{}", fault.message());
     }
     services.watch_config(|| {});
-    services.control.listening(Listener { transport: "stdio".to_owned(), ..Listener::default() });
+    let _listening =
+        services.control.listening(Listener { transport: "stdio".to_owned(), ..Listener::default() });
     let destination = Destination {
         gateway,
         codes: services.codes(),

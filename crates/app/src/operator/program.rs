@@ -25,25 +25,21 @@ pub(crate) struct ControlledGateway {
     options: LoadOptions,
     since: Instant,
     editor: ConfigEditor,
-    /// `None`: there is no folder to keep it in.
-    audit: Option<Audit>,
+    /// Opened with the first change; `None`: there is no folder to keep it in.
+    audit: OnceLock<Option<Audit>>,
     /// The daemon, where this is one.
     daemon: OnceLock<Weak<Daemon>>,
 }
 
 impl ControlledGateway {
     pub(crate) fn new(services: &Services, kind: GatewayKind, options: LoadOptions) -> Self {
-        let state = options.environment.state_home();
-        let audit = state.and_then(|state| {
-            Audit::open(&state).inspect_err(|error| warn!("what operators change is not kept: {error}")).ok()
-        });
         Self {
             services: services.clone(),
             kind,
             editor: ConfigEditor::new(options.clone()),
             options,
             since: Instant::now(),
-            audit,
+            audit: OnceLock::new(),
             daemon: OnceLock::new(),
         }
     }
@@ -55,7 +51,12 @@ impl ControlledGateway {
 
     /// Waits until what operators did is written down.
     pub(crate) fn flush(&self) {
-        self.audit.iter().for_each(Audit::flush);
+        self.audit.get().into_iter().flatten().for_each(Audit::flush);
+    }
+
+    fn open_audit(&self) -> Option<Audit> {
+        let opened = Audit::open(&self.options.environment.state_home()?);
+        opened.inspect_err(|error| warn!("what operators change is not kept: {error}")).ok()
     }
 
     fn its_daemon(&self) -> Option<Arc<Daemon>> {
@@ -178,11 +179,13 @@ impl ControlledProgram for ControlledGateway {
     }
 
     fn audit(&self, line: AuditLine) {
-        self.audit.iter().for_each(|audit| audit.append(&line));
+        self.audit.get_or_init(|| self.open_audit()).iter().for_each(|audit| audit.append(&line));
     }
 
     fn audited(&self, lines: usize) -> Vec<AuditLine> {
-        self.audit.as_ref().map(|audit| audit.last(lines)).unwrap_or_default()
+        self.flush();
+        let state = self.options.environment.state_home();
+        state.map(|state| Audit::last(&state, lines)).unwrap_or_default()
     }
 
     fn hold(&self) -> Box<dyn Send + Sync> {

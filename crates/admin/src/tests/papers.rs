@@ -11,7 +11,7 @@ fn table() -> String {
         let verbs: Vec<String> = route.verbs.iter().map(|verb| format!("`{verb}`")).collect();
         let effect = match route.effect {
             Effect::Reads => "reads",
-            Effect::Asks => "asks servers or nobody",
+            Effect::Asks => "asks",
             Effect::Changes => "changes, audited",
         };
         let _ = writeln!(

@@ -124,6 +124,11 @@ fn every_verb_has_its_route() {
             assert!(is_known || is_routed, "`{verb}` comes to no route");
         }
     }
+    let cli = Cli::command();
+    for verb in routed {
+        let found = verb.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word));
+        assert!(found.is_some(), "no command is `{verb}`");
+    }
 }
 
 #[test]

@@ -1,15 +1,20 @@
 //! Id and method of a request at a glance, where it is written as nearly all are. The daemon reads it whole, and judges it.
 
-use manifold_protocol::{Id, Raw};
+use std::ops::Range;
+
 use memchr::memchr2;
 
 #[cfg(test)]
 mod tests;
 
+/// Numbers of so many digits are the same to everybody.
+const MAX_DIGITS: usize = 15;
+
 /// A request that was looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Glance<'m> {
-    pub(crate) id: Id,
+    /// Where its id is written.
+    pub(crate) id: Range<usize>,
     pub(crate) method: &'m str,
 }
 
@@ -24,8 +29,8 @@ pub(crate) fn glance(message: &[u8]) -> Option<Glance<'_>> {
             b"jsonrpc" => (1, value.strip_prefix(b"\"2.0\"")?),
             b"id" => {
                 let after = past_id(value)?;
-                let text = value.get(..value.len() - after.len())?;
-                id = Id::from_raw(&Raw::parse(text.to_vec()).ok()?);
+                let place = message.len() - value.len()..message.len() - after.len();
+                id = Some(place);
                 (2, after)
             }
             b"method" => {
@@ -62,10 +67,13 @@ fn plain_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Returns what follows an id of digits, or of plain text.
 fn past_id(text: &[u8]) -> Option<&[u8]> {
     if text.first() == Some(&b'"') {
-        return plain_string(text).map(|(_, rest)| rest);
+        let (said, rest) = plain_string(text)?;
+        let is_plain = said.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        return is_plain.then_some(rest);
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    text.get(digits..).filter(|_| digits > 0)
+    let is_number = digits == 1 || (2..=MAX_DIGITS).contains(&digits) && text.first() != Some(&b'0');
+    text.get(digits..).filter(|_| is_number)
 }
 
 /// Returns what follows an object, told by its brackets alone.

@@ -1,7 +1,9 @@
 //! The requests without an answer, by slot.
 
+use std::ops::Range;
+
 use bytes::Bytes;
-use manifold_protocol::Id;
+use manifold_protocol::{Id, Raw};
 
 use crate::class::{Class, Lasting};
 
@@ -13,7 +15,7 @@ const MAX_KEPT_BYTES: usize = 4 << 20;
 pub(crate) struct Request {
     /// In the order they came.
     pub(crate) number: u64,
-    pub(crate) ids: Vec<Id>,
+    pub(crate) ids: Ids,
     pub(crate) class: Class,
     pub(crate) lasting: Option<Lasting>,
     /// The whole message, where it is kept.
@@ -26,7 +28,30 @@ pub(crate) struct Request {
     pub(crate) asker: Asker,
 }
 
+/// The ids of a request: where they are written, until somebody wants to know them.
+#[derive(Debug)]
+pub(crate) enum Ids {
+    /// One, at this place of the message that is kept.
+    Written(Range<usize>),
+    Read(Vec<Id>),
+}
+
 impl Request {
+    /// Returns the ids to answer to.
+    pub(crate) fn ids(&self) -> Vec<Id> {
+        let place = match &self.ids {
+            Ids::Read(ids) => return ids.clone(),
+            Ids::Written(place) => place.clone(),
+        };
+        let message = self.message.as_ref();
+        message.and_then(|message| read_id(message.get(place)?)).into_iter().collect()
+    }
+
+    /// Returns whether it is several in one.
+    pub(crate) fn is_batch(&self) -> bool {
+        matches!(&self.ids, Ids::Read(ids) if ids.len() != 1)
+    }
+
     fn kept_bytes(&self) -> usize {
         self.message.as_ref().map_or(0, Bytes::len)
     }
@@ -39,6 +64,11 @@ pub(crate) enum Asker {
     Nobody,
     /// We ourselves, to tell a new daemon what the old one knew.
     Ourselves,
+}
+
+/// Reads an id as it is written.
+pub(crate) fn read_id(written: &[u8]) -> Option<Id> {
+    Id::from_raw(&Raw::parse(written.to_vec()).ok()?)
 }
 
 /// The table of requests. Slot zero stands for none.
@@ -102,7 +132,7 @@ impl InFlight {
     /// Returns the slot of the client's request with this id.
     pub(crate) fn find(&self, id: &Id) -> Option<u16> {
         let is_it = |request: &&Option<Request>| {
-            request.as_ref().is_some_and(|one| one.asker == Asker::Client && one.ids.contains(id))
+            request.as_ref().is_some_and(|one| one.asker == Asker::Client && one.ids().contains(id))
         };
         let at = self.slots.iter().position(|one| is_it(&one))?;
         u16::try_from(at + 1).ok()

@@ -18,7 +18,7 @@ use manifold_rendezvous::{Stage, Stages};
 
 use crate::class::{Class, Lasting};
 use crate::decoder::Language;
-use crate::in_flight::{Asker, InFlight, Request};
+use crate::in_flight::{Asker, Ids, InFlight, Request};
 use crate::memory::Memory;
 pub(crate) use client::Taken;
 
@@ -169,7 +169,7 @@ impl Relay {
     fn ask(&mut self, message: Bytes, lasting: Option<Lasting>) {
         let slot = self.in_flight.insert(Request {
             number: 0,
-            ids: Vec::new(),
+            ids: Ids::Read(Vec::new()),
             class: Class::Again,
             lasting,
             message: Some(message.clone()),

@@ -65,7 +65,7 @@ impl Relay {
             }
             Fate::Fails(error) => {
                 if let Some(request) = self.in_flight.remove(slot) {
-                    self.fail(&request.ids, error);
+                    self.fail(&request.ids(), error);
                 }
             }
             Fate::Dropped => drop(self.in_flight.remove(slot)),
@@ -94,7 +94,7 @@ impl Relay {
             }
         }
         for request in lost.iter().filter(|request| request.asker == Asker::Client) {
-            self.fail(&request.ids, MAY_HAVE_RUN);
+            self.fail(&request.ids(), MAY_HAVE_RUN);
         }
         self.tell_again();
         for (slot, message) in waited_for {
@@ -129,7 +129,7 @@ impl Relay {
             let may_have_run =
                 request.class == Class::MayHaveRun && self.stages.get(slot) == Stage::Dispatched;
             if request.asker == Asker::Client {
-                self.fail(&request.ids, if may_have_run { MAY_HAVE_RUN } else { NO_DAEMON });
+                self.fail(&request.ids(), if may_have_run { MAY_HAVE_RUN } else { NO_DAEMON });
             }
         }
         // Another is looked for when the client asks for something.

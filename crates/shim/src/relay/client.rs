@@ -12,7 +12,7 @@ use super::{Held, Link, Relay};
 use crate::class::{Class, class, lasting};
 use crate::decoder::Language;
 use crate::glance::{Glance, glance};
-use crate::in_flight::{Asker, Request};
+use crate::in_flight::{Asker, Ids, Request, read_id};
 
 /// What is to be done with a message of the client's.
 pub(crate) enum Taken {
@@ -37,14 +37,14 @@ impl Relay {
         }
         if let Some(Glance { id, method }) = glance(&message) {
             let (class, lasting) = (class(method), lasting(method));
-            self.request(message.clone(), vec![id], class, lasting);
+            self.request(message.clone(), Ids::Written(id), class, lasting);
             return Taken::Done;
         }
         match envelope::parse(message.clone()) {
             Ok(Incoming::One(Message::Request { id, method, .. })) => {
                 let method = method.as_str();
                 let lasting = lasting(method);
-                self.request(message, vec![id], class(method), lasting);
+                self.request(message, Ids::Read(vec![id]), class(method), lasting);
             }
             Ok(Incoming::One(Message::Notification { method, params })) => match method.as_str() {
                 "notifications/cancelled" => self.cancelled(message, params.as_ref()),
@@ -74,9 +74,11 @@ impl Relay {
             // The daemon of its first use may be gone.
             Ok(litemcp::Message { id, .. }) if !self.memory.used_ids.note(&id) => {}
             Ok(litemcp::Message { id, word: litemcp::Word::Get, .. }) => {
-                self.request(message, vec![id], Class::Again, None);
+                self.request(message, Ids::Read(vec![id]), Class::Again, None);
             }
-            Ok(litemcp::Message { id, .. }) => self.request(message, vec![id], Class::MayHaveRun, None),
+            Ok(litemcp::Message { id, .. }) => {
+                self.request(message, Ids::Read(vec![id]), Class::MayHaveRun, None)
+            }
             // The daemon's log says what is wrong with it; there is nobody to be told.
             Err(_) => self.pass(Kind::Message, message),
         }
@@ -85,16 +87,21 @@ impl Relay {
     fn request(
         &mut self,
         message: Bytes,
-        ids: Vec<Id>,
+        mut ids: Ids,
         class: Class,
         lasting: Option<crate::class::Lasting>,
     ) {
+        let kept = self.in_flight.copy(&message);
+        // What is not kept cannot be read later.
+        if let (None, Ids::Written(place)) = (&kept, &ids) {
+            ids = Ids::Read(message.get(place.clone()).and_then(read_id).into_iter().collect());
+        }
         let request = Request {
             number: 0,
             ids,
             class,
             lasting,
-            message: self.in_flight.copy(&message),
+            message: kept,
             was_asked_again: false,
             is_kept: false,
             is_acknowledged: false,
@@ -127,7 +134,7 @@ impl Relay {
         if ids.is_empty() {
             return self.pass(Kind::Message, message);
         }
-        self.request(message, ids, worst, None);
+        self.request(message, Ids::Read(ids), worst, None);
     }
 
     /// A request that nobody has seen yet is cancelled here; of others the daemon hears.
@@ -145,7 +152,7 @@ impl Relay {
         match self.link {
             // Its slot is free once the daemon says that no answer will come, or an answer has.
             Link::Up => {
-                if let Some(request) = self.in_flight.get_mut(slot).filter(|one| one.ids.len() == 1) {
+                if let Some(request) = self.in_flight.get_mut(slot).filter(|one| !one.is_batch()) {
                     request.asker = Asker::Nobody;
                 }
                 self.send(Kind::Message, 0, &message);

@@ -17,10 +17,12 @@ use std::sync::{Arc, Mutex, Weak};
 
 use manifold_admin as admin;
 use manifold_config::{Config, Difference, ServerKey};
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::discovery::Discovery;
+use crate::feed::Feed;
 use crate::fleet::Fleet;
 use crate::sync::Lock as _;
 use crate::upstream::BoxFuture;
@@ -108,11 +110,20 @@ impl Control {
 
     /// Returns how everything is, from what is known without asking anyone.
     pub fn snapshot(&self) -> admin::Snapshot {
+        self.snapshot_at(Feed::cursor)
+    }
+
+    /// Does the same for somebody who may go on from there: events are made from now on, for a while.
+    pub fn snapshot_to_follow(&self) -> admin::Snapshot {
+        self.snapshot_at(Feed::mark)
+    }
+
+    fn snapshot_at(&self, place: impl FnOnce(&Feed) -> admin::Cursor) -> admin::Snapshot {
         let Ok(fleet) = self.fleet() else {
             return admin::Snapshot { gateway: self.gateway(), ..admin::Snapshot::default() };
         };
         // Looked at first: what happens meanwhile is told again, and nothing is left out.
-        let at = fleet.feed().mark();
+        let at = place(fleet.feed());
         let config = fleet.config();
         let gateways = fleet.gateways();
         let sessions = gateways.iter().flat_map(|gateway| {
@@ -147,6 +158,11 @@ impl Control {
         let mut server = self.fleet().ok()?.describe(key)?;
         self.shared.usages.add_to(std::slice::from_mut(&mut server));
         Some(server)
+    }
+
+    /// Returns which servers change, from now on, for somebody who looks at them itself; `None` once the gateway is gone.
+    pub fn server_changes(&self) -> Option<broadcast::Receiver<ServerKey>> {
+        Some(self.fleet().ok()?.changed_servers().subscribe())
     }
 
     fn fleet(&self) -> Result<Arc<Fleet>, admin::CommandError> {

@@ -17,7 +17,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use manifold_admin::{ConfigChange, Happening};
 use manifold_config::{Config, Difference, Server, ServerKey, Sharing, diff};
 use serde::Serialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::task::TaskTracker;
 
 use crate::audience::Users;
@@ -38,6 +38,9 @@ use instances::PerClient;
 pub(crate) use slot::{Slot, Wanted};
 pub(crate) use usage::Outgrown;
 
+/// Changes of servers that somebody may be behind.
+const MAX_CHANGES_BEHIND: usize = 64;
+
 /// The servers, and the namespaces that show them.
 pub struct Fleet {
     me: Weak<Fleet>,
@@ -57,6 +60,8 @@ pub struct Fleet {
     applying: tokio::sync::Mutex<()>,
     gateways: Mutex<Vec<Weak<Gateway>>>,
     feed: Feed,
+    /// Which servers change, for whoever looks at them itself.
+    changed_servers: broadcast::Sender<ServerKey>,
     /// Where servers stand in line that are started for lists.
     places: Arc<Semaphore>,
     tasks: Tasks,
@@ -91,6 +96,7 @@ impl Fleet {
             applying: tokio::sync::Mutex::default(),
             gateways: Mutex::default(),
             feed: Feed::new(),
+            changed_servers: broadcast::Sender::new(MAX_CHANGES_BEHIND),
             places: discovery::places(),
             tasks,
             observers: Observers::default(),
@@ -105,6 +111,10 @@ impl Fleet {
 
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
+    }
+
+    pub(crate) fn changed_servers(&self) -> &broadcast::Sender<ServerKey> {
+        &self.changed_servers
     }
 
     /// Returns those who watch calls, to add to.

@@ -39,6 +39,8 @@ impl Fleet {
 
     /// Tells those who watch how a server is now.
     pub(crate) fn server_changed(&self, key: &ServerKey) {
+        // Where nobody looks there is nobody to be told.
+        let _ = self.changed_servers().send(key.clone());
         self.feed().publish(|| {
             let server = Box::new(self.describe(key)?);
             Some(admin::Happening::Server { server })

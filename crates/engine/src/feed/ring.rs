@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use manifold_admin::{Event, Happening};
+use manifold_admin::{Event, Happening, Instance, Server};
 
 /// How many events are kept, and how long they may be together.
 pub(super) const MAX_EVENTS: usize = 4096;
@@ -75,7 +75,7 @@ impl Waiting {
     }
 }
 
-/// Returns how long an event is in JSON, about.
+/// Returns what an event takes up, about.
 pub(super) fn size(happening: &Happening) -> usize {
     match happening {
         Happening::Log { line } => LOG_BYTES + line.line.len(),
@@ -83,8 +83,16 @@ pub(super) fn size(happening: &Happening) -> usize {
         _ => {
             let mut count = Count(0);
             let _ = serde_json::to_writer(&mut count, happening);
-            count.0
+            count.0 + fixed_bytes(happening)
         }
+    }
+}
+
+/// Returns what it takes up beside its texts.
+fn fixed_bytes(happening: &Happening) -> usize {
+    match happening {
+        Happening::Server { server } => size_of::<Server>() + server.instances.len() * size_of::<Instance>(),
+        _ => size_of::<Happening>(),
     }
 }
 

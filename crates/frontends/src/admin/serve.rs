@@ -94,7 +94,7 @@ async fn handle(
         (Verb::Get, "/v1/about") => Ok(json(&office.program.about())),
         (Verb::Get, "/v1/snapshot") => Ok(json(&servers::snapshot(office))),
         (Verb::Get, "/v1/events") => events::stream(office, &asked),
-        (Verb::Get, "/v1/servers") => Ok(json(&servers::snapshot(office).servers)),
+        (Verb::Get, "/v1/servers") => Ok(json(&office.control.snapshot().servers)),
         (Verb::Get, "/v1/servers/{id}") => servers::one(office, &asked),
         (Verb::Get, "/v1/servers/{id}/logs") => logs::read(office, &asked).await,
         (Verb::Post, path) if path.starts_with("/v1/servers/{id}/") => {

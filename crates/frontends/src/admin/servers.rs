@@ -7,9 +7,9 @@ use super::answer::{Answer, Revisions, json};
 use super::request::Asked;
 use super::{Office, config};
 
-/// Returns how everything is.
+/// Returns how everything is, for somebody who may go on with the events from there.
 pub(super) fn snapshot(office: &Office) -> Snapshot {
-    let mut snapshot = office.control.snapshot();
+    let mut snapshot = office.control.snapshot_to_follow();
     if snapshot.config.revision.is_none() {
         snapshot.config.revision = office.program.about().revision;
     }

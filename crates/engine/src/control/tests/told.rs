@@ -40,7 +40,7 @@ async fn calls_are_told_while_somebody_wants_them() {
 async fn what_operators_do_is_told() {
     let world = World::new(CONFIG);
     let control = operator(&world);
-    let at = control.snapshot().at;
+    let at = control.snapshot_to_follow().at;
     control.publish_audit(&admin::AuditLine { verb: "stop".to_owned(), ..admin::AuditLine::default() });
     control.publish_daemon("stopping");
     let mut events = control.events_after(Some(at), Topics::AUDIT).unwrap();

@@ -6,7 +6,7 @@ pub struct Route {
     pub method: Method,
     /// With `{…}` where a name goes.
     pub path: &'static str,
-    /// The verbs of the command line that come to it; none where it has no word for it yet.
+    /// The verbs of the command line that come to it. The audit has the first of them.
     pub verbs: &'static [&'static str],
     pub effect: Effect,
 }
@@ -72,9 +72,9 @@ pub const ROUTES: &[Route] = &[
     changes(Method::Put, "/v1/permissions", &["ns allow", "ns deny"]),
     reads("/v1/config", &["config show"]),
     asks("/v1/config/check", &["config check"]),
-    changes(Method::Put, "/v1/config", &[]),
-    changes(Method::Put, "/v1/config/servers/{id}", &[]),
-    changes(Method::Delete, "/v1/config/servers/{id}", &[]),
+    changes(Method::Put, "/v1/config", &["config edit"]),
+    changes(Method::Put, "/v1/config/servers/{id}", &["add"]),
+    changes(Method::Delete, "/v1/config/servers/{id}", &["remove"]),
     reads("/v1/audit", &["audit"]),
     reads("/v1/daemon", &["daemon status"]),
     changes(Method::Post, "/v1/daemon/reload", &["daemon reload"]),

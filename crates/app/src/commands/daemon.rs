@@ -347,7 +347,8 @@ fn silent(place: &Place) -> String {
 /// Connects to the daemon's control socket, if there is a daemon.
 fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
     let reached = place.reach(&place.control_socket()).map_err(|error| error.to_string())?;
-    reached.map(|socket| Client::new(socket, patience)).transpose().map_err(|error| error.to_string())
+    let client = reached.map(|socket| Client::new(socket, patience)).transpose();
+    client.map(|client| client.map(|client| client.face("cli"))).map_err(|error| error.to_string())
 }
 
 fn status(place: &Place, verb: Verb) -> ExitCode {

@@ -22,8 +22,12 @@ use crate::config_editor::ConfigEditor;
 use crate::daemon::Daemon;
 use crate::wiring::Services;
 
-/// How long servers that an operator has used are kept for the next command.
-const KEPT_FOR: Duration = Duration::from_secs(60);
+/// How long servers that an operator has used are kept for the next command at the most; not longer than a daemon stays
+/// without clients.
+const KEPT_AT_MOST: Duration = Duration::from_secs(60);
+
+/// How often is looked for those whose time is up, at the most.
+const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) struct ControlledGateway {
     services: Services,
@@ -124,7 +128,8 @@ impl ControlledGateway {
         let resolution = self.services.resolve(client);
         let gateway = self.services.open(Opening { resolution, ..opening });
         if opened.is_empty() {
-            self.services.tasks.spawn_background(close_unused(Arc::downgrade(&self.opened)));
+            let kept_for = self.services.fleet.config().settings.daemon.linger.min(KEPT_AT_MOST);
+            self.services.tasks.spawn_background(close_unused(Arc::downgrade(&self.opened), kept_for));
         }
         opened.insert(
             key,
@@ -146,12 +151,12 @@ impl ControlledGateway {
 }
 
 /// Lets go of what no operator has used for a while.
-async fn close_unused(opened: Weak<Mutex<OpenedGateways>>) {
+async fn close_unused(opened: Weak<Mutex<OpenedGateways>>, kept_for: Duration) {
     loop {
-        sleep(KEPT_FOR / 4).await;
+        sleep((kept_for / 4).max(LOOKS_EVERY)).await;
         let Some(opened) = opened.upgrade() else { return };
         let mut opened = opened.locked();
-        opened.retain(|_, one| Arc::strong_count(&one.gateway) > 1 || one.used.elapsed() < KEPT_FOR);
+        opened.retain(|_, one| Arc::strong_count(&one.gateway) > 1 || one.used.elapsed() < kept_for);
         if opened.is_empty() {
             return;
         }

@@ -19,6 +19,7 @@ mod orders;
 mod place;
 mod readers;
 mod sharing;
+mod speed;
 mod surface;
 mod upgrade;
 mod versions;

@@ -11,6 +11,8 @@ use crate::home::Home;
 use crate::operator::Desk;
 use crate::{SOON, fake_with, figure, text_of};
 
+const READERS: usize = 100;
+
 fn home() -> Home {
     let server = || fake_with(&["echo", "complain"], json!({}));
     Home::new(json!({"fx": server(), "other": server()}))
@@ -99,7 +101,7 @@ fn a_reader_of_an_earlier_daemon_is_told_once_to_read_anew() {
 }
 
 /// Makes calls, some of which have the server write a line, with so many in flight; returns when all are answered.
-fn make_calls(window: &mut Client, calls: usize) {
+pub(crate) fn make_calls(window: &mut Client, calls: usize) {
     const IN_FLIGHT: usize = 32;
     let line = "x".repeat(1000);
     let mut ids = Vec::with_capacity(IN_FLIGHT);
@@ -121,10 +123,18 @@ fn make_calls(window: &mut Client, calls: usize) {
     }
 }
 
-// B4; how fast calls are meanwhile is a figure of `bench/run`
+/// Has half of the readers follow the events, all there are, and half the lines of the server; none reads a byte.
+pub(crate) fn stalled(desk: &Desk) -> Vec<UnixStream> {
+    let stall = |at: usize| match at % 2 {
+        0 => desk.stall("/v1/events?topics=server,catalog,client,config,audit,daemon,call,log"),
+        _ => desk.stall("/v1/servers/fx/logs?follow=1"),
+    };
+    (0..READERS).map(stall).collect()
+}
+
+// B4; how fast calls are meanwhile is a figure, in `speed`
 #[test]
 fn a_hundred_readers_that_never_read_cost_no_call_and_little_memory() {
-    const READERS: usize = 100;
     let calls = figure(3_200, 64_000);
     let home = home();
     let mut window = home.open();
@@ -133,11 +143,7 @@ fn a_hundred_readers_that_never_read_cost_no_call_and_little_memory() {
     make_calls(&mut window, calls / 4);
     let memory = Usage::watch(daemon);
     let desk = Desk::of(&home);
-    let stall = |at: usize| match at % 2 {
-        0 => desk.stall("/v1/events?topics=server,catalog,client,config,audit,daemon,call,log"),
-        _ => desk.stall("/v1/servers/fx/logs?follow=1"),
-    };
-    let readers: Vec<UnixStream> = (0..READERS).map(stall).collect();
+    let readers = stalled(&desk);
     make_calls(&mut window, calls);
     let grown_kib = memory.most();
     println!("{READERS} stalled readers, {calls} calls: {grown_kib} KiB more at the most");

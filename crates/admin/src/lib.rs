@@ -42,7 +42,9 @@ pub use log::LogLine;
 pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
-    ClientRow, ErrorLine, ErrorRow, ItemRow, NamespaceRow, Running, ServerDetail, ServerRow, StatusReport,
+    ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonServer, DaemonStatus, Disconnected, ErrorLine,
+    ErrorRow, ItemRow, NamespaceDetail, NamespaceRow, NoDaemon, Running, RunningDaemon, ServerDetail,
+    ServerRow, ShownConfig, StatusReport,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};

@@ -1,6 +1,8 @@
 //! What the command line writes with `--json`: a row for each thing, made of what the gateway says of it. Members that
 //! scripts rely on are always there, `null` where nothing is known; others are left out.
 
+mod reports;
+
 use serde::{Deserialize, Serialize};
 
 use crate::command::CommandError;
@@ -11,6 +13,10 @@ use crate::snapshot::client::Client;
 use crate::snapshot::namespace::Namespace;
 use crate::snapshot::server::{Instance, Server, Target};
 use crate::words::{ClientTransport, Era, Kind, Start, State};
+pub use reports::{
+    ConfigReport, DaemonHttp, DaemonInstance, DaemonServer, DaemonStatus, Disconnected, NamespaceDetail,
+    NoDaemon, RunningDaemon, ShownConfig,
+};
 
 /// A line of `list --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

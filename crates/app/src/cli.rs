@@ -21,7 +21,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
-use crate::output::Failure;
+use crate::output::{Failure, escaped_text};
 
 pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
@@ -185,7 +185,8 @@ fn show(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let _ = if is_error && args.iter().skip(1).any(|arg| arg == "--json") {
         writeln!(std::io::stderr(), "{}", wrong(error).as_json())
     } else if is_error || speaks_stdio(args) {
-        write!(std::io::stderr(), "{}", error.render())
+        // It repeats what was typed, or was pasted from elsewhere.
+        write!(std::io::stderr(), "{}", escaped_text(&error.render().to_string()))
     } else {
         write!(std::io::stdout(), "{}", error.render())
     };

@@ -35,7 +35,7 @@ pub(crate) use shell::complete_if_asked;
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
-use crate::output::Form;
+use crate::output::{Form, escaped_text};
 use crate::wiring::log_problems;
 use verb::Verb;
 
@@ -225,7 +225,7 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
 fn fail(what: &str, code: u8) -> ExitCode {
     // What led to it comes first.
     logging::flush();
-    let _ = writeln!(std::io::stderr(), "manifold: {what}");
+    let _ = writeln!(std::io::stderr(), "manifold: {}", escaped_text(what));
     ExitCode::from(code)
 }
 

@@ -218,7 +218,8 @@ fn failed(what: &str) -> CommandError {
     CommandError::new(ErrorCode::Failed, what)
 }
 
-fn problem(problem: &manifold_config::Problem) -> Problem {
+/// Returns a problem of a config in the words of the control API.
+pub(crate) fn problem(problem: &manifold_config::Problem) -> Problem {
     Problem {
         severity: match problem.severity {
             manifold_config::Severity::Error => Severity::Error,

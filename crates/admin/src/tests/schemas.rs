@@ -28,6 +28,41 @@ fn taken<T: JsonSchema>() -> Value {
     json!(generator.into_root_schema_for::<T>())
 }
 
+/// What a server answered, as it answered it.
+fn mcp(title: &str, members: Value) -> Value {
+    let required: Vec<&String> = members.as_object().into_iter().flat_map(|members| members.keys()).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": format!("`{title}` of the Model Context Protocol, as the server gave it."),
+        "type": "object",
+        "properties": members,
+        "required": required,
+    })
+}
+
+fn object(members: Value) -> Value {
+    let required: Vec<&String> = members.as_object().into_iter().flat_map(|members| members.keys()).collect();
+    json!({"type": "object", "properties": members, "required": required})
+}
+
+fn blocks() -> Value {
+    json!({"type": "array", "items": object(json!({"type": {"type": "string"}}))})
+}
+
+fn contents() -> Value {
+    json!({"type": "array", "items": object(json!({"uri": {"type": "string"}}))})
+}
+
+fn messages() -> Value {
+    let message = json!({"role": {"enum": ["user", "assistant"]}, "content": {"type": "object"}});
+    json!({"type": "array", "items": object(message)})
+}
+
+fn completion() -> Value {
+    object(json!({"values": {"type": "array", "items": {"type": "string"}}}))
+}
+
 fn schemas() -> BTreeMap<&'static str, Value> {
     BTreeMap::from([
         // What routes answer with.
@@ -64,7 +99,18 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("cli-log-line", told::<LogLine>()),
         ("cli-clients", told::<Vec<ClientRow>>()),
         ("cli-namespaces", told::<Vec<NamespaceRow>>()),
+        ("cli-namespace", told::<NamespaceDetail>()),
+        ("cli-disconnected", told::<Disconnected>()),
+        ("cli-config-check", told::<ConfigReport>()),
+        ("cli-config-show", told::<ShownConfig>()),
+        ("cli-daemon-status", told::<DaemonStatus>()),
         ("cli-error", told::<ErrorLine>()),
+        // The same, in the words of MCP: of those no more than scripts rely on.
+        ("cli-tool", mcp("Tool", json!({"name": {"type": "string"}, "inputSchema": {"type": "object"}}))),
+        ("cli-call", mcp("CallToolResult", json!({"content": blocks()}))),
+        ("cli-read", mcp("ReadResourceResult", json!({"contents": contents()}))),
+        ("cli-prompt", mcp("GetPromptResult", json!({"messages": messages()}))),
+        ("cli-complete", mcp("CompleteResult", json!({"completion": completion()}))),
     ])
 }
 

@@ -4,12 +4,13 @@ mod masked;
 
 use std::process::ExitCode;
 
+use manifold_admin::{ConfigReport, ShownConfig};
 use manifold_config::{Config, LoadOptions, Problem, Severity, config_path, load};
-use serde::Serialize;
 
 use super::verb::Verb;
 use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
+use crate::config_editor::problem;
 use crate::output::{Exit, Failure, Output, escaped_text};
 use masked::masked;
 
@@ -36,7 +37,7 @@ pub(super) fn show(verb: Verb) -> ExitCode {
         })?;
         let text = manifold_config::redact(&masked).into_owned();
         if verb.output.is_json() {
-            verb.output.json(&serde_json::json!({ "path": path, "text": text }));
+            verb.output.json(&ShownConfig { path: path.display().to_string(), text });
         } else {
             verb.output.text(&escaped_text(&text));
         }
@@ -46,15 +47,6 @@ pub(super) fn show(verb: Verb) -> ExitCode {
 
 /// Reports every problem of a config; fails if one of them stops a server or the whole file.
 pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) -> ExitCode {
-    #[derive(Serialize)]
-    struct Report<'a> {
-        valid: bool,
-        servers: usize,
-        namespaces: usize,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        client: Option<&'static str>,
-        problems: &'a [Problem],
-    }
     let (config, mut problems, recognized) = match load(options) {
         Ok(mut config) => {
             let problems = std::mem::take(&mut config.problems);
@@ -77,8 +69,9 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
     let client = config.as_ref().and_then(|config| config.source.client);
     let valid = !problems.iter().any(|problem| problem.severity == Severity::Error);
     if json {
-        let report = Report { valid, servers, namespaces, client, problems: &problems };
-        print(&serde_json::to_string_pretty(&report).unwrap_or_default());
+        let problems = problems.iter().map(problem).collect();
+        let client = client.map(str::to_owned);
+        Output::for_programs().json(&ConfigReport { valid, servers, namespaces, client, problems });
     } else {
         let mut lines: Vec<String> = problems
             .iter()
@@ -95,7 +88,7 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
                 source.map_or_else(|| "the built-in config".to_owned(), |path| path.display().to_string());
             lines.push(format!("{source}: {summary}"));
         }
-        print(&lines.join("\n"));
+        print(&escaped_text(&lines.join("\n")));
     }
     if valid { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use manifold_admin::{CommandError, ErrorCode, ReloadReport, ServerId};
+use manifold_admin::{CommandError, ErrorCode, NoDaemon, ReloadReport, ServerId};
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadOptions, LogSettings, Profile};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
@@ -19,10 +19,7 @@ use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
 use crate::commands::source::Need;
 use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
-use crate::output::{Exit, Record};
-
-/// The exit code of `status` where no daemon runs.
-const NOT_RUNNING: u8 = 3;
+use crate::output::{Exit, Failure, Form, Record, escaped_text};
 
 /// How long a daemon may take to say anything at all.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(9);
@@ -86,7 +83,10 @@ pub(super) fn run(
             let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
             print(&serde_json::to_string(&check).unwrap_or_default())
         }
-        DaemonCommand::Status { json } => status(&place, json),
+        DaemonCommand::Status { json } => {
+            let form = if json { Form::Json } else { Form::Text };
+            status(&place, Verb::new(form, &options, flags))
+        }
         DaemonCommand::Install { print } => units::install(&place, &options, print),
         DaemonCommand::Uninstall => units::uninstall(&place, &options),
     }
@@ -353,10 +353,11 @@ fn silent(place: &Place) -> String {
 /// Connects to the daemon's control socket, if there is a daemon.
 fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
     let reached = place.reach(&place.control_socket()).map_err(|error| error.to_string())?;
-    reached.map(|socket| Client::new(socket, patience)).transpose().map_err(|error| error.to_string())
+    let client = reached.map(|socket| Client::new(socket, patience)).transpose();
+    client.map(|client| client.map(|client| client.face("cli"))).map_err(|error| error.to_string())
 }
 
-fn status(place: &Place, json: bool) -> ExitCode {
+fn status(place: &Place, verb: Verb) -> ExitCode {
     let ask = || match client(place, START_PATIENCE) {
         Ok(Some(client)) => client.get::<Value>("/v1/daemon").map(Some),
         Ok(None) => Ok(None),
@@ -370,25 +371,28 @@ fn status(place: &Place, json: bool) -> ExitCode {
         Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => ask(),
         found => found,
     };
-    match found {
-        Err(ClientError::Silent) => fail(&silent(place), 1),
-        Err(why) => fail(&why.to_string(), 1),
+    let failed = |why: String| Err(Failure::new(Exit::Failed, "unreachable", why));
+    verb.run(|verb| match found {
+        Err(ClientError::Silent) => failed(silent(place)),
+        Err(why) => failed(why.to_string()),
+        Ok(Some(status)) if verb.output.is_json() => {
+            verb.output.json(&status);
+            Ok(Exit::Ok)
+        }
         Ok(Some(status)) => {
-            if json {
-                print(&serde_json::to_string_pretty(&status).unwrap_or_default())
-            } else {
-                print(&text(&status))
-            }
+            verb.output.text(&escaped_text(&text(&status)));
+            Ok(Exit::Ok)
         }
         Ok(None) => {
-            print(if json {
-                "{\"running\": false}"
-            } else {
-                "no daemon runs; a client's `manifold serve --stdio` starts one"
-            });
-            ExitCode::from(NOT_RUNNING)
+            match verb.output.is_json() {
+                true => verb.output.json(&NoDaemon::default()),
+                false => {
+                    _ = verb.output.line("no daemon runs; a client's `manifold serve --stdio` starts one")
+                }
+            }
+            Ok(Exit::NotRunning)
         }
-    }
+    })
 }
 
 fn text(status: &Value) -> String {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use manifold_admin::{CommandError, ErrorCode, Instance, Kind, Server};
+use manifold_admin::{
+    CommandError, DaemonInstance, DaemonServer, ErrorCode, Instance, Kind, RunningDaemon, Server,
+};
 use manifold_frontends::admin::{self, DaemonOrder, Office};
 use manifold_frontends::shim::Leaving;
 use manifold_rendezvous::is_our_user;
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tracing::warn;
@@ -71,30 +72,35 @@ impl Daemon {
     }
 
     /// Returns what `daemon status` shows.
-    pub(crate) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> RunningDaemon {
         let snapshot = self.services.control.snapshot();
-        let instance = |one: &Instance| json!({ "key": one.key, "pid": one.pid, "clients": one.clients, "differs": one.differs });
-        let servers: Vec<Value> = snapshot
-            .servers
-            .iter()
-            .map(|server| {
-                let instances: Vec<Value> = shown(server).map(instance).collect();
-                json!({ "id": server.key.id, "state": server.state.as_str(), "instances": instances })
-            })
-            .collect();
-        json!({
-            "running": true,
-            "pid": std::process::id(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "epoch": self.epoch,
-            "config": self.identity.config,
-            "socket": self.place.client_socket(),
-            "control": self.place.control_socket(),
-            "sinceMs": u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "stays": self.life.stays(),
-            "http": self.http.status(),
-            "clients": self.sessions.introduced(),
-            "servers": servers,
-        })
+        RunningDaemon {
+            running: true,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            epoch: self.epoch.clone(),
+            config: self.identity.config.clone(),
+            socket: self.place.client_socket().display().to_string(),
+            control: self.place.control_socket().display().to_string(),
+            since_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            stays: self.life.stays(),
+            http: self.http.status(),
+            clients: self.sessions.introduced(),
+            servers: snapshot.servers.iter().map(server).collect(),
+        }
+    }
+}
+
+fn server(server: &Server) -> DaemonServer {
+    let instance = |one: &Instance| DaemonInstance {
+        key: one.key.clone(),
+        pid: one.pid,
+        clients: one.clients,
+        differs: one.differs.clone(),
+    };
+    DaemonServer {
+        id: server.key.id.clone(),
+        state: server.state,
+        instances: shown(server).map(instance).collect(),
     }
 }

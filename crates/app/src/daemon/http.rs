@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use manifold_admin::DaemonHttp;
 use manifold_config::Config;
 use manifold_engine::Lock as _;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -166,14 +166,15 @@ impl Http {
     }
 
     /// Returns what `daemon status` says of it.
-    pub(super) fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Option<DaemonHttp> {
         match &*self.state.locked() {
-            State::Off => Value::Null,
+            State::Off => None,
             State::Open { spare, .. } => {
                 let address = spare.as_ref().and_then(|listener| listener.local_addr().ok());
-                json!({ "address": address.map(|address| address.to_string()) })
+                let address = address.map(|address| address.to_string());
+                Some(DaemonHttp { address, error: None })
             }
-            State::Failed(why) => json!({ "error": why }),
+            State::Failed(why) => Some(DaemonHttp { address: None, error: Some(why.clone()) }),
         }
     }
 

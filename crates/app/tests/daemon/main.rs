@@ -1,5 +1,5 @@
-//! The user's daemon and the shims in front of it, with the real binary. Numbers like A6 are those of the acceptance list
-//! of issue 14.
+//! The user's daemon, the shims in front of it and the operators beside them, with the real binary. Numbers like A6 and B6
+//! are those of the acceptance lists of issues 14 and 15.
 #![expect(clippy::expect_used, reason = "a broken fixture ends its test at once")]
 
 mod alone;
@@ -8,12 +8,18 @@ mod continuity;
 mod crash;
 mod doors;
 mod election;
+mod forms;
 mod home;
 mod instances;
 mod messages;
+mod mutations;
+mod operator;
+mod operators;
 mod orders;
 mod place;
+mod readers;
 mod sharing;
+mod speed;
 mod surface;
 mod upgrade;
 mod versions;

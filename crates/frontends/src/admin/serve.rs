@@ -67,6 +67,9 @@ async fn routed(
     name: Option<String>,
     request: Request<Incoming>,
 ) -> Answer {
+    // What takes its time is not cut short for want of clients. Who only looks keeps nothing from ending.
+    let holds = route.effect != Effect::Reads && !daemon::ends_it(route.path);
+    let _hold = holds.then(|| office.program.hold());
     let (head, body) = request.into_parts();
     let mut audited = Audited::begin(office, peer, route, &head.headers, name.as_deref());
     let handled = async {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use manifold_admin::{Client, ClientRow, ClientTransport, Method};
-use serde_json::json;
+use manifold_admin::{Client, ClientRow, ClientTransport, Disconnected, Method};
 
 use super::Verb;
 use crate::commands::source::Need;
@@ -68,7 +67,7 @@ pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
         }
     })?;
     match verb.output.is_json() {
-        true => verb.output.json(&json!({ "id": id, "answeredBy": source.kind() })),
+        true => verb.output.json(&Disconnected { id, answered_by: source.kind().to_owned() }),
         false => _ = verb.output.line(&format!("client {id} has been disconnected")),
     }
     Ok(Exit::Ok)

@@ -1,11 +1,10 @@
 //! `ns`: namespaces, and the rules in them.
 
 use manifold_admin::{
-    ErrorCode, ItemKind, Method, Namespace, NamespacePermissions, NamespaceRow, PermissionChange,
-    PermissionSummary, RuleCounts, Server, Snapshot,
+    ErrorCode, ItemKind, Method, Namespace, NamespaceDetail, NamespacePermissions, NamespaceRow,
+    PermissionChange, RuleCounts, Server, Snapshot,
 };
 use manifold_admin_client::query;
-use serde::Serialize;
 
 use super::Verb;
 use crate::cli::{ItemKindArg, RuleArgs};
@@ -50,19 +49,6 @@ pub(super) fn table(rows: &[NamespaceRow]) -> Table {
     table
 }
 
-/// `ns show --json`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown<'a> {
-    #[serde(flatten)]
-    row: NamespaceRow,
-    permissions: &'a PermissionSummary,
-    /// The rules themselves, where a gateway tells them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rules: Option<&'a NamespacePermissions>,
-    answered_by: &'static str,
-}
-
 pub(super) fn show(name: &str, verb: &Verb) -> Result<Exit, Failure> {
     let source = verb.reach(Need::Files)?;
     let snapshot = source.snapshot()?;
@@ -70,8 +56,8 @@ pub(super) fn show(name: &str, verb: &Verb) -> Result<Exit, Failure> {
     let rules = rules(namespace, &source)?;
     let row = NamespaceRow::of(namespace);
     if verb.output.is_json() {
-        let (permissions, rules) = (&namespace.permissions, rules.as_ref());
-        verb.output.json(&Shown { row, permissions, rules, answered_by: source.kind() });
+        let (permissions, answered_by) = (namespace.permissions.clone(), source.kind().to_owned());
+        verb.output.json(&NamespaceDetail { row, permissions, rules, answered_by });
     } else {
         verb.output.record(&record(&row, namespace, rules.as_ref()));
     }

@@ -150,6 +150,7 @@ def test_a_pipe_gets_neither_heading_nor_escape_codes(home):
     env = surroundings(home)
     del env["NO_COLOR"]
     with Terminal(env, home) as terminal:
+        terminal.run("manifold daemon start")
         for line, heading in TABLES.items():
             shown, _ = terminal.run(f"manifold {line}")
             assert f"\x1b[1m{heading}\x1b[0m" in shown, shown

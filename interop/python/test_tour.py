@@ -1,8 +1,10 @@
 """The tour of docs/cli.md, on a terminal, with real servers, as a reader would type it."""
 
 import contextlib
+import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,19 @@ def test_a_pipe_gets_neither_heading_nor_escape_codes(home):
             piped = subprocess.run(["manifold", *line.split()], env=env, cwd=home, capture_output=True, text=True)
             assert piped.returncode == 0 and piped.stdout and heading not in piped.stdout.split("  ")[0], piped
             assert "\x1b" not in piped.stdout + piped.stderr, piped
+
+
+@pytest.mark.parametrize("begin", ["true", "manifold daemon start"])
+def test_an_interrupt_cancels_the_call_at_its_server(home, begin):
+    """No server of the tour tells what it was told."""
+    log = home / "log"
+    slow = gateway.fake({"era": "legacy", "tools": [{"name": "progress"}], "log": str(log)})
+    (home / ".config/manifold/config.json").write_text(json.dumps({"mcpServers": {"slow": slow}}))
+    with Terminal(surroundings(home), home) as terminal:
+        terminal.run(begin)
+        shown, code = terminal.run("manifold call slow.progress steps:=2 ms:=600000", [("1/2", b"\x03")])
+        assert code == 130, shown
+        deadline = time.monotonic() + 30
+        while "notifications/cancelled" not in log.read_text():
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)

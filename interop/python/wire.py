@@ -12,14 +12,15 @@ PATIENCE = 30.0
 class Peer:
     """A process and its pipes. Questions of the server are answered by `answers`, from method to result."""
 
-    def __init__(self, command, env, answers):
+    def __init__(self, command, env, answers, folder=None):
         self.answers = answers
         self.asked = []
         self.notifications = []
         self._responses = queue.Queue()
         self._last_id = 0
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=env)
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, env=env, cwd=folder)
         threading.Thread(target=self._read, daemon=True).start()
 
     def __enter__(self):
@@ -32,8 +33,8 @@ class Peer:
         finally:
             self._process.kill()
 
-    def initialize(self, capabilities):
-        info = {"name": "interop", "version": "1.0.0"}
+    def initialize(self, capabilities, name="interop"):
+        info = {"name": name, "version": "1.0.0"}
         params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
         members = self.ask("initialize", params)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})

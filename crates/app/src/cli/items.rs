@@ -1,5 +1,7 @@
 //! The commands that show what servers offer, as clients see it.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 use super::forms::{ListForm, OneForm};
@@ -48,6 +50,8 @@ pub(crate) struct ItemArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) server: Option<String>,
     #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
+    #[command(flatten)]
     pub(crate) form: ListForm,
 }
 
@@ -56,7 +60,22 @@ pub(crate) struct ToolArgs {
     /// As clients see it, server.tool, server/tool, or its own name where only one server has it
     pub(crate) name: String,
     #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
+    #[command(flatten)]
     pub(crate) form: OneForm,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(crate) struct PatienceArgs {
+    /// How long to wait for servers that are starting
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    pub(crate) timeout: u64,
+}
+
+impl PatienceArgs {
+    pub(crate) fn patience(self) -> Duration {
+        Duration::from_millis(self.timeout)
+    }
 }
 
 impl ItemCommand {

@@ -46,8 +46,10 @@ impl Failure {
     }
 
     pub(super) fn as_text(&self, paint: Paint) -> String {
-        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-        let said = format!("{}{hint}", self.message.trim_end_matches(['.', '\n']));
+        let message = self.message.trim_end_matches(['.', '\n']);
+        let comma = if message.ends_with('?') { " " } else { "; " };
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("{comma}{hint}"));
+        let said = format!("{message}{hint}");
         format!("{} {}", paint.tone(Tone::Bad, "manifold:"), escaped_text(&said))
     }
 

@@ -110,6 +110,8 @@ fn a_failure_says_what_to_do_next() {
     assert_eq!(failure.as_text(PLAIN), text);
     let json = r#"{"error":{"code":"unknown-server","message":"there is no server 'gti\u001b[2J'","hint":"did you mean `git`?"}}"#;
     assert_eq!(failure.as_json(), json);
+    let asked = Failure::usage("there is no `n`; did you mean `m`?").hint("it is called so: t(m)");
+    assert_eq!(asked.as_text(PLAIN), "manifold: there is no `n`; did you mean `m`? it is called so: t(m)");
     assert_eq!(Failure::not_running().exit.code(), 3);
 }
 

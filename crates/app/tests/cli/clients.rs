@@ -140,13 +140,13 @@ fn namespaces_of_files_are_shown_where_nothing_runs() {
 fn what_operators_changed_is_shown() {
     let lines = json!([
         {"time": "2026-11-17T10:00:00Z", "actor": {"uid": 1, "pid": 5, "face": "cli"}, "verb": "stop", "target": "git", "outcome": "done"},
-        {"time": "2026-11-17T10:00:01Z", "actor": {"face": "tui"}, "verb": "start", "target": "gti", "outcome": "refused", "error": "no such server"},
+        {"time": "2026-11-17T10:00:01.27508505Z", "actor": {"face": "tui"}, "verb": "start", "target": "gti", "outcome": "refused", "error": "no such server"},
     ]);
     let gateway =
         Gateway::new().says("GET /v1/audit?lines=50", &lines).says("GET /v1/audit?lines=1", &json!([]));
     expect![[r#"
-        2026-11-17T10:00:00Z  cli (5)  stop  git  done  -
-        2026-11-17T10:00:01Z  tui  start  gti  refused  no such server
+        2026-11-17T10:00:00.000Z  cli (5)  stop  git  done  -
+        2026-11-17T10:00:01.275Z  tui  start  gti  refused  no such server
     "#]]
     .assert_eq(&gateway.shown("audit"));
     assert_eq!(gateway.json("audit --json"), lines);

@@ -1,5 +1,9 @@
 //! `tools`, `tool`, `resources`, `prompts`.
 
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -56,7 +60,7 @@ fn what_is_missing_is_said_beside_the_list() {
     found["failed"] = json!([{"server": "fs", "message": "no such program"}]);
     found["starting"] = json!(["slow", "slower"]);
     let gateway = Gateway::new().says("GET /v1/tools", &found);
-    let ran = gateway.run("tools");
+    let ran = gateway.run("tools --timeout 1");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "git__log  git  300  -\n"));
     assert!(ran.stderr.contains("nothing is known of `fs`: no such program"), "{ran:?}");
     assert!(ran.stderr.contains("still starting: slow, slower"), "{ran:?}");
@@ -70,6 +74,27 @@ fn what_is_missing_is_said_beside_the_list() {
     );
     assert_eq!(gateway.fails("tools --server fs", 4, "`fs`: no such program"), "failed-to-start");
     assert_eq!(gateway.fails("tools --server gti", 7, "there is no server 'gti'"), "unknown-server");
+}
+
+// A gateway's answer does not wait long for a slow server; a person wants to know what there is.
+#[test]
+fn servers_that_are_starting_are_waited_for() {
+    let mut first = page(&[item("git__log", "git", "")]);
+    first["starting"] = json!(["slow"]);
+    let whole = page(&[item("git__log", "git", ""), item("slow__run", "slow", "")]);
+    for (line, code, shown) in [("tools -q", 0, "git__log\nslow__run\n"), ("tool slow.other", 7, "")] {
+        let gateway = Gateway::new().says("GET /v1/tools", &first);
+        let mut command = gateway.command(line);
+        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        while gateway.asked().is_empty() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let gateway = gateway.says("GET /v1/tools", &whole);
+        let output = running.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
+        assert!(gateway.asked().len() > 1, "{:?}", gateway.asked());
+    }
 }
 
 fn tools() -> Gateway {

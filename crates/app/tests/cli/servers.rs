@@ -134,6 +134,8 @@ fn an_order_is_one_request_and_says_what_came_of_it() {
         assert_eq!((&json["id"], &json["state"]), (&json!("git"), &json!(state.as_str())));
         assert_eq!(json["answeredBy"], "daemon");
     }
+    let gateway = Gateway::new().says("POST /v1/servers/files/enable", &value(&files()));
+    assert_eq!(gateway.shown("enable files"), "files has failed: it said \\u{1b}[31mno\\u{1b}[0m\n");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use manifold_protocol::Fault;
 use crate::changes::ClientId;
 use crate::upstream::{CallTally, Phase};
 
+/// How a client is told to have a server started; an operator has a command for it.
+const START_TOOL: &str = "; use the servers_start tool";
+
 pub(super) fn server_id(key: &ServerKey) -> admin::ServerId {
     admin::ServerId { schema: key.schema.clone(), id: key.id.clone() }
 }
@@ -143,7 +146,14 @@ pub(super) fn refusal(fault: &Fault, server: admin::ServerId) -> admin::CommandE
 
 /// Returns a fault as the answer to what an operator wished for.
 pub fn command_error(fault: &Fault) -> admin::CommandError {
-    admin::CommandError::new(code(fault), redact(&fault.message()).into_owned())
+    let message = redact(&fault.message()).into_owned();
+    match (fault, message.split_once(START_TOOL)) {
+        (Fault::NotRunning { server, .. }, Some((message, _))) => admin::CommandError {
+            hint: Some(format!("`manifold start {server}` starts it")),
+            ..admin::CommandError::new(code(fault), message)
+        },
+        _ => admin::CommandError::new(code(fault), message),
+    }
 }
 
 /// Returns the word for a fault that an operator's wish ended with.

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use manifold_admin::{CommandError, ErrorCode, ServerId};
-use manifold_config::redact;
+use manifold_engine::command_error;
 use manifold_protocol::{Failure, Fault, Raw};
 
 use crate::questions;
@@ -37,9 +37,8 @@ pub(super) fn of_call(failure: &Failure, server: Option<&str>) -> CommandError {
 }
 
 fn of_fault(fault: &Fault) -> CommandError {
-    let message = redact(&fault.message()).into_owned();
     let server = server_of(fault).map(|id| ServerId { schema: None, id: id.to_owned() });
-    CommandError { server, ..CommandError::new(code(fault), message) }
+    CommandError { server, code: code(fault), ..command_error(fault) }
 }
 
 /// Returns a server's own error, in its own words.

@@ -101,7 +101,7 @@ async fn handle(
         (Verb::Get, "/v1/servers/{id}") => servers::one(office, &asked),
         (Verb::Get, "/v1/servers/{id}/logs") => logs::read(office, &asked).await,
         (Verb::Post, path) if path.starts_with("/v1/servers/{id}/") => {
-            servers::order(office, &asked, path).await
+            servers::order(office, peer, &asked, path).await
         }
         (Verb::Get, "/v1/tools" | "/v1/resources" | "/v1/prompts") => {
             items::page(office, peer, &asked, route.path).await

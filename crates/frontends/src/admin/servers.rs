@@ -1,11 +1,15 @@
 //! Servers: how they are, and orders to them.
 
+use std::sync::Arc;
+
 use manifold_admin::{Command, CommandError, ErrorCode, Outcome, Server, ServerId, Snapshot};
 use manifold_config::{Edit, did_you_mean};
+use manifold_engine::Gateway;
 
 use super::answer::{Answer, Revisions, json};
+use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, config};
+use super::{Office, access, config};
 
 /// Returns how everything is, for somebody who may go on with the events from there.
 pub(super) fn snapshot(office: &Office) -> Snapshot {
@@ -21,9 +25,20 @@ pub(super) fn one(office: &Office, asked: &Asked) -> Result<Answer, CommandError
 }
 
 /// Carries out an order; answered with how the server is when it is done.
-pub(super) async fn order(office: &Office, asked: &Asked, path: &str) -> Result<Answer, CommandError> {
-    let server = find(office, &asked.name)?.key;
-    let command = match path.rsplit('/').next().unwrap_or_default() {
+pub(super) async fn order(
+    office: &Office,
+    peer: &Peer,
+    asked: &Asked,
+    path: &str,
+) -> Result<Answer, CommandError> {
+    let order = path.rsplit('/').next().unwrap_or_default();
+    let found = find(office, &asked.name)?;
+    let _opened = match order {
+        "start" | "restart" => open_for_asker(office, peer, asked, &found)?,
+        _ => None,
+    };
+    let server = found.key;
+    let command = match order {
         "start" => Command::Start { server },
         "stop" => Command::Stop { server },
         "restart" => Command::Restart { server },
@@ -35,6 +50,23 @@ pub(super) async fn order(office: &Office, asked: &Asked, path: &str) -> Result<
     match office.control.execute(command).await? {
         Outcome::Server { server } => Ok(json(&server)),
         _ => one(office, asked),
+    }
+}
+
+/// Has a server that no client has be started as it is for the asker, whose next call then finds it running. Otherwise the
+/// process would be nobody's, and the call would start another.
+fn open_for_asker(
+    office: &Office,
+    peer: &Peer,
+    asked: &Asked,
+    server: &Server,
+) -> Result<Option<Arc<Gateway>>, CommandError> {
+    let environment = asked.environment()?;
+    access::check_environment(peer, environment.as_ref())?;
+    let is_a_clients = server.instances.iter().any(|instance| instance.key.is_some());
+    match environment {
+        Some(environment) if !is_a_clients => office.program.open(None, Some(environment)).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `audit`: what operators changed.
 
+use jiff::Timestamp;
 use manifold_admin::{AuditLine, AuditOutcome};
 use manifold_admin_client::query;
 
@@ -37,7 +38,7 @@ pub(super) fn table(lines: &[AuditLine]) -> Table {
             AuditOutcome::Other => ("other", Tone::Plain),
         };
         table.row([
-            Cell::new(&line.time),
+            Cell::new(to_millis(&line.time)),
             Cell::new(format!("{}{pid}", line.actor.face)),
             Cell::new(&line.verb),
             line.target.as_ref().into(),
@@ -46,4 +47,9 @@ pub(super) fn table(lines: &[AuditLine]) -> Table {
         ]);
     }
     table
+}
+
+/// Returns a time as the log has it: whoever reads a table counts no nanoseconds.
+fn to_millis(time: &str) -> String {
+    time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), |time| format!("{time:.3}"))
 }

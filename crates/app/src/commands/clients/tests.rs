@@ -41,8 +41,8 @@ fn namespaces_and_the_audit_on_a_terminal_are_tables() {
         ..AuditLine::default()
     };
     expect![[r#"
-        TIME                  BY  VERB  TARGET  OUTCOME  ERROR
-        2026-11-17T10:00:00Z      stop  git     done
+        TIME                      BY  VERB  TARGET  OUTCOME  ERROR
+        2026-11-17T10:00:00.000Z      stop  git     done
     "#]]
     .assert_eq(&rendered(&audit::table(&[line]), 100));
 }

@@ -1,4 +1,8 @@
 //! Lists of tools, resources and prompts.
+#![allow(clippy::disallowed_types, reason = "no runtime runs here")]
+
+use std::thread;
+use std::time::{Duration, Instant};
 
 use manifold_admin::{FailedServer, ItemPage, ItemRow, ListedItem};
 use manifold_admin_client::query;
@@ -7,6 +11,9 @@ use super::Verb;
 use crate::cli::ItemArgs;
 use crate::commands::source::{Need, Source};
 use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table};
+
+/// Between one question and the next; the gateway itself waits before it answers.
+const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -53,7 +60,7 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
         full: false,
     };
     let waiting = verb.output.progress("asking the servers");
-    let found = all(kind, asked, &source);
+    let found = awaited(kind, asked, &source, args.patience.patience(), |_| false);
     drop(waiting);
     let found = found?;
     found.remarks(&verb.output);
@@ -69,6 +76,25 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
             show(kind, &rows, &verb.output);
             Ok(Exit::Ok)
         }
+    }
+}
+
+/// Asks again until no server is starting any more, or what is found is enough: a gateway's answer does not wait long for
+/// a slow one, and what it would have added would look as if it were not there.
+pub(super) fn awaited(
+    kind: Kind,
+    asked: Asked,
+    source: &Source,
+    patience: Duration,
+    is_enough: impl Fn(&Found) -> bool,
+) -> Result<Found, Failure> {
+    let begun = Instant::now();
+    loop {
+        let found = all(kind, asked, source)?;
+        if found.starting.is_empty() || is_enough(&found) || begun.elapsed() >= patience {
+            return Ok(found);
+        }
+        thread::sleep(PAUSE);
     }
 }
 

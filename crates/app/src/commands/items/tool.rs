@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Verb;
-use super::list::{Asked, Kind, all};
+use super::list::{Asked, Found, Kind, all, awaited};
 use crate::cli::ToolArgs;
 use crate::commands::source::Need;
 use crate::output::{Exit, Failure, Output, Suggestion, escaped_json, escaped_text};
@@ -16,7 +16,8 @@ pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
     let source = verb.reach(Need::Servers)?;
     let asked = Asked { namespace: verb.flags.namespace.as_deref(), ..Asked::default() };
     let waiting = verb.output.progress("asking the servers");
-    let found = all(Kind::Tools, asked, &source)?;
+    let is_found = |found: &Found| find(&found.items, &args.name).is_ok();
+    let found = awaited(Kind::Tools, asked, &source, args.patience.patience(), is_found)?;
     let name = &find(&found.items, &args.name)?.name;
     let full = all(Kind::Tools, Asked { pattern: Some(name), full: true, ..asked }, &source)?;
     drop(waiting);

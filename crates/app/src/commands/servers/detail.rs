@@ -5,7 +5,7 @@ use manifold_admin::{Instance, ServerDetail};
 use super::list::tone;
 use super::{Verb, find};
 use crate::commands::source::Need;
-use crate::output::{Cell, Exit, Failure, Output, Record, bytes, span};
+use crate::output::{Cell, Exit, Failure, Output, Record, bytes, counted, span};
 
 pub(super) fn run(name: &str, verb: &Verb) -> Result<Exit, Failure> {
     let source = verb.reach(Need::Files)?;
@@ -62,7 +62,7 @@ pub(super) fn record(detail: &ServerDetail) -> Record {
 fn instance(one: &Instance) -> String {
     let mut said = vec![one.state.as_str().to_owned()];
     said.extend(one.pid.map(|pid| format!("process {pid}")));
-    said.extend(one.clients.map(|clients| format!("{clients} clients")));
+    said.extend(one.clients.map(|clients| counted(clients, "client")));
     said.extend(one.client.map(|client| format!("of client {client}")));
     if !one.differs.is_empty() {
         said.push(format!("differs in {}", one.differs.join(", ")));

@@ -1,6 +1,6 @@
 //! `start`, `stop`, `restart`, `enable`, `disable`, `refresh`: orders that are done when they are answered.
 
-use manifold_admin::{ErrorCode, Server, ServerDetail};
+use manifold_admin::{ErrorCode, Server, ServerDetail, State};
 use manifold_admin_client::{ClientError, segment};
 
 use super::{Verb, suggested};
@@ -50,9 +50,18 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
     if verb.output.is_json() {
         verb.output.json(&detail);
     } else {
-        verb.output.line(&format!("{} is {}", server.key, server.state.as_str()));
+        verb.output.line(&outcome(&server, detail.why.as_deref()));
     }
     Ok(Exit::Ok)
+}
+
+/// Says how a server is, now that the order is carried out.
+fn outcome(server: &Server, why: Option<&str>) -> String {
+    match (server.state, why) {
+        // An order about the config is carried out all the same.
+        (State::Failed, Some(why)) => format!("{} has failed: {why}", server.key),
+        (state, _) => format!("{} is {}", server.key, state.as_str()),
+    }
 }
 
 /// Adds the nearest name to a refusal of one that is not there.

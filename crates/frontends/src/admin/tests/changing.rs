@@ -135,3 +135,27 @@ async fn orders_to_the_program_are_told_before_they_are_done() {
     let kept = desk.get("/v1/audit?lines=1").await.json();
     assert_eq!(kept, json!([]), "they were taken");
 }
+
+#[tokio::test]
+async fn a_server_that_nobody_has_is_started_as_the_asker_would_have_it() {
+    let desk = desk();
+    let environment = "manifold-environment: {\"cwd\":\"/w\",\"values\":{}}\r\n";
+    let opened = || std::mem::take(&mut *lock(&desk.program.opened));
+    for (order, opens) in [("start", true), ("restart", true), ("stop", false), ("refresh", false)] {
+        let path = format!("/v1/servers/s/{order}");
+        desk.send(&request("POST", &path, environment, None)).await;
+        let cwds: Vec<_> = opened().into_iter().map(|(_, client)| client.map(|client| client.cwd)).collect();
+        assert_eq!(cwds, if opens { vec![Some("/w".to_owned())] } else { Vec::new() }, "{order}");
+        desk.send(&request("POST", &path, "", None)).await;
+        assert_eq!(opened(), [], "without the asker's environment it is the gateway's own");
+    }
+}
+
+#[test]
+fn an_operator_is_told_the_command_that_starts_a_server() {
+    let reason = "it was stopped; use the servers_start tool to start it".to_owned();
+    let fault = manifold_protocol::Fault::NotRunning { server: "git".to_owned(), reason };
+    let error = errors::of_call(&fault.into(), None);
+    assert_eq!(error.message, "Server 'git' is not running: it was stopped");
+    assert_eq!(error.hint.as_deref(), Some("`manifold start git` starts it"));
+}

@@ -19,6 +19,8 @@ use crate::home::{Home, copy_program, opened, signal, write_script};
 use crate::{SOON, fake_with, figure, text_of};
 
 const LOG: &str = "fx.log";
+/// How often an upgrade is one to a newer version.
+const NEWER_EVERY: usize = 5;
 /// How many calls of a window are under way at any time.
 const PIPELINED: usize = 8;
 
@@ -64,7 +66,9 @@ fn call_on(client: &mut Client, window: usize, stop: &AtomicBool) -> usize {
 #[test]
 fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
     let home = home();
-    let mut windows: Vec<Client> = (0..4).map(|_| home.open()).collect();
+    let (program, first) = from_a_copy(&home);
+    let mut windows: Vec<Client> = (0..3).map(|_| home.open()).collect();
+    windows.push(first);
     let (server, daemon) = (pid_of(&mut windows[0]), home.daemon());
     let stop = &AtomicBool::new(false);
     let answered: usize = thread::scope(|scope| {
@@ -73,7 +77,15 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
             .enumerate()
             .map(|(number, window)| scope.spawn(move || call_on(window, number + 1, stop)))
             .collect();
-        let orders: Vec<Output> = (0..figure(10, 100)).map(|_| home.order(&["upgrade"])).collect();
+        let orders: Vec<Output> = (0..figure(10, 100))
+            .map(|round| {
+                // Else it is the same once more.
+                if round % NEWER_EVERY == 0 {
+                    install_newer(&program);
+                }
+                home.order(&["upgrade"])
+            })
+            .collect();
         stop.store(true, Ordering::Relaxed);
         let answered = calling.into_iter().map(|one| one.join().expect("every call succeeds")).sum();
         for output in orders {
@@ -81,6 +93,8 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
         }
         answered
     });
+    let version = home.status().map(|status| status["version"].clone());
+    assert_eq!(version, Some(json!(newer(env!("CARGO_PKG_VERSION"), figure(10, 100) / NEWER_EVERY))));
     assert_eq!(home.daemon(), daemon, "it is the same process");
     assert!(windows.iter_mut().all(|window| pid_of(window) == server), "the server is the same process");
     let mut runs: BTreeMap<u64, usize> = BTreeMap::new();
@@ -104,6 +118,34 @@ fn from_a_copy(home: &Home) -> (PathBuf, Client) {
     command.args(["serve", "--stdio", "--config"]).arg(&home.config);
     let window = opened(Client::spawn(command));
     (program, window)
+}
+
+/// Returns the version that comes so many after one, all of three digits.
+fn newer(version: &str, by: usize) -> String {
+    let number: usize = version.replace('.', "").parse().expect("three digits");
+    let digits = format!("{:03}", number + by);
+    digits.chars().map(String::from).collect::<Vec<_>>().join(".")
+}
+
+/// Installs a build of the next version, which differs in nothing else, as an installer does.
+fn install_newer(program: &Path) {
+    let version_of = |program: &Path| {
+        let output = std::process::Command::new(program).arg("--version").output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("it is a text");
+        text.trim().rsplit(' ').next().expect("a version").to_owned()
+    };
+    let old = version_of(program);
+    let new = newer(&old, 1);
+    let mut bytes = fs::read(program).expect("it is there");
+    let found: Vec<usize> = memchr::memmem::find_iter(&bytes, old.as_bytes()).collect();
+    for at in found {
+        bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+    }
+    let next = program.with_extension("next");
+    fs::write(&next, bytes).expect("it can be written");
+    fs::set_permissions(&next, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    assert_eq!(version_of(&next), new);
+    fs::rename(next, program).expect("it can be replaced");
 }
 
 /// Puts another file in the place of a program that may be running.

@@ -19,6 +19,9 @@ pub use topics::Topics;
 /// For how long events go on being made after the last reader has left: one that comes back has missed nothing.
 const LINGER: Duration = Duration::from_secs(60);
 
+/// How many events are kept where all who read them are here and never come back.
+const KEPT_FOR_ATTENDANTS: usize = 64;
+
 /// Events that do not push each other out: a server may write a million lines while another changes its state once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
@@ -56,6 +59,8 @@ type Rings = [Ring; 3];
 #[derive(Default)]
 struct Interest {
     readers: usize,
+    /// Readers for whom nothing is kept once they have read it.
+    attendants: usize,
     /// Since when nobody reads it, unless somebody does or it rests.
     left_at: Option<Instant>,
     has_rested: bool,
@@ -95,6 +100,9 @@ impl Feed {
         shared.number(&mut rings);
         let (seq, bytes) = (shared.next_number(), ring::size(&happening));
         rings[Lane::State as usize].push(Event { seq, happening }, bytes);
+        if !shared.is_kept(Lane::State) {
+            rings[Lane::State as usize].keep_last(KEPT_FOR_ATTENDANTS);
+        }
         drop(rings);
         shared.arrived.notify_waiters();
     }
@@ -132,7 +140,25 @@ impl Feed {
         let known = after.filter(|cursor| cursor.epoch == now.epoch && cursor.seq <= now.seq);
         let must_reset = after.is_some() && known.is_none();
         let position = known.map_or(now.seq, |cursor| cursor.seq);
-        Events { shared: Arc::clone(shared), topics, position, must_reset }
+        Events { shared: Arc::clone(shared), topics, position, must_reset, is_attendant: false }
+    }
+
+    /// Lets somebody watch how things are, from now on and for good. Nobody will go on from where it was, so nothing is kept
+    /// on its account.
+    pub(crate) fn attend(&self) -> Events {
+        let shared = &self.shared;
+        let mut rings = shared.rings.locked();
+        let has_rested = shared.rests(Lane::State);
+        shared.wake(&mut rings, Lane::State);
+        let mut interest = shared.interest(Lane::State);
+        interest.attendants += 1;
+        if has_rested {
+            interest.left_at = None;
+        }
+        drop(interest);
+        let position = self.cursor().seq;
+        let shared = Arc::clone(shared);
+        Events { shared, topics: Topics::STATE, position, must_reset: false, is_attendant: true }
     }
 
     /// Returns where the events are now.
@@ -195,10 +221,17 @@ impl Shared {
     fn rests(&self, lane: Lane) -> bool {
         let mut interest = self.interest(lane);
         if interest.left_at.is_some_and(|at| at.elapsed() > LINGER) {
-            *interest = Interest { has_rested: true, ..Interest::default() };
-            self.is_made[lane as usize].store(false, Ordering::Relaxed);
+            let attendants = interest.attendants;
+            *interest = Interest { has_rested: true, attendants, ..Interest::default() };
+            self.is_made[lane as usize].store(attendants > 0, Ordering::Relaxed);
         }
         !self.is_made(lane)
+    }
+
+    /// Returns whether somebody reads the events of a lane, or may come back to, for whom they are kept.
+    fn is_kept(&self, lane: Lane) -> bool {
+        let interest = self.interest(lane);
+        interest.readers > 0 || interest.left_at.is_some()
     }
 
     /// Gives numbers to what waits for them.
@@ -231,6 +264,7 @@ pub struct Events {
     /// The number up to which everything is known.
     position: u64,
     must_reset: bool,
+    is_attendant: bool,
 }
 
 impl Events {
@@ -283,8 +317,12 @@ impl Drop for Events {
     fn drop(&mut self) {
         for lane in Lane::ALL.into_iter().filter(|lane| self.topics.has_lane(*lane)) {
             let mut interest = self.shared.interest(lane);
-            interest.readers -= 1;
-            if interest.readers == 0 {
+            if self.is_attendant {
+                interest.attendants -= 1;
+            } else {
+                interest.readers -= 1;
+            }
+            if interest.readers == 0 && (!self.is_attendant || interest.left_at.is_none()) {
                 interest.left_at = Some(Instant::now());
             }
         }

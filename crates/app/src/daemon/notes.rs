@@ -6,7 +6,7 @@ use super::Daemon;
 
 /// Tells clients of servers that fail, for as long as there is a daemon.
 pub(super) async fn tell(daemon: &Daemon) {
-    let Some(mut events) = daemon.services.control.events() else { return std::future::pending().await };
+    let Some(mut events) = daemon.services.control.attend() else { return std::future::pending().await };
     loop {
         let Some(event) = events.next().await else { return std::future::pending().await };
         if let Happening::Server { server } = &event.happening {

@@ -18,6 +18,11 @@ impl Control {
         self.events_after(None, Topics::STATE)
     }
 
+    /// Returns the same for somebody who reads for good, as the program itself does: nothing is kept for who might come back.
+    pub fn attend(&self) -> Option<Events> {
+        Some(self.fleet().ok()?.feed().attend())
+    }
+
     /// Returns what happens after a place, or from now on. A place that is no longer known, or never was, is answered with
     /// one reset before anything else.
     pub fn events_after(&self, after: Option<Cursor>, topics: Topics) -> Option<Events> {

@@ -16,7 +16,7 @@ const LOG_BYTES: usize = 128;
 
 #[derive(Default)]
 pub(super) struct Ring {
-    events: VecDeque<(Arc<Event>, usize)>,
+    pub(super) events: VecDeque<(Arc<Event>, usize)>,
     bytes: usize,
     /// The number that everything up to is no longer here.
     lost: u64,
@@ -27,6 +27,14 @@ impl Ring {
         self.events.push_back((Arc::new(event), bytes));
         self.bytes += bytes;
         while self.events.len() > MAX_EVENTS || (self.bytes > MAX_BYTES && self.events.len() > 1) {
+            let Some((event, bytes)) = self.events.pop_front() else { return };
+            (self.bytes, self.lost) = (self.bytes - bytes, event.seq);
+        }
+    }
+
+    /// Forgets all but the last few.
+    pub(super) fn keep_last(&mut self, count: usize) {
+        while self.events.len() > count {
             let Some((event, bytes)) = self.events.pop_front() else { return };
             (self.bytes, self.lost) = (self.bytes - bytes, event.seq);
         }

@@ -192,3 +192,29 @@ async fn lines_are_made_for_a_while_after_the_last_reader_has_left() {
     assert!(!say(&feed, "nobody is left"));
     assert_eq!(read(&mut feed.watch(Some(place), Topics::LOG)), ["reset"]);
 }
+
+/// The daemon itself reads for as long as it lives, and must not fill its memory by that.
+#[tokio::test(start_paused = true)]
+async fn what_only_an_attendant_reads_is_not_kept() {
+    let feed = Feed::new();
+    let mut attendant = feed.attend();
+    let place = feed.cursor();
+    for _ in 0..10 * KEPT_FOR_ATTENDANTS {
+        tell(&feed, "on");
+        assert_eq!(read(&mut attendant), ["on"]);
+    }
+    let kept = || feed.shared.rings.locked()[Lane::State as usize].events.len();
+    assert_eq!(kept(), KEPT_FOR_ATTENDANTS);
+    assert_eq!(read(&mut feed.watch(Some(place), Topics::STATE)), ["reset"]);
+    // For somebody who reads, or may come back, all is kept; and no more once the time for that is over.
+    for _ in 0..10 * KEPT_FOR_ATTENDANTS {
+        tell(&feed, "on");
+    }
+    assert!(kept() > 10 * KEPT_FOR_ATTENDANTS, "{}", kept());
+    tokio::time::advance(LINGER * 2).await;
+    tell(&feed, "last");
+    assert_eq!(kept(), KEPT_FOR_ATTENDANTS);
+    drop(attendant);
+    tokio::time::advance(LINGER * 2).await;
+    feed.publish(|| unreachable!("nobody watches"));
+}

@@ -144,6 +144,11 @@ impl Control {
         }
     }
 
+    /// Returns how all servers are. It is no place to go on from as a snapshot is: no events are kept for whoever asks.
+    pub fn servers(&self) -> Vec<admin::Server> {
+        self.fleet().map(|fleet| fleet.describe_all(&fleet.config())).unwrap_or_default()
+    }
+
     /// Returns how one server is; its schema may be left out where only one has a server of that id.
     pub fn find(&self, server: &admin::ServerId) -> Result<admin::Server, admin::CommandError> {
         let key = commands::find(&*self.fleet()?, server)?;

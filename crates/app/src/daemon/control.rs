@@ -73,7 +73,6 @@ impl Daemon {
 
     /// Returns what `daemon status` shows.
     pub(crate) fn status(&self) -> RunningDaemon {
-        let snapshot = self.services.control.snapshot();
         RunningDaemon {
             running: true,
             pid: std::process::id(),
@@ -86,7 +85,7 @@ impl Daemon {
             stays: self.life.stays(),
             http: self.http.status(),
             clients: self.sessions.introduced(),
-            servers: snapshot.servers.iter().map(server).collect(),
+            servers: self.services.control.servers().iter().map(server).collect(),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Operator {
     ) -> Result<Self, Unreached> {
         let profile = flags.known_profile(program_profile);
         // Whoever has no folder for sockets runs nothing that has one.
-        let place = Place::open(&base_folders(&options.environment), &identity(options, profile)).ok();
+        let place = Place::find(&base_folders(&options.environment), &identity(options, profile));
         let running =
             place.map(|place| running(&place, profile).map(|found| found.map(|path| (place, path))));
         let way = match running.transpose()?.flatten() {

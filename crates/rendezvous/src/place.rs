@@ -69,20 +69,29 @@ impl Place {
     /// Finds the folder, and makes it if need be: below the runtime folder, which the system clears, else below the state
     /// folder. Never below one for temporary files, which editors like to set for themselves.
     pub fn open(base: &BaseFolders, identity: &Identity) -> Result<Self, PlaceError> {
+        let place = Self::at(base, identity)?;
+        if let Some(parent) = place.folder.parent().filter(|parent| !parent.is_dir()) {
+            make_private(parent)
+                .map_err(|source| PlaceError::Unmade { folder: parent.to_owned(), source })?;
+        }
+        place.make_folder()?;
+        Ok(place)
+    }
+
+    /// Finds the folder where it is there, for somebody who only looks: none is made.
+    pub fn find(base: &BaseFolders, identity: &Identity) -> Option<Self> {
+        let place = Self::at(base, identity).ok()?;
+        place.folder.is_dir().then_some(place)
+    }
+
+    fn at(base: &BaseFolders, identity: &Identity) -> Result<Self, PlaceError> {
         let runtime = base.runtime.as_deref().filter(|folder| folder.is_absolute() && folder.is_dir());
         let folder = match (runtime, &base.state) {
             (Some(runtime), _) => runtime.join("manifold"),
-            (None, Some(state)) => {
-                let parent = state.join("manifold");
-                make_private(&parent)
-                    .map_err(|source| PlaceError::Unmade { folder: parent.clone(), source })?;
-                parent.join("run")
-            }
+            (None, Some(state)) => state.join("manifold/run"),
             (None, None) => return Err(PlaceError::NoFolder),
         };
-        let place = Self { folder, name: identity.name() };
-        place.make_folder()?;
-        Ok(place)
+        Ok(Self { folder, name: identity.name() })
     }
 
     /// Makes the folder if it is not there, and checks that it is nobody else's.

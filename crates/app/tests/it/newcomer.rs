@@ -300,7 +300,8 @@ fn help_lists_what_acts() {
         (&["http"], &["--config", "--port", "--token", "--eager"], &["--framing", "--stdio"]),
         (&["litemcp"], &["--config", "--tool"], &["--port", "--framing"]),
         (&["serve"], &["--config", "--port", "--framing", "--stdio", "--http"], &[]),
-        (&[], &["--config", "--port", "--framing", "--stdio", "--http"], &[]),
+        // One screen: what serving takes stands with `serve`.
+        (&[], &["--config", "--namespace", "--stdio", "--http"], &["--tls-cert"]),
     ] {
         let mut command = sandbox.manifold();
         command.args(args).arg("--help");

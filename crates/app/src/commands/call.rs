@@ -75,7 +75,11 @@ pub(crate) fn argument_words(input_schema: Raw) -> Vec<String> {
         let branches = schema.branches();
         words.push(format!("{name}="));
         for option in branches.iter().filter_map(Branch::options).flatten() {
-            words.push(format!("{name}={}", arguments::convert::shown(&option)));
+            let option = arguments::convert::shown(&option);
+            // That would be the content of a file, which the server would get.
+            if !option.starts_with('@') {
+                words.push(format!("{name}={option}"));
+            }
         }
         if branches.iter().any(|branch| branch.kinds().contains(&Kind::Boolean)) {
             words.extend([format!("{name}=true"), format!("{name}=false")]);

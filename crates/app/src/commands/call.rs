@@ -4,6 +4,7 @@ mod address;
 mod arguments;
 pub(crate) mod asker;
 mod conversation;
+mod deadline;
 mod find;
 pub(crate) mod gateway;
 pub(crate) mod inbox;
@@ -27,6 +28,7 @@ use manifold_protocol::Raw;
 
 use arguments::schema::{Branch, Kind, Schema};
 use asker::Asker;
+use deadline::Deadline;
 use gateway::Gateway;
 use inbox::Interrupts;
 use person::{Person, Terminal};
@@ -45,11 +47,12 @@ pub(crate) struct Place<'a> {
     pub(crate) environment: Option<AskerEnvironment>,
     /// Whether somebody watches standard error, and it can be written over.
     pub(crate) is_watched: bool,
+    pub(crate) deadline: Deadline,
 }
 
 /// Carries out a command and prints what came of it.
 pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Failure> {
-    let Place { gateway, interrupts, namespace, environment, is_watched } = place;
+    let Place { gateway, interrupts, namespace, environment, is_watched, deadline } = place;
     let mut terminal = Terminal::find().filter(|_| !command.how().no_input);
     let mut asker = Asker {
         gateway,
@@ -59,6 +62,7 @@ pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Fa
         environment,
         to_terminal: io::stdout().is_terminal(),
         is_watched,
+        deadline,
     };
     let shown = verbs::run(command, &mut asker)?;
     // A reader that hung up is no failure.

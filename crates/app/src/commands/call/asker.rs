@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::conversation::Conversation;
+use super::deadline::Deadline;
 use super::gateway::Gateway;
 use super::inbox::Interrupts;
 use super::person::Person;
@@ -29,17 +30,19 @@ pub(crate) struct Asker<'a> {
     pub(crate) to_terminal: bool,
     /// Whether somebody watches standard error.
     pub(crate) is_watched: bool,
+    /// When all of it is given up.
+    pub(crate) deadline: Deadline,
 }
 
 impl Asker<'_> {
     /// Returns what goes with every request.
-    pub(super) fn options(&self, how: &HowArgs) -> AskOptions {
-        AskOptions {
+    pub(super) fn options(&self) -> Result<AskOptions, Failure> {
+        Ok(AskOptions {
             namespace: self.namespace.map(str::to_owned),
             client: self.environment.clone(),
-            timeout_ms: how.timeout,
+            timeout_ms: self.deadline.left_ms()?,
             answers_questions: self.person.is_some(),
-        }
+        })
     }
 
     /// Asks and shows the answer; `name` is what it was asked of.

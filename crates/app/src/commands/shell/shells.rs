@@ -38,14 +38,17 @@ _NAME_complete() {
     while IFS= read -r word; do
         COMPREPLY+=("${word#"$had"}")
     done < <(VAR=bash COMPLETER -- "${words[@]}" 2> /dev/null)
+    if [[ ${words[last]} == *=@* ]]; then
+        compopt -o default 2> /dev/null
+    fi
     if [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=/:] ]]; then
         compopt +o nospace 2> /dev/null
     fi
 }
 if [[ ${BASH_VERSINFO[0]} -gt 4 || ${BASH_VERSINFO[0]} -eq 4 && ${BASH_VERSINFO[1]} -ge 4 ]]; then
-    complete -o nospace -o bashdefault -o default -o nosort -F _NAME_complete BIN
+    complete -o nospace -o bashdefault -o nosort -F _NAME_complete BIN
 else
-    complete -o nospace -o bashdefault -o default -F _NAME_complete BIN
+    complete -o nospace -o bashdefault -F _NAME_complete BIN
 fi
 "#;
 

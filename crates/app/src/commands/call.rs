@@ -20,7 +20,7 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use manifold_admin::AskerEnvironment;
@@ -34,7 +34,7 @@ use inbox::Interrupts;
 use person::{Person, Terminal};
 
 use crate::cli::AskCommand;
-use crate::output::Failure;
+use crate::output::{Failure, write};
 pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.
@@ -65,10 +65,8 @@ pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Fa
         deadline,
     };
     let shown = verbs::run(command, &mut asker)?;
-    // A reader that hung up is no failure.
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(shown.text.as_bytes()).and_then(|()| out.flush());
-    Ok(shown.exit.into())
+    write(&shown.text);
+    shown.failure.map_or(Ok(shown.exit.into()), Err)
 }
 
 /// Returns what can be typed of a tool's arguments: `name=`, and `name=value` where there are few.

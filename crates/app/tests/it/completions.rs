@@ -84,7 +84,7 @@ fn hostile() -> serde_json::Value {
     }))
 }
 
-/// A shell may put what it is offered on the command line as it is: what it would obey is not offered.
+/// A shell may put what it is offered on the command line as it is: what it would obey is not offered (T27).
 #[test]
 fn what_a_shell_would_obey_is_not_offered() {
     let sandbox = Sandbox::new();

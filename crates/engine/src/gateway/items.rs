@@ -63,15 +63,12 @@ impl Gateway {
             true => Some(()),
             false => within(query.patience, self.ask_as_operator(name)).await,
         };
-        match (self.found_or_why(kind, name), learnt, query.patience) {
+        match (self.found_or_why(kind, name), learnt) {
             (Ok(found), ..) => Ok(self.known_items(kind, query, Some(&found.name))),
             (Err(NotFound::Denied { rule }), ..) => Err(NotFound::Denied { rule }.into_error(kind, name)),
-            (Err(_), None, Some(patience)) => Err(CommandError::new(
+            (Err(_), None) => Err(CommandError::new(
                 ErrorCode::TimedOut,
-                format!(
-                    "'{name}' is not known yet: its server did not start within {} ms",
-                    patience.as_millis()
-                ),
+                format!("'{name}' is not known yet: its server is still starting"),
             )),
             // One of those that are still starting may have it.
             (Err(NotFound::Unknown { .. }), ..) if self.names_no_server(name) && self.is_starting() => {

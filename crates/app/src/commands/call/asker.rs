@@ -17,6 +17,9 @@ use super::show::{Answer, Form, Shown, Wanted, show};
 use crate::cli::HowArgs;
 use crate::output::{Exit, Failure};
 
+/// More is no argument; `/dev/zero` has no end.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
 /// Who asks.
 pub(crate) struct Asker<'a> {
     pub(crate) gateway: &'a dyn Gateway,
@@ -86,10 +89,13 @@ fn form(how: &HowArgs) -> Form {
 
 /// Reads what an `@` names; `-` is standard input.
 pub(super) fn read_file(name: &str) -> io::Result<Vec<u8>> {
-    if name != "-" {
-        return fs::read(name);
-    }
     let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
+    match name {
+        "-" => io::stdin().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
+        name => fs::File::open(name)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
+    };
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other("it is larger than 64 MiB"));
+    }
     Ok(bytes)
 }

@@ -31,6 +31,9 @@ pub struct About {
     pub needs: Vec<String>,
     /// A server wants the asker's whole environment.
     pub needs_everything: bool,
+    /// Why changes are not written down, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_fault: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ pub struct AuditLine {
     pub actor: Actor,
     /// The word of the command line for it, such as `stop`.
     pub verb: String,
-    /// The id of the server, client or namespace it was done to.
+    /// The id of the server or client it was done to; of a rule, the namespace and `server.item`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// SHA-256 of what was passed.
@@ -51,6 +51,8 @@ pub struct Actor {
 pub enum AuditOutcome {
     Done,
     Refused,
+    /// Whoever asked left before it was done; it may have been done.
+    Interrupted,
     #[default]
     #[serde(other)]
     Other,

@@ -54,8 +54,15 @@ impl Audit {
     }
 
     /// Returns the last lines that are written down, the oldest first. What is no such line is left out.
-    pub(crate) fn last(state_home: &Path, lines: usize) -> Vec<AuditLine> {
-        file::last(&path(state_home), lines)
+    pub(crate) fn last(state_home: &Path, lines: usize) -> Result<Vec<AuditLine>, String> {
+        let path = path(state_home);
+        file::last(&path, lines).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Returns why nothing can be written down, if that is so.
+    pub(crate) fn fault(state_home: &Path) -> Option<String> {
+        let path = path(state_home);
+        file::fault(&path).map(|error| format!("{}: {error}", path.display()))
     }
 }
 

@@ -21,7 +21,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use manifold_config::{Bare, Profile};
 
-use crate::output::{Failure, escaped_text};
+use crate::output::{self, Failure, escaped_text};
 
 pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
@@ -188,7 +188,8 @@ fn show(error: &clap::Error, args: &[OsString]) -> ExitCode {
         // It repeats what was typed, or was pasted from elsewhere.
         write!(std::io::stderr(), "{}", escaped_text(&error.render().to_string()))
     } else {
-        write!(std::io::stdout(), "{}", error.render())
+        output::write(&error.render().to_string());
+        Ok(())
     };
     ExitCode::from(if is_error { USAGE } else { 0 })
 }

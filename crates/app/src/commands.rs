@@ -35,7 +35,7 @@ pub(crate) use shell::complete_if_asked;
 use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
-use crate::output::{Form, escaped_text};
+use crate::output::{Form, escaped_text, write};
 use crate::wiring::log_problems;
 use verb::Verb;
 
@@ -243,6 +243,6 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 /// Writes what a command was asked for. A reader that hung up is no failure.
 fn print(text: &str) -> ExitCode {
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+    write(&format!("{}\n", text.trim_end()));
     ExitCode::SUCCESS
 }

@@ -27,8 +27,8 @@ fn main() -> ExitCode {
     }
     machine::forbid_inspection();
     manifold_upstreams::process::own_all_orphans();
-    match cli::parse(std::env::args_os()) {
+    output::ended(match cli::parse(std::env::args_os()) {
         Ok(invocation) => commands::run(invocation),
         Err(exit) => exit,
-    }
+    })
 }

@@ -12,6 +12,7 @@ mod moment;
 mod plain;
 mod progress;
 mod record;
+mod stdout;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 pub(crate) use color::{ColorArg, Paint, Tone};
-pub(crate) use escape::escaped_text;
+pub(crate) use escape::{escaped_line, escaped_text};
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, Suggestion};
 pub(crate) use json::escaped_json;
@@ -31,6 +32,7 @@ use json::{compact, pretty};
 pub(crate) use moment::before_now;
 pub(crate) use progress::Progress;
 pub(crate) use record::Record;
+pub(crate) use stdout::{ended, write};
 pub(crate) use table::{Cell, Column, Table};
 pub(crate) use units::{bytes, counted, span};
 
@@ -111,7 +113,7 @@ impl Output {
     pub(crate) fn table(&self, table: &Table) {
         self.text(&match self.width {
             Some(width) => table.render(width, self.paint()),
-            None => plain::rows(table),
+            None => plain::rows(table, self.paint()),
         });
     }
 
@@ -132,13 +134,13 @@ impl Output {
 
     /// Writes a line. Returns whether somebody still reads.
     pub(crate) fn line(&self, line: &str) -> bool {
-        writeln!(io::stdout(), "{}", escaped_text(line)).is_ok()
+        write(&format!("{}\n", escaped_text(line)))
     }
 
     /// Writes text that is fit to be seen. Returns whether somebody still reads: who hung up is no failure.
     pub(crate) fn text(&self, text: &str) -> bool {
         let text = text.strip_suffix('\n').unwrap_or(text);
-        text.is_empty() || writeln!(io::stdout(), "{text}").is_ok()
+        text.is_empty() || write(&format!("{text}\n"))
     }
 
     /// Says something beside what was asked for.

@@ -141,13 +141,24 @@ pub fn stand_in(why: LoadError, options: &LoadOptions) -> Result<Config, LoadErr
     Ok(Config { source, unread: Some(why.to_string()), problems: why.problems, ..config })
 }
 
+/// What a config may hold.
+const MAX_BYTES: u64 = 64 << 20;
+
 fn read(path: &Path) -> Result<String, LoadError> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+    let found = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => {
             failure(path, "does not exist", "name an existing file, or leave out --config for the default")
         }
         _ => failure(path, &format!("cannot be read: {error}"), "check its permissions"),
-    })?;
+    };
+    let about = std::fs::metadata(path).map_err(found)?;
+    if !about.is_dir() && !about.is_file() {
+        return Err(failure(path, "is not a regular file", "save it as a file"));
+    }
+    if about.len() > MAX_BYTES {
+        return Err(failure(path, "is larger than 64 MiB", "it is hardly a config; name another file"));
+    }
+    let bytes = std::fs::read(path).map_err(found)?;
     String::from_utf8(bytes).map_err(|_| failure(path, "is not UTF-8 text", "save it as UTF-8"))
 }
 

@@ -34,8 +34,8 @@ pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
 use usage::Usages;
 pub use usage::{ProcessTable, Usage};
 pub(crate) use words::client_instance;
-pub use words::command_error;
 use words::millis;
+pub use words::{INHERIT_ADVICE, command_error};
 
 /// Reads the config file anew and takes it over.
 pub trait Reloader: Send + Sync {

@@ -94,6 +94,20 @@ impl Discovery {
 
     /// Discovers servers, returning when all are settled or patience with them is over.
     pub(crate) async fn discover(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>, tasks: &Tasks) {
+        for mut one in self.begin(servers, tasks) {
+            let settled = one.settled.wait_for(|settled| *settled);
+            let _ = timeout_at(one.began + PATIENCE, settled).await;
+        }
+    }
+
+    /// Discovers servers that somebody asked for by name, returning when all are settled: each has its own start timeout.
+    pub(crate) async fn settle(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>, tasks: &Tasks) {
+        for mut one in self.begin(servers, tasks) {
+            let _ = one.settled.wait_for(|settled| *settled).await;
+        }
+    }
+
+    fn begin(&self, servers: Vec<(ServerKey, Arc<dyn Upstream>)>, tasks: &Tasks) -> Vec<Underway> {
         let mut due = Vec::new();
         let underway: Vec<Underway> =
             servers.into_iter().map(|(key, upstream)| self.join(key, upstream, &mut due)).collect();
@@ -101,10 +115,7 @@ impl Discovery {
             let (places, leaving) = (Arc::clone(&self.places), self.leaving.clone());
             tasks.spawn(begin_staggered(places, due, leaving, tasks.clone()));
         }
-        for mut one in underway {
-            let settled = one.settled.wait_for(|settled| *settled);
-            let _ = timeout_at(one.began + PATIENCE, settled).await;
-        }
+        underway
     }
 
     /// Returns whether a server is being discovered, or stands in line for it.

@@ -36,9 +36,9 @@ pub use audience::Audience;
 pub use budget::{Budget, Share};
 pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 pub use control::{
-    Control, Followed, InstanceRow, LogFollower, NamespaceControl, NamespaceRow, NamespaceTable,
-    ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage, command_error, configured,
-    reload_report,
+    Control, Followed, INHERIT_ADVICE, InstanceRow, LogFollower, NamespaceControl, NamespaceRow,
+    NamespaceTable, ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage,
+    command_error, configured, reload_report,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::{Events, Topics};

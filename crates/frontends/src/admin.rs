@@ -83,7 +83,7 @@ pub trait ControlledProgram: Send + Sync {
     fn audit(&self, line: AuditLine);
 
     /// Returns the last lines of it.
-    fn audited(&self, lines: usize) -> Vec<AuditLine>;
+    fn audited(&self, lines: usize) -> Result<Vec<AuditLine>, CommandError>;
 
     /// Keeps the program from ending for want of clients while it is held: somebody looks at it.
     fn hold(&self) -> Box<dyn Send + Sync>;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_config::{InheritEnv, ProcessDialect, ProcessSpec, Server};
-use manifold_engine::Host;
+use manifold_engine::{Host, INHERIT_ADVICE};
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::framing::{Unfinished, triple_newline};
 use manifold_protocol::{Era, Fault};
@@ -282,9 +282,7 @@ impl Launch {
     fn with_hint(&self, fault: Fault) -> Fault {
         match fault {
             Fault::FailedToStart { server, reason } if self.spec.inherit_env == InheritEnv::Named => {
-                let hint = "under the daemon it has only the variables its definition names: should it need others, \
-                            list them in its `inheritEnv`";
-                Fault::FailedToStart { server, reason: format!("{reason} ({hint})") }
+                Fault::FailedToStart { server, reason: format!("{reason} ({INHERIT_ADVICE})") }
             }
             fault => fault,
         }

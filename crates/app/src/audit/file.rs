@@ -2,12 +2,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use manifold_admin::AuditLine;
 use manifold_rendezvous::Lock;
+use nix::unistd::{AccessFlags, access};
 use tokio::time::Instant;
 
 /// What one file may hold.
@@ -41,7 +42,7 @@ impl AuditFile {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         }
-        let file = OpenOptions::new().create(true).append(true).mode(PRIVATE).open(&self.path)?;
+        let file = OpenOptions::new().create(true).read(true).append(true).mode(PRIVATE).open(&self.path)?;
         file.set_permissions(Permissions::from_mode(PRIVATE))?;
         Ok(file)
     }
@@ -81,7 +82,13 @@ impl Write for AuditFile {
             file = self.reopen()?;
         }
         let before = file.metadata()?.len();
-        if let Err(error) = file.write_all(line) {
+        // Whoever wrote last may have been killed in the middle of its line.
+        let mut end = [b'\n'];
+        if before > 0 {
+            file.read_exact_at(&mut end, before - 1)?;
+        }
+        let torn: &[u8] = if end == [b'\n'] { b"" } else { b"\n" };
+        if let Err(error) = file.write_all(&[torn, line].concat()) {
             // A disk that fills up takes half a line.
             let _ = file.set_len(before);
             return Err(error);
@@ -95,11 +102,29 @@ impl Write for AuditFile {
     }
 }
 
+/// Returns why nothing can be written there, if that is so; nothing is made to find out.
+pub(super) fn fault(path: &Path) -> Option<io::Error> {
+    match OpenOptions::new().append(true).open(path) {
+        Ok(_) => return None,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Some(error),
+        Err(_) => {}
+    }
+    let folder = path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok())?;
+    match fs::metadata(folder) {
+        Ok(about) if !about.is_dir() => Some(io::ErrorKind::NotADirectory.into()),
+        Ok(_) => access(folder, AccessFlags::W_OK | AccessFlags::X_OK).err().map(Into::into),
+        Err(error) => Some(error),
+    }
+}
+
 /// Returns the last lines of the file and of those before it, the oldest first.
-pub(super) fn last(path: &Path, lines: usize) -> Vec<AuditLine> {
+pub(super) fn last(path: &Path, lines: usize) -> io::Result<Vec<AuditLine>> {
     let mut found = Vec::new();
     for number in 0..MAX_FILES {
-        let text = fs::read(numbered(path, number)).unwrap_or_default();
+        let text = match fs::read(numbered(path, number)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
         let read = text.split(|byte| *byte == b'\n').rev();
         let read = read.filter(|line| !line.is_empty()).filter_map(|line| serde_json::from_slice(line).ok());
         found.extend(read.take(lines - found.len()));
@@ -108,7 +133,7 @@ pub(super) fn last(path: &Path, lines: usize) -> Vec<AuditLine> {
         }
     }
     found.reverse();
-    found
+    Ok(found)
 }
 
 pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {

@@ -24,11 +24,11 @@ fn lines_are_kept_in_order_for_our_eyes_only() {
         audit.append(&line(verb));
     }
     audit.flush();
-    let last = Audit::last(home.path(), 2);
+    let last = Audit::last(home.path(), 2).unwrap();
     assert_eq!(last.iter().map(|line| line.verb.as_str()).collect::<Vec<_>>(), ["start", "restart"]);
     assert!(last[0].time.ends_with('Z') && last[0].time.contains('T'), "{}", last[0].time);
-    assert_eq!(Audit::last(home.path(), 0), []);
-    assert_eq!(Audit::last(home.path(), 9).len(), 3);
+    assert_eq!(Audit::last(home.path(), 0).unwrap(), []);
+    assert_eq!(Audit::last(home.path(), 9).unwrap().len(), 3);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path(home.path())), mode(path(home.path()).parent().unwrap())), (0o600, 0o700));
 }
@@ -53,17 +53,44 @@ fn a_full_file_begins_anew_whoever_writes() {
     let sizes: Vec<usize> =
         (0..4).map(|number| fs::read_to_string(numbered(&path, number)).unwrap().len()).collect();
     assert_eq!(sizes, [written.len() * 10; 4]);
-    assert_eq!(file::last(&path, 1000).len(), 40);
-    assert_eq!(file::last(&path, 15).len(), 15);
+    assert_eq!(file::last(&path, 1000).unwrap().len(), 40);
+    assert_eq!(file::last(&path, 15).unwrap().len(), 15);
     let mut file = AuditFile::with_limit(&path, max).unwrap();
     for _ in 0..20 {
         file.write_all(written.as_bytes()).unwrap();
     }
     assert!(!numbered(&path, 5).exists());
-    assert_eq!(file::last(&path, 1000).len(), 50);
+    assert_eq!(file::last(&path, 1000).unwrap().len(), 50);
 }
 
 #[test]
 fn a_digest_is_sha_256() {
     assert_eq!(digest(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+/// Whoever was killed in the middle of its line takes no other along.
+#[test]
+fn a_torn_line_is_ended_before_the_next() {
+    let home = tempfile::tempdir().unwrap();
+    let path = path(home.path());
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "{\"verb\":\"st").unwrap();
+    let audit = Audit::open(home.path()).unwrap();
+    audit.append(&AuditLine { verb: "stop".to_owned(), ..AuditLine::default() });
+    audit.flush();
+    let lines = Audit::last(home.path(), 9).unwrap();
+    assert_eq!(lines.iter().map(|line| line.verb.as_str()).collect::<Vec<_>>(), ["stop"]);
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_said_and_nothing_is_made_to_find_out() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(Audit::fault(home.path()), None);
+    assert!(!home.path().join("manifold").exists());
+    fs::write(home.path().join("manifold"), "").unwrap();
+    assert!(Audit::fault(home.path()).is_some_and(|why| why.contains("audit.jsonl: ")));
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir_all(path(other.path())).unwrap();
+    assert!(Audit::fault(other.path()).is_some(), "a folder is in its place");
+    assert!(Audit::last(other.path(), 5).is_err_and(|why| why.contains("audit.jsonl: ")));
 }

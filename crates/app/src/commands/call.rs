@@ -4,6 +4,7 @@ mod address;
 mod arguments;
 pub(crate) mod asker;
 mod conversation;
+mod deadline;
 mod find;
 pub(crate) mod gateway;
 pub(crate) mod inbox;
@@ -19,7 +20,7 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use manifold_admin::AskerEnvironment;
@@ -27,12 +28,13 @@ use manifold_protocol::Raw;
 
 use arguments::schema::{Branch, Kind, Schema};
 use asker::Asker;
+use deadline::Deadline;
 use gateway::Gateway;
 use inbox::Interrupts;
 use person::{Person, Terminal};
 
 use crate::cli::AskCommand;
-use crate::output::Failure;
+use crate::output::{Failure, write};
 pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.
@@ -45,11 +47,12 @@ pub(crate) struct Place<'a> {
     pub(crate) environment: Option<AskerEnvironment>,
     /// Whether somebody watches standard error, and it can be written over.
     pub(crate) is_watched: bool,
+    pub(crate) deadline: Deadline,
 }
 
 /// Carries out a command and prints what came of it.
 pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Failure> {
-    let Place { gateway, interrupts, namespace, environment, is_watched } = place;
+    let Place { gateway, interrupts, namespace, environment, is_watched, deadline } = place;
     let mut terminal = Terminal::find().filter(|_| !command.how().no_input);
     let mut asker = Asker {
         gateway,
@@ -59,12 +62,11 @@ pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Fa
         environment,
         to_terminal: io::stdout().is_terminal(),
         is_watched,
+        deadline,
     };
     let shown = verbs::run(command, &mut asker)?;
-    // A reader that hung up is no failure.
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(shown.text.as_bytes()).and_then(|()| out.flush());
-    Ok(shown.exit.into())
+    write(&shown.text);
+    shown.failure.map_or(Ok(shown.exit.into()), Err)
 }
 
 /// Returns what can be typed of a tool's arguments: `name=`, and `name=value` where there are few.
@@ -75,7 +77,11 @@ pub(crate) fn argument_words(input_schema: Raw) -> Vec<String> {
         let branches = schema.branches();
         words.push(format!("{name}="));
         for option in branches.iter().filter_map(Branch::options).flatten() {
-            words.push(format!("{name}={}", arguments::convert::shown(&option)));
+            let option = arguments::convert::shown(&option);
+            // That would be the content of a file, which the server would get.
+            if !option.starts_with('@') {
+                words.push(format!("{name}={option}"));
+            }
         }
         if branches.iter().any(|branch| branch.kinds().contains(&Kind::Boolean)) {
             words.extend([format!("{name}=true"), format!("{name}=false")]);

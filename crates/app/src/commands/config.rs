@@ -11,7 +11,7 @@ use super::verb::Verb;
 use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
 use crate::config_editor::problem;
-use crate::output::{Exit, Failure, Output, escaped_text};
+use crate::output::{Exit, Failure, Output, escaped_line, escaped_text};
 use masked::masked;
 
 pub(super) fn schema() -> ExitCode {
@@ -75,9 +75,14 @@ pub(super) fn check(options: &LoadOptions, namespace: Option<&str>, json: bool) 
     } else {
         let mut lines: Vec<String> = problems
             .iter()
-            .map(|problem| match problem.severity {
-                Severity::Error => format!("error: {problem}"),
-                Severity::Warning => format!("warning: {problem}"),
+            .map(|problem| {
+                // A name in the file may have line ends, and would look like a problem of its own.
+                let what = problem.to_string();
+                let what = escaped_line(&what);
+                match problem.severity {
+                    Severity::Error => format!("error: {what}"),
+                    Severity::Warning => format!("warning: {what}"),
+                }
             })
             .collect();
         // Whose file it was taken for is worth knowing where it is wrong, too.

@@ -3,6 +3,7 @@
 mod complete;
 mod man;
 mod remembered;
+mod shells;
 
 use std::process::ExitCode;
 

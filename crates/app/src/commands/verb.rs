@@ -33,6 +33,15 @@ impl<'a> Verb<'a> {
         self.output.detail(&format!("asked {}", source.which()));
         Ok(source)
     }
+
+    /// Finds the gateway for a change, and says so where nobody will know of it afterwards.
+    pub(super) fn reach_for_change(&self, need: Need) -> Result<Source, Failure> {
+        let source = self.reach(need)?;
+        if let Some(why) = source.about().and_then(|about| about.audit_fault.as_deref()) {
+            self.output.remark(&format!("this change is not written down in the audit: {why}"));
+        }
+        Ok(source)
+    }
 }
 
 /// Returns the server of this name: an id, `schema/id`, or the id its tools are prefixed with.

@@ -118,6 +118,7 @@ impl ControlledProgram for ControlledGateway {
             listeners: snapshot.listeners,
             needs: used.names.into_iter().collect(),
             needs_everything: used.everything,
+            audit_fault: self.options.environment.state_home().and_then(|state| Audit::fault(&state)),
         }
     }
 
@@ -182,10 +183,12 @@ impl ControlledProgram for ControlledGateway {
         self.audit.get_or_init(|| self.open_audit()).iter().for_each(|audit| audit.append(&line));
     }
 
-    fn audited(&self, lines: usize) -> Vec<AuditLine> {
+    fn audited(&self, lines: usize) -> Result<Vec<AuditLine>, CommandError> {
         self.flush();
         let state = self.options.environment.state_home();
-        state.map(|state| Audit::last(&state, lines)).unwrap_or_default()
+        state
+            .map_or(Ok(Vec::new()), |state| Audit::last(&state, lines))
+            .map_err(|why| CommandError::new(ErrorCode::Failed, format!("the audit cannot be read: {why}")))
     }
 
     fn hold(&self) -> Box<dyn Send + Sync> {

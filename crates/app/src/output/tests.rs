@@ -55,14 +55,14 @@ fn colours_are_put_on_where_they_are_wanted() {
 #[test]
 fn rows_in_a_pipe_are_whole_and_can_be_split() {
     check(
-        &plain::rows(&servers()),
+        &plain::rows(&servers(), PLAIN),
         expect![[r#"
             git  ready  12  -
             files  failed  0  it ended at once with code 1: module `server` was not found in /usr/lib/node_modules
             时间  idle  2  two lines and \u{1b}[31m
         "#]],
     );
-    assert!(plain::rows(&servers()).lines().all(|line| line.split("  ").count() == 4));
+    assert!(plain::rows(&servers(), PLAIN).lines().all(|line| line.split("  ").count() == 4));
 }
 
 // T27

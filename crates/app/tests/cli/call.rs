@@ -14,8 +14,8 @@ fn with_tool() -> Gateway {
     let item = json!({"name": "git__log", "inputSchema": schema});
     let listed = json!({"name": "git__log", "server": "git", "original": "log", "bytes": 1, "item": item});
     Gateway::new()
-        .says("GET /v1/tools?full=1&q=log", &json!({"items": [listed]}))
-        .says("GET /v1/tools?full=1&q=lgo", &json!({"items": []}))
+        .says("GET /v1/tools?full=1&name=git.log", &json!({"items": [listed]}))
+        .says("GET /v1/tools?full=1&name=lgo", &json!({"items": []}))
         .says("GET /v1/tools?", &json!({"items": [listed]}))
 }
 
@@ -159,7 +159,7 @@ fn the_other_verbs_print_by_the_same_rules() {
     let prompt =
         json!({"result": {"messages": [{"role": "user", "content": {"type": "text", "text": "look"}}]}});
     let gateway = Gateway::new()
-        .says("GET /v1/prompts?full=1&q=review", &json!({"items": [listed]}))
+        .says("GET /v1/prompts?full=1&name=review", &json!({"items": [listed]}))
         .streams("POST /v1/prompt", &[("result", prompt)], false);
     assert_eq!(gateway.shown("prompt review language=rust"), "look\n");
 }

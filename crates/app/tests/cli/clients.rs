@@ -120,6 +120,7 @@ fn rules_are_set_and_taken_back() {
         change("tool", json!(false)),
     ];
     assert_eq!(changes, expected);
+    assert_eq!(gateway.fails("ns deny work nosuch.x", 7, "there is no server 'nosuch'"), "unknown-server");
     assert_eq!(gateway.fails("ns deny work log", 2, "`log` does not say whose it is"), "usage");
     let gateway = namespaces().refuses("PUT /v1/permissions", 412, "stale", "the config has changed");
     assert_eq!(gateway.fails("ns deny work git.log", 2, "the config has changed"), "stale");

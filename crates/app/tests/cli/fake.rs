@@ -159,7 +159,7 @@ fn serve(listener: &UnixListener, answers: &Mutex<BTreeMap<String, Answer>>, ask
 
 fn answer(mut socket: UnixStream, answers: &Mutex<BTreeMap<String, Answer>>, asked: &Mutex<Vec<Asked>>) {
     let Some(request) = read(&socket) else { return };
-    let line = request.line.clone();
+    let line = without_time(&request.line);
     asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     let answer = answers.lock().unwrap_or_else(PoisonError::into_inner).get(&line).cloned();
     let missing = json!({"error": {"code": "unknown-route", "message": format!("no answer to {line}")}});
@@ -177,6 +177,13 @@ fn answer(mut socket: UnixStream, answers: &Mutex<BTreeMap<String, Answer>>, ask
             }
         }
     }
+}
+
+/// Returns a request without how long it may take, which is never the same.
+fn without_time(line: &str) -> String {
+    let Some((path, query)) = line.split_once('?') else { return line.to_owned() };
+    let members: Vec<&str> = query.split('&').filter(|member| !member.starts_with("timeoutMs=")).collect();
+    if members.is_empty() { path.to_owned() } else { format!("{path}?{}", members.join("&")) }
 }
 
 fn read(socket: &UnixStream) -> Option<Asked> {

@@ -82,14 +82,17 @@ fn servers_that_are_starting_are_waited_for() {
     let mut first = page(&[item("git__log", "git", "")]);
     first["starting"] = json!(["slow"]);
     let whole = page(&[item("git__log", "git", ""), item("slow__run", "slow", "")]);
-    for (line, code, shown) in [("tools -q", 0, "git__log\nslow__run\n"), ("tool slow.other", 7, "")] {
-        let gateway = Gateway::new().says("GET /v1/tools", &first);
+    for (line, code, shown) in [("tools -q", 0, "git__log\nslow__run\n"), ("tool other", 7, "")] {
+        let nothing = json!({"items": [], "starting": ["slow"]});
+        let by_name = "GET /v1/tools?name=other&full=1";
+        let gateway = Gateway::new().says("GET /v1/tools", &first).says(by_name, &nothing);
         let mut command = gateway.command(line);
         let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         while gateway.asked().is_empty() {
             thread::sleep(Duration::from_millis(5));
         }
         let gateway = gateway.says("GET /v1/tools", &whole);
+        let gateway = gateway.refuses(by_name, 404, "unknown-item", "there is no tool 'other'");
         let output = running.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
@@ -98,17 +101,17 @@ fn servers_that_are_starting_are_waited_for() {
 }
 
 fn tools() -> Gateway {
-    let log = item("git__log", "git", "");
-    let mut full = log.clone();
+    let mut full = item("git__log", "git", "");
     full["item"] = json!({"name": "git__log", "title": "Log", "description": "Shows the \u{1b}[31mlog.\nOf a repo.",
         "inputSchema": {"type": "object", "required": ["repo"], "properties": {
             "repo": {"type": "string", "description": "Where it is"},
             "order": {"enum": ["old", "new"], "default": "new"},
             "count": {"type": ["integer", "null"]}}},
         "annotations": {"readOnlyHint": true}});
-    Gateway::new()
-        .says("GET /v1/tools", &page(&[log, item("a__read", "a", ""), item("b__read", "b", "")]))
-        .says("GET /v1/tools?q=git__log&full=1", &page(&[full, item("git__logs", "git", "")]))
+    let names = ["git__log", "git.log", "git%2Flog", "log"];
+    names.iter().fold(Gateway::new(), |gateway, name| {
+        gateway.says(&format!("GET /v1/tools?name={name}&full=1"), &page(&[full.clone()]))
+    })
 }
 
 #[test]
@@ -139,15 +142,18 @@ fn a_tool_is_found_by_any_of_its_names() {
 
 #[test]
 fn a_tool_that_is_not_there_is_never_corrected() {
-    let gateway = tools();
-    assert_eq!(
-        gateway.fails("tool git__lgo", 7, "there is no tool 'git__lgo'; did you mean `git__log`?"),
-        "unknown-item"
-    );
-    let hint = "several servers have a tool 'read'; name one of `a__read`, `b__read`";
-    assert_eq!(gateway.fails("tool read", 2, hint), "ambiguous-item");
+    let refused = |name: &str, status, code, message: &str| {
+        Gateway::new().refuses(&format!("GET /v1/tools?name={name}&full=1"), status, code, message)
+    };
+    let gateway = refused("git__lgo", 404, "unknown-item", "there is no tool 'git__lgo'");
+    assert_eq!(gateway.fails("tool git__lgo", 7, "there is no tool 'git__lgo'"), "unknown-item");
+    let gateway = refused("read", 409, "ambiguous-item", "several servers have a tool 'read'");
+    assert_eq!(gateway.fails("tool read", 2, "several servers have a tool 'read'"), "ambiguous-item");
+    let gateway =
+        refused("git.push", 403, "denied", "tool 'git.push' may not be used: `deniedTools` names it");
+    assert_eq!(gateway.fails("tool git.push", 8, "tool 'git.push' may not be used: `deniedTools`"), "denied");
     let gateway = Gateway::new().refuses(
-        "GET /v1/tools?namespace=no",
+        "GET /v1/tools?namespace=no&name=x&full=1",
         404,
         "unknown-namespace",
         "there is no namespace 'no'",

@@ -45,12 +45,37 @@ fn which_gateway_was_asked_is_said_to_those_who_ask() {
 fn colours_are_for_terminals_unless_asked_for() {
     let gateway = two();
     assert!(!gateway.run("list").stdout.contains('\u{1b}'));
-    assert_eq!(
-        gateway.run("list --color always").stdout,
-        gateway.run("list").stdout,
-        "rows have none at all"
-    );
+    assert!(gateway.run("list --color always").stdout.starts_with("git  \u{1b}[32mready\u{1b}[0m  stdio"));
     assert!(gateway.run("get git --color always").stdout.contains("\u{1b}[32mready\u{1b}[0m"));
+}
+
+#[test]
+fn a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
+    let gateway = two();
+    for line in ["list", "list --json", "get git", "--help", "completions bash", "config schema"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let ran = gateway.command(line).stdout(full).output().expect("it runs");
+        assert_eq!(ran.status.code(), Some(1), "{line}: {ran:?}");
+        assert!(
+            String::from_utf8_lossy(&ran.stderr).contains("standard output cannot be written"),
+            "{ran:?}"
+        );
+        let (read, write) = std::io::pipe().expect("a pipe");
+        drop(read);
+        let ran = gateway.command(line).stdout(write).output().expect("it runs");
+        assert_eq!((ran.status.code(), ran.stderr.len()), (Some(0), 0), "{line}: {ran:?}");
+    }
+}
+
+/// Who changes something is told that nobody will know of it.
+#[test]
+fn a_change_that_is_not_written_down_says_so() {
+    let about = json!({"kind": "daemon", "pid": 1, "auditFault": "/x/audit.jsonl: Permission denied"});
+    let gateway = two().says("GET /v1/about", &about).says("POST /v1/servers/git/stop", &json!(git()));
+    let ran = gateway.run("stop git");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = "manifold: this change is not written down in the audit: /x/audit.jsonl: Permission denied\n";
+    assert_eq!(ran.stderr, said);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_server_that_failed_ends_the_wait_with_4() {
         Gateway::new().streams(EVENTS, &[], true).says(SERVER, &value(&in_state(State::NeedsLogin)));
     assert_eq!(gateway.fails("wait git", 6, "`git` wants a sign-in"), "sign-in");
     let gateway = Gateway::new().streams(EVENTS, &[], true).says(SERVER, &value(&in_state(State::Disabled)));
-    assert_eq!(gateway.fails("wait git", 1, "`git` is disabled; `manifold enable git`"), "failed");
+    assert_eq!(gateway.fails("wait git", 8, "`git` is disabled; `manifold enable git`"), "denied");
 }
 
 #[test]

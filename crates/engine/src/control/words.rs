@@ -61,6 +61,10 @@ pub(super) fn format(format: Format) -> admin::Format {
     }
 }
 
+/// What is said of a server that failed and has not all of the client's variables, as it has without a daemon.
+pub const INHERIT_ADVICE: &str = "under the daemon it has only the variables its definition names: should it need others, \
+                                  list them in its `inheritEnv`";
+
 pub(super) fn state(phase: &Phase) -> admin::State {
     match phase {
         Phase::Idle => admin::State::Idle,
@@ -81,10 +85,18 @@ pub(super) fn error_in(phase: &Phase, ago: Duration) -> Option<admin::Error> {
 }
 
 pub(super) fn error(fault: &Fault, ago: Duration) -> admin::Error {
+    let message = redact(&fault.message()).into_owned();
+    // What to do about it was put behind it for clients, who get one text.
+    let (text, hint) = match message.split_once(INHERIT_ADVICE) {
+        Some((text, rest)) => {
+            (text.trim_end_matches([' ', '(']).to_owned(), Some(INHERIT_ADVICE.to_owned() + rest))
+        }
+        None => (message, None),
+    };
     admin::Error {
         reason: reason(fault),
-        text: redact(&fault.message()).into_owned(),
-        hint: None,
+        text,
+        hint: hint.map(|hint| hint.trim_end_matches(')').to_owned()),
         ago_ms: Some(millis(ago)),
     }
 }
@@ -92,7 +104,8 @@ pub(super) fn error(fault: &Fault, ago: Duration) -> admin::Error {
 pub(super) fn unresponsive() -> admin::Error {
     admin::Error {
         reason: admin::Reason::Unresponsive,
-        text: "it does not respond; restart it if it does not recover".to_owned(),
+        text: "it does not respond".to_owned(),
+        hint: Some("restart it if it does not recover".to_owned()),
         ..admin::Error::default()
     }
 }
@@ -122,7 +135,13 @@ pub(super) fn fault(fault: &ServerFault) -> admin::Error {
         ServerFault::BadEntry { .. } => admin::Reason::BadEntry,
         ServerFault::Itself => admin::Reason::Itself,
     };
-    admin::Error { reason, text: fault.message(), ..admin::Error::default() }
+    let (text, hint) = match fault {
+        ServerFault::NoSuchProgram { command, hint } => {
+            (format!("no such program `{command}`"), Some(hint.clone()))
+        }
+        _ => (fault.message(), None),
+    };
+    admin::Error { reason, text, hint, ..admin::Error::default() }
 }
 
 pub(super) fn problem(problem: &Problem) -> admin::Problem {
@@ -205,4 +224,20 @@ pub(super) fn time(at_ms: u64) -> String {
 
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[test]
+fn advice_is_apart_from_what_is_wrong() {
+    let reason = format!("it exited with code 3 ({INHERIT_ADVICE})");
+    let told = error(&Fault::FailedToStart { server: "a".to_owned(), reason }, Duration::ZERO);
+    assert_eq!(told.text, "Server 'a' failed to start: it exited with code 3");
+    assert_eq!(told.hint.as_deref(), Some(INHERIT_ADVICE));
+    let missing =
+        ServerFault::NoSuchProgram { command: "/no".to_owned(), hint: "correct the path".to_owned() };
+    let told = fault(&missing);
+    assert_eq!(
+        (told.text.as_str(), told.hint.as_deref()),
+        ("no such program `/no`", Some("correct the path"))
+    );
 }

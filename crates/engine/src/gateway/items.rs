@@ -1,6 +1,7 @@
 //! The lists as an operator pages through them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_admin::{CommandError, ErrorCode, FailedServer, ItemPage, ListedItem};
 use manifold_config::redact;
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::Gateway;
 use super::listings::Purpose;
+use super::operator::NotFound;
 use crate::catalog::{Catalog, CatalogItem, Member};
 use crate::exchange::Exchange;
 use crate::principal::Principal;
@@ -19,6 +21,10 @@ use crate::upstream::Phase;
 pub struct ItemQuery {
     /// One server's only, by its id.
     pub server: Option<String>,
+    /// The one of this name, in any way an operator may write it.
+    pub name: Option<String>,
+    /// How long servers may take; `None`: as long as a list waits, and as they may for a start where one is named.
+    pub patience: Option<Duration>,
     /// Those with this text in their name or description; with `*` or `?`, those whose name has that shape.
     pub q: Option<String>,
     /// The `next_cursor` of the page before.
@@ -32,11 +38,52 @@ pub struct ItemQuery {
 impl Gateway {
     /// Returns a part of a list as clients see it, once every server that may be asked has been, or patience is over.
     pub async fn items(self: &Arc<Self>, kind: Kind, query: &ItemQuery) -> Result<ItemPage, CommandError> {
-        match query.server.as_deref() {
-            Some(server) => self.learn_of(server).await?,
-            None => self.learn_all().await,
+        if let Some(name) = query.name.as_deref() {
+            return self.named_item(kind, name, query).await;
         }
-        Ok(self.known_items(kind, query))
+        match query.server.as_deref() {
+            Some(server) => within(query.patience, self.learn_of(server)).await.unwrap_or(Ok(()))?,
+            None => within(query.patience, self.learn_all()).await.unwrap_or_default(),
+        }
+        Ok(self.known_items(kind, query, None))
+    }
+
+    /// Returns the one item of a name. Only servers whose item it may be are asked.
+    async fn named_item(
+        self: &Arc<Self>,
+        kind: Kind,
+        name: &str,
+        query: &ItemQuery,
+    ) -> Result<ItemPage, CommandError> {
+        let is_known = {
+            let catalog = self.catalog.load();
+            catalog.items(kind, &Principal::Local).iter().any(|item| item.exposed == name)
+        };
+        let learnt = match is_known {
+            true => Some(()),
+            false => within(query.patience, self.ask_as_operator(name)).await,
+        };
+        match (self.found_or_why(kind, name), learnt) {
+            (Ok(found), ..) => Ok(self.known_items(kind, query, Some(&found.name))),
+            (Err(NotFound::Denied { rule }), ..) => Err(NotFound::Denied { rule }.into_error(kind, name)),
+            (Err(_), None) => Err(CommandError::new(
+                ErrorCode::TimedOut,
+                format!("'{name}' is not known yet: its server is still starting"),
+            )),
+            // One of those that are still starting may have it.
+            (Err(NotFound::Unknown { .. }), ..) if self.names_no_server(name) && self.is_starting() => {
+                Ok(self.known_items(kind, query, Some(name)))
+            }
+            (Err(why), ..) => Err(why.into_error(kind, name)),
+        }
+    }
+
+    fn names_no_server(&self, name: &str) -> bool {
+        self.catalog.load().read_as_operator(name).is_empty()
+    }
+
+    fn is_starting(&self) -> bool {
+        !self.still_starting().is_empty()
     }
 
     /// Waits until the lists are known as far as they can be.
@@ -63,17 +110,19 @@ impl Gateway {
         let unknown =
             self.members(|member| is_called(member, server) && super::listings::may_discover(member));
         if !unknown.is_empty() {
-            self.discovery.discover(unknown, self.fleet.tasks()).await;
+            self.discovery.settle(unknown, self.fleet.tasks()).await;
         }
         self.catch_up(&self.catalog.load());
         Ok(())
     }
 
-    fn known_items(&self, kind: Kind, query: &ItemQuery) -> ItemPage {
+    /// Returns what is known; `only` the one that clients call so.
+    fn known_items(&self, kind: Kind, query: &ItemQuery, only: Option<&str>) -> ItemPage {
         let catalog = self.catalog.load();
         let is_wanted = |item: &CatalogItem<'_>| {
             let server = query.server.as_deref();
-            server.is_none_or(|server| is_called(catalog.member(item.member), server))
+            only.is_none_or(|only| item.exposed == only)
+                && server.is_none_or(|server| is_called(catalog.member(item.member), server))
                 && query.q.as_deref().is_none_or(|q| matches(item, q))
         };
         let items = catalog.items(kind, &Principal::Local);
@@ -101,6 +150,14 @@ impl Gateway {
                 .filter_map(failed)
                 .collect(),
         }
+    }
+}
+
+/// Waits no longer than there is patience.
+async fn within<T>(patience: Option<Duration>, done: impl Future<Output = T>) -> Option<T> {
+    match patience {
+        Some(patience) => tokio::time::timeout(patience, done).await.ok(),
+        None => Some(done.await),
     }
 }
 

@@ -112,6 +112,11 @@ impl Gateway {
             return found;
         }
         self.ask_as_operator(name).await;
+        self.found_or_why(kind, name)
+    }
+
+    /// Returns what is known by a name, or why there is nothing of it.
+    pub(super) fn found_or_why(&self, kind: Kind, name: &str) -> Result<FoundItem, NotFound> {
         if let Some(found) = find(&self.catalog.load(), kind, name) {
             return found;
         }
@@ -131,7 +136,7 @@ impl Gateway {
     }
 
     /// Learns what the servers offer whose item a name may be: those it begins with, else all.
-    async fn ask_as_operator(self: &Arc<Self>, name: &str) {
+    pub(super) async fn ask_as_operator(self: &Arc<Self>, name: &str) {
         let meant = {
             let catalog = self.catalog.load();
             let named = catalog.read_as_operator(name);
@@ -157,7 +162,7 @@ impl Gateway {
             let phase = upstream.status().phase;
             phase != Phase::Stopped && !has_failed(&phase)
         });
-        self.discovery.discover(unknown.collect(), self.fleet.tasks()).await;
+        self.discovery.settle(unknown.collect(), self.fleet.tasks()).await;
         self.catch_up(&self.catalog.load());
     }
 

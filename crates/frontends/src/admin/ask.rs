@@ -13,7 +13,7 @@ use hyper::StatusCode;
 use manifold_admin::{AskEvent, CommandError, ErrorCode};
 use manifold_engine::{Audience, ClientFacts, Gateway};
 use manifold_protocol::{Kind, Raw, Revision};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Answer, bytes};
 use super::peer::Peer;
@@ -35,14 +35,23 @@ pub(super) async fn ask(
 ) -> Result<Answer, CommandError> {
     let wants_events = asked.wants_events();
     let mut wanted = Wanted::read(asked, path)?;
+    let patience = wanted.how.timeout_ms.map(Duration::from_millis);
+    let deadline = patience.map(|patience| (Instant::now() + patience, patience));
     let environment = wanted.how.client.take().map_or_else(|| asked.environment(), |told| Ok(Some(told)))?;
     access::check_environment(peer, environment.as_ref())?;
     let gateway = office.program.open(wanted.how.namespace.as_deref(), environment)?;
     introduce(&gateway);
     if let Some((kind, name)) = wanted.name.take() {
-        let found = match kind {
-            Kind::Prompts => gateway.find_prompt_for_operator(&name).await,
-            _ => gateway.find_tool_for_operator(&name).await,
+        let finding = async {
+            match kind {
+                Kind::Prompts => gateway.find_prompt_for_operator(&name).await,
+                _ => gateway.find_tool_for_operator(&name).await,
+            }
+        };
+        // Servers may have to be started for it.
+        let found = match deadline {
+            Some((at, patience)) => timeout_at(at, finding).await.map_err(|_| timed_out(patience))?,
+            None => finding.await,
         };
         let found = found.map_err(|missing| missing.into_error(kind, &name))?;
         wanted.owner = Some(found.server);
@@ -53,7 +62,7 @@ pub(super) async fn ask(
     }
     // A question can be told to somebody who listens, and to nobody else.
     let answers = wanted.how.answers_questions && wants_events;
-    let asking = Asking::begin(office, gateway, wanted, answers);
+    let asking = Asking::begin(office, gateway, wanted, answers, deadline);
     match wants_events {
         true => Ok(events(asking)),
         false => result(asking).await,

@@ -44,11 +44,16 @@ impl Audited {
         line.digest = (!body.is_empty()).then(|| digest(body));
         if line.verb == "ns allow"
             && let Ok(change) = serde_json::from_slice::<PermissionChange>(body)
+            && !change.name.is_empty()
         {
-            line.target = Some(change.namespace).filter(|namespace| !namespace.is_empty());
-            if change.allow == Some(false) {
-                "ns deny".clone_into(&mut line.verb);
-            }
+            let verb = match change.allow {
+                Some(true) => "ns allow",
+                Some(false) => "ns deny",
+                None => "ns unset",
+            };
+            verb.clone_into(&mut line.verb);
+            let PermissionChange { namespace, server, name, .. } = change;
+            line.target = Some(format!("{namespace} {server}.{name}").trim().to_owned());
         }
     }
 
@@ -83,7 +88,7 @@ impl Drop for Audited {
     fn drop(&mut self) {
         if let Some(line) = self.line.take().filter(|_| !self.was_told) {
             let error = Some("whoever asked left before it was done; it may have been done".to_owned());
-            self.tell(AuditLine { outcome: AuditOutcome::Other, error, ..line });
+            self.tell(AuditLine { outcome: AuditOutcome::Interrupted, error, ..line });
         }
     }
 }

@@ -46,5 +46,5 @@ pub(super) async fn order(office: &Office, path: &str) -> Result<Answer, Command
 /// Returns the last lines of the audit.
 pub(super) fn audited(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
     let lines = asked.query.number("lines")?.unwrap_or(LINES);
-    Ok(json(&office.program.audited(lines)))
+    office.program.audited(lines).map(|lines| json(&lines))
 }

@@ -1,5 +1,7 @@
 //! Tools, resources and prompts, as the clients of a namespace see them.
 
+use std::time::Duration;
+
 use manifold_admin::CommandError;
 use manifold_engine::ItemQuery;
 use manifold_protocol::Kind;
@@ -36,6 +38,10 @@ pub(super) async fn page(
     let _hold = office.program.hold();
     let wanted = ItemQuery {
         server: query.get("server").map(str::to_owned),
+        name: query.get("name").map(str::to_owned),
+        patience: query
+            .number("timeoutMs")?
+            .map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))),
         q: query.get("q").map(str::to_owned),
         cursor: query.get("cursor").map(str::to_owned),
         limit: Some(query.number("limit")?.unwrap_or(LIMIT).clamp(1, MAX_LIMIT)),

@@ -95,9 +95,9 @@ impl ControlledProgram for Fake {
         lock(&self.lines).push(line);
     }
 
-    fn audited(&self, lines: usize) -> Vec<AuditLine> {
+    fn audited(&self, lines: usize) -> Result<Vec<AuditLine>, CommandError> {
         let all = lock(&self.lines);
-        all[all.len().saturating_sub(lines)..].to_vec()
+        Ok(all[all.len().saturating_sub(lines)..].to_vec())
     }
 
     fn hold(&self) -> Box<dyn Send + Sync> {

@@ -13,7 +13,7 @@ use manifold_protocol::Raw;
 
 use convert::json;
 use pair::{Pair, ReadFile, text_of};
-use schema::Schema;
+use schema::{Member, Schema};
 use tree::Members;
 
 /// Everything that was given.
@@ -54,6 +54,7 @@ pub(crate) enum ArgumentError {
 
 /// Returns the arguments as JSON text.
 pub(crate) fn build(typed: &Typed<'_>, schema: &Schema, read: ReadFile<'_>) -> Result<String, ArgumentError> {
+    check_names(typed, schema)?;
     let base = typed.args.map(|args| base(args, read)).transpose()?;
     let mut members = match &base {
         Some(object) => Members::of(object).ok_or(ArgumentError::NoObject)?,
@@ -71,6 +72,18 @@ pub(crate) fn build(typed: &Typed<'_>, schema: &Schema, read: ReadFile<'_>) -> R
         Some(object) if typed.pairs.is_empty() && typed.function.is_empty() => Ok(object.as_str().to_owned()),
         _ => Ok(written),
     }
+}
+
+/// Says that an argument is not there before a file is read for it: somebody would type into standard input for nothing.
+fn check_names(typed: &Typed<'_>, schema: &Schema) -> Result<(), ArgumentError> {
+    for argument in typed.pairs {
+        let Some(name) = pair::plain_name(argument) else { continue };
+        if matches!(schema.member(&name), Member::Unknown) {
+            let known = schema.members().into_iter().map(|(known, ..)| known).collect();
+            return Err(ArgumentError::Unknown { path: name.clone(), name, known });
+        }
+    }
+    Ok(())
 }
 
 fn base(args: &str, read: ReadFile<'_>) -> Result<Raw, ArgumentError> {

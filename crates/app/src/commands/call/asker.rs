@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::conversation::Conversation;
+use super::deadline::Deadline;
 use super::gateway::Gateway;
 use super::inbox::Interrupts;
 use super::person::Person;
@@ -15,6 +16,9 @@ use super::progress::ProgressLine;
 use super::show::{Answer, Form, Shown, Wanted, show};
 use crate::cli::HowArgs;
 use crate::output::{Exit, Failure};
+
+/// More is no argument; `/dev/zero` has no end.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Who asks.
 pub(crate) struct Asker<'a> {
@@ -29,17 +33,19 @@ pub(crate) struct Asker<'a> {
     pub(crate) to_terminal: bool,
     /// Whether somebody watches standard error.
     pub(crate) is_watched: bool,
+    /// When all of it is given up.
+    pub(crate) deadline: Deadline,
 }
 
 impl Asker<'_> {
     /// Returns what goes with every request.
-    pub(super) fn options(&self, how: &HowArgs) -> AskOptions {
-        AskOptions {
+    pub(super) fn options(&self) -> Result<AskOptions, Failure> {
+        Ok(AskOptions {
             namespace: self.namespace.map(str::to_owned),
             client: self.environment.clone(),
-            timeout_ms: how.timeout,
+            timeout_ms: self.deadline.left_ms()?,
             answers_questions: self.person.is_some(),
-        }
+        })
     }
 
     /// Asks and shows the answer; `name` is what it was asked of.
@@ -83,10 +89,13 @@ fn form(how: &HowArgs) -> Form {
 
 /// Reads what an `@` names; `-` is standard input.
 pub(super) fn read_file(name: &str) -> io::Result<Vec<u8>> {
-    if name != "-" {
-        return fs::read(name);
-    }
     let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
+    match name {
+        "-" => io::stdin().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
+        name => fs::File::open(name)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
+    };
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other("it is larger than 64 MiB"));
+    }
     Ok(bytes)
 }

@@ -1,12 +1,15 @@
 //! The tool or the prompt that is meant, with its definition.
 
 use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
 
 use manifold_admin::{FailedServer, ListedItem};
 use manifold_admin_client::segment;
 use manifold_config::most_alike;
 
 use super::address::{Address, Found};
+use super::deadline::Deadline;
 use super::gateway::Gateway;
 use crate::output::{Exit, Failure};
 
@@ -19,6 +22,8 @@ pub(super) enum Sought {
 
 /// A list that goes on for ever is none.
 const MAX_PAGES: usize = 1000;
+/// Between one question and the next.
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Sought {
     pub(super) fn word(self) -> &'static str {
@@ -34,6 +39,8 @@ impl Sought {
 struct Listed {
     items: Vec<ListedItem>,
     failed: Vec<FailedServer>,
+    /// Whether more may come.
+    is_starting: bool,
 }
 
 /// Returns what is meant, or `None` if no list has it: then the gateway is to say why.
@@ -42,8 +49,21 @@ pub(super) fn find(
     sought: Sought,
     address: &Address,
     namespace: Option<&str>,
+    deadline: Deadline,
 ) -> Result<Option<ListedItem>, Failure> {
-    let listed = list(gateway, sought, &format!("full=1&q={}", segment(address.word())), namespace)?;
+    let query = format!("full=1&name={}", segment(&address.name));
+    let listed = loop {
+        let left = deadline.left_ms()?.map_or_else(String::new, |left| format!("&timeoutMs={left}"));
+        let listed = list(gateway, sought, &format!("{query}{left}"), namespace)?;
+        // The gateway itself waits before it answers.
+        match address.find(&listed.items) {
+            Found::None if listed.is_starting => thread::sleep(PAUSE),
+            _ => break listed,
+        }
+    };
+    if let [only] = listed.items.as_slice() {
+        return Ok(Some(only.clone()));
+    }
     match address.find(&listed.items) {
         Found::One(item) => Ok(Some(item.clone())),
         Found::Several(names) => {
@@ -108,6 +128,7 @@ fn list(
         let page = gateway.items(&format!("{path}{from}"))?;
         listed.items.extend(page.items);
         listed.failed = page.failed;
+        listed.is_starting = !page.starting.is_empty();
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;

@@ -10,6 +10,7 @@ use manifold_admin_client::{Client, ClientError, SseEvent, segment};
 use serde_json::value::RawValue;
 
 use super::Place;
+use super::deadline::Deadline;
 use super::gateway::{Asked, Gateway};
 use super::inbox::Interrupts;
 use crate::cli::AskCommand;
@@ -25,6 +26,7 @@ type Events = Box<dyn Iterator<Item = Result<AskEvent, Failure>> + Send>;
 
 /// Carries out a command: by the gateway that runs, else by one of its own.
 pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Failure> {
+    let deadline = Deadline::of(command.how().timeout);
     // Before there is a second thread.
     let interrupts = Interrupts::catch().map_err(|error| failed(&error))?;
     let operator = Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
@@ -36,6 +38,7 @@ pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Fai
         namespace: verb.flags.namespace.as_deref(),
         environment: operator.asks_with(),
         is_watched: io::stderr().is_terminal(),
+        deadline,
     };
     super::run(command, place)
 }

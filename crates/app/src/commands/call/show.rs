@@ -35,6 +35,8 @@ pub(crate) enum Form {
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) exit: Exit,
+    /// What of it could not be shown or kept; all else is in the text.
+    pub(crate) failure: Option<Failure>,
 }
 
 /// Where the blocks of a result are.
@@ -56,52 +58,53 @@ pub(crate) fn show(result: &str, answer: Answer, name: &str, wanted: &Wanted) ->
     let result = Raw::parse(result.to_owned()).map_err(malformed)?;
     let is_error = answer == Answer::Call && result.get("isError").and_then(|is| is.bool()) == Some(true);
     let exit = if is_error { Exit::ToolError } else { Exit::Ok };
-    let mut page = Page { text: String::new(), name, wanted };
+    let mut page = Page { text: String::new(), name, wanted, failure: None };
     match answer {
-        Answer::Call => page.call(&result)?,
-        Answer::Read => page.contents(&result)?,
-        Answer::Prompt => page.messages(&result)?,
+        Answer::Call => page.call(&result),
+        Answer::Read => page.contents(&result),
+        Answer::Prompt => page.messages(&result),
         Answer::Complete => page.completions(&result),
     }
+    let failure = page.failure.take();
     let text = match wanted.form {
-        Form::Text => page.text,
+        Form::Text => std::mem::take(&mut page.text),
         Form::Json => format!("{}\n", page.json(&result)),
         Form::Raw => page.json(&result),
     };
-    Ok(Shown { text, exit })
+    Ok(Shown { text, exit, failure })
 }
 
 struct Page<'a> {
     text: String,
     name: &'a str,
     wanted: &'a Wanted,
+    /// The first thing that went wrong: one bad block takes none of the others along.
+    failure: Option<Failure>,
 }
 
 impl Page<'_> {
-    fn call(&mut self, result: &Raw) -> Result<(), Failure> {
+    fn call(&mut self, result: &Raw) {
         let blocks = result.get("content").and_then(|content| content.elements()).unwrap_or_default();
         for block in &blocks {
-            self.block(block)?;
+            self.block(block);
         }
         let has_text = blocks.iter().any(|block| text_of(block, "type").as_deref() == Some("text"));
         if let Some(structured) = result.get("structuredContent").filter(|_| !has_text) {
             let json = self.json(&structured);
             self.line(&json);
         }
-        Ok(())
     }
 
-    fn contents(&mut self, result: &Raw) -> Result<(), Failure> {
+    fn contents(&mut self, result: &Raw) {
         for content in result.get("contents").and_then(|contents| contents.elements()).unwrap_or_default() {
             match text_of(&content, "text") {
                 Some(text) => self.as_is(&text),
-                None => self.file(&content, &content, "blob")?,
+                None => self.file(&content, &content, "blob"),
             }
         }
-        Ok(())
     }
 
-    fn messages(&mut self, result: &Raw) -> Result<(), Failure> {
+    fn messages(&mut self, result: &Raw) {
         let messages = result.get("messages").and_then(|messages| messages.elements()).unwrap_or_default();
         for message in &messages {
             // Who says what matters to people; a pipe gets the texts.
@@ -111,43 +114,48 @@ impl Page<'_> {
             }
             let content = message.get("content").unwrap_or_else(Raw::null);
             for block in content.elements().unwrap_or_else(|| vec![content]) {
-                self.block(&block)?;
+                self.block(&block);
             }
         }
-        Ok(())
     }
 
     fn completions(&mut self, result: &Raw) {
         let values = result.path(&["completion", "values"]).and_then(|values| values.elements());
         for value in values.unwrap_or_default() {
             if let Some(value) = value.to_lossy_text() {
-                self.as_is(&value);
+                // One a line, whatever is in it: what reads them counts lines.
+                self.line(&escaped_text(&value).replace('\n', "\\u{a}"));
             }
         }
     }
 
-    fn block(&mut self, block: &Raw) -> Result<(), Failure> {
+    fn block(&mut self, block: &Raw) {
         match text_of(block, "type").as_deref() {
             Some("text") => self.as_is(&text_of(block, "text").unwrap_or_default()),
-            Some("image" | "audio") => self.file(block, block, "data")?,
+            Some("image" | "audio") => self.file(block, block, "data"),
             Some("resource") => match block.get("resource").filter(|resource| resource.get("blob").is_some())
             {
-                Some(resource) => self.file(block, &resource, "blob")?,
+                Some(resource) => self.file(block, &resource, "blob"),
                 None => self.line(&self.json(block)),
             },
             _ => self.line(&self.json(block)),
         }
-        Ok(())
     }
 
     /// Prints where a file was put, or, where no folder was named, the block it came in.
-    fn file(&mut self, block: &Raw, holder: &Raw, member: &str) -> Result<(), Failure> {
+    fn file(&mut self, block: &Raw, holder: &Raw, member: &str) {
         let data = holder.get(member).and_then(|data| data.to_text().map(|data| data.into_owned()));
         let mime = text_of(holder, "mimeType").unwrap_or_default();
         match (data, &self.wanted.out) {
             (Some(data), Some(folder)) => {
-                let Saved { path, bytes } =
-                    save(folder, self.name, text_of(holder, "uri").as_deref(), &mime, &data)?;
+                let saved = save(folder, self.name, text_of(holder, "uri").as_deref(), &mime, &data);
+                let Saved { path, bytes } = match saved {
+                    Ok(saved) => saved,
+                    Err(failure) => {
+                        self.failure.get_or_insert(failure);
+                        return;
+                    }
+                };
                 let size = if self.wanted.to_terminal { format!(" ({bytes} bytes)") } else { String::new() };
                 self.line(&format!("{}{size}", path.display()));
             }
@@ -158,7 +166,6 @@ impl Page<'_> {
             }
             _ => self.line(&self.json(block)),
         }
-        Ok(())
     }
 
     /// Prints a text as it is; in a terminal, what it would obey is spelled out.

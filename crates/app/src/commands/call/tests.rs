@@ -142,6 +142,7 @@ fn run_with<'a>(
         environment: None,
         to_terminal: false,
         is_watched: false,
+        deadline: super::deadline::Deadline::of(cli.command.how().timeout),
     };
     super::verbs::run(&cli.command, &mut asker).map(|shown| (shown.text, shown.exit))
 }
@@ -155,13 +156,20 @@ fn a_call_is_sent_as_its_schema_says() {
     assert_eq!((ended.exit, ended.message.as_str()), (Exit::Usage, "`b` takes an integer, and `00` is none"));
     let hint = "it is called so:\n  t__add(a: integer, b: integer)\n  manifold call t__add a=1 b=1";
     assert_eq!(ended.hint.as_deref(), Some(hint));
-    let ended = run(&fake, &["call", "t.add", "b=20000000000000000000", "a=1", "--timeout", "50"], None);
+    let ended = run(&fake, &["call", "t.add", "b=20000000000000000000", "a=1", "--timeout", "600000"], None);
     assert_eq!(ended.unwrap(), ("3\n".to_owned(), Exit::Ok));
     let sent = fake.sent();
-    assert_eq!(sent[0], "GET /v1/tools?full=1&q=add&namespace=work%20%26%20play");
-    assert_eq!(sent[1], "GET /v1/tools?full=1&q=add&namespace=work%20%26%20play&cursor=2%20");
-    let body = r#"{"name":"t__add","arguments":{"b":20000000000000000000,"a":1},"namespace":"work & play","timeoutMs":50,"answersQuestions":false}"#;
-    assert_eq!(sent.last().unwrap(), &format!("POST /v1/call {body}"));
+    assert_eq!(sent[0], "GET /v1/tools?full=1&name=t.add&namespace=work%20%26%20play");
+    assert_eq!(sent[1], "GET /v1/tools?full=1&name=t.add&namespace=work%20%26%20play&cursor=2%20");
+    let body = r#"{"name":"t__add","arguments":{"b":20000000000000000000,"a":1},"namespace":"work & play","timeoutMs":MS,"answersQuestions":false}"#;
+    let call = sent.last().unwrap();
+    let left: u64 = call.split("\"timeoutMs\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    assert!((1..=600_000).contains(&left), "what is left of the time: {left}");
+    assert_eq!(call, &format!("POST /v1/call {body}").replace("MS,", &format!("{left},")));
+    assert!(sent.iter().any(|sent| sent.contains("&timeoutMs=")), "the search has the same time: {sent:?}");
+    let late = run(&fake, &["call", "t.add", "--timeout", "1"], None);
+    // It may be over before the first word.
+    assert!(late.is_err_and(|late| matches!(late.exit, Exit::TimedOut | Exit::Usage)));
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub(crate) fn run(command: &AskCommand, asker: &mut Asker<'_>) -> Result<Shown, 
 fn call(args: &CallArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     let address = Address::parse(&args.address).map_err(|error| Failure::usage(error.to_string()))?;
     let (gateway, namespace) = (asker.gateway, asker.namespace);
-    let found = find(gateway, Sought::Tool, &address, namespace)?;
+    let found = find(gateway, Sought::Tool, &address, namespace, asker.deadline)
+        .map_err(|failure| suggested(failure, gateway, Sought::Tool, &address, namespace))?;
     let (schema, is_known) = (input_schema(found.as_ref()), found.is_some());
     let name = found.map_or_else(|| address.name.clone(), |item| item.name);
     let typed = Typed { function: &address.arguments, pairs: &args.arguments, args: args.args.as_deref() };
@@ -41,21 +42,22 @@ fn call(args: &CallArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     })?;
     let arguments = RawValue::from_string(arguments);
     let arguments = arguments.map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
-    let request = CallRequest { name, arguments: Some(arguments), how: asker.options(&args.how) };
+    let request = CallRequest { name, arguments: Some(arguments), how: asker.options()? };
     asker
         .ask("/v1/call", &request, (Answer::Call, &request.name), &args.how)
         .map_err(|failure| suggested(failure, gateway, Sought::Tool, &address, namespace))
 }
 
 fn read(args: &ReadArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
-    let request = ReadRequest { uri: args.uri.clone(), how: asker.options(&args.how) };
+    let request = ReadRequest { uri: args.uri.clone(), how: asker.options()? };
     asker.ask("/v1/read", &request, (Answer::Read, "resource"), &args.how)
 }
 
 fn prompt(args: &PromptArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     let address = Address { name: args.name.clone(), arguments: Vec::new() };
     let (gateway, namespace) = (asker.gateway, asker.namespace);
-    let found = find(gateway, Sought::Prompt, &address, namespace)?;
+    let found = find(gateway, Sought::Prompt, &address, namespace, asker.deadline)
+        .map_err(|failure| suggested(failure, gateway, Sought::Prompt, &address, namespace))?;
     let (schema, is_known) = (prompt_schema(found.as_ref()), found.is_some());
     let name = found.map_or_else(|| address.name.clone(), |item| item.name);
     let typed = Typed { function: &[], pairs: &args.arguments, args: None };
@@ -66,7 +68,7 @@ fn prompt(args: &PromptArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     })?;
     let only_texts = |_| Failure::usage("a prompt takes texts alone: write `name=text`");
     let arguments: BTreeMap<String, String> = serde_json::from_str(&arguments).map_err(only_texts)?;
-    let request = PromptRequest { name, arguments, how: asker.options(&args.how) };
+    let request = PromptRequest { name, arguments, how: asker.options()? };
     asker
         .ask("/v1/prompt", &request, (Answer::Prompt, &request.name), &args.how)
         .map_err(|failure| suggested(failure, gateway, Sought::Prompt, &address, namespace))
@@ -89,7 +91,7 @@ fn complete(args: &CompleteArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure
         CompleteOf::Uri => (None, Some(args.name.clone())),
     };
     let given = given.into_iter().collect();
-    let request = CompleteRequest { prompt, uri, argument, value, given, how: asker.options(&args.how) };
+    let request = CompleteRequest { prompt, uri, argument, value, given, how: asker.options()? };
     asker.ask("/v1/complete", &request, (Answer::Complete, &args.name), &args.how)
 }
 

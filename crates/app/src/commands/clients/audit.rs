@@ -35,6 +35,7 @@ pub(super) fn table(lines: &[AuditLine]) -> Table {
         let (outcome, tone) = match line.outcome {
             AuditOutcome::Done => ("done", Tone::Plain),
             AuditOutcome::Refused => ("refused", Tone::Bad),
+            AuditOutcome::Interrupted => ("interrupted", Tone::Bad),
             AuditOutcome::Other => ("other", Tone::Plain),
         };
         table.row([

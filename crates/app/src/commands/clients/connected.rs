@@ -55,7 +55,7 @@ pub(super) fn table(rows: &[ClientRow]) -> Table {
 }
 
 pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach(Need::Running)?;
+    let source = verb.reach_for_change(Need::Running)?;
     let answer = source.client()?.send_raw(Method::Delete, &format!("/v1/clients/{id}"), None::<&()>);
     answer.map_err(|error| {
         let failure = Failure::from(error);

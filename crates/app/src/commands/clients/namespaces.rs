@@ -119,13 +119,10 @@ fn find<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Namespace, Failure
 
 /// `ns allow`, `ns deny`.
 pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach(Need::Servers)?;
+    let source = verb.reach_for_change(Need::Servers)?;
     let snapshot = source.snapshot()?;
     let namespace = find(&snapshot, &args.namespace)?.id.clone();
-    let (server, name) = split(&snapshot.servers, &args.item).ok_or_else(|| {
-        let message = format!("`{}` does not say whose it is", args.item);
-        Failure::usage(message).hint("write server.tool; `manifold list` shows the servers")
-    })?;
+    let (server, name) = split(&snapshot.servers, &args.item).ok_or_else(|| not_split(&args.item))?;
     let change = PermissionChange {
         namespace: namespace.unwrap_or_default(),
         server: server.key.id.clone(),
@@ -149,6 +146,20 @@ pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Fa
         verb.output.line(&format!("{}.{} {what} in {}", change.server, change.name, change.namespace));
     }
     Ok(Exit::Ok)
+}
+
+/// Says that an item begins with no server there is.
+fn not_split(item: &str) -> Failure {
+    let hint = "write server.tool; `manifold list` shows the servers";
+    let cut =
+        ["__", ".", "/"].into_iter().filter_map(|cut| item.split_once(cut)).min_by_key(|(id, _)| id.len());
+    match cut {
+        Some((server, _)) if !server.is_empty() => {
+            let code = ErrorCode::UnknownServer;
+            Failure::new(Exit::of(code), code.as_str(), format!("there is no server '{server}'")).hint(hint)
+        }
+        _ => Failure::usage(format!("`{item}` does not say whose it is")).hint(hint),
+    }
 }
 
 /// Cuts `server.tool`, `server/tool` or `server__tool` where the name of a server ends; the longest name wins.

@@ -39,6 +39,8 @@ pub(super) struct Asked<'a> {
     pub(super) namespace: Option<&'a str>,
     pub(super) server: Option<&'a str>,
     pub(super) pattern: Option<&'a str>,
+    /// The one of this name, in any way it may be written.
+    pub(super) name: Option<&'a str>,
     /// With the definitions themselves.
     pub(super) full: bool,
 }
@@ -57,7 +59,7 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
         namespace: verb.flags.namespace.as_deref(),
         server: args.server.as_deref(),
         pattern: args.pattern.as_deref(),
-        full: false,
+        ..Asked::default()
     };
     let waiting = verb.output.progress("asking the servers");
     let found = awaited(kind, asked, &source, args.patience.patience(), |_| false);
@@ -90,7 +92,7 @@ pub(super) fn awaited(
 ) -> Result<Found, Failure> {
     let begun = Instant::now();
     loop {
-        let found = all(kind, asked, source)?;
+        let found = all(kind, asked, source, patience.saturating_sub(begun.elapsed()))?;
         if found.starting.is_empty() || is_enough(&found) || begun.elapsed() >= patience {
             return Ok(found);
         }
@@ -99,7 +101,8 @@ pub(super) fn awaited(
 }
 
 /// Asks for page after page.
-pub(super) fn all(kind: Kind, asked: Asked, source: &Source) -> Result<Found, Failure> {
+fn all(kind: Kind, asked: Asked, source: &Source, patience: Duration) -> Result<Found, Failure> {
+    let patience = patience.as_millis().to_string();
     let mut found = Found::default();
     let mut cursor: Option<String> = None;
     loop {
@@ -107,6 +110,8 @@ pub(super) fn all(kind: Kind, asked: Asked, source: &Source) -> Result<Found, Fa
             ("namespace", asked.namespace),
             ("server", asked.server),
             ("q", asked.pattern),
+            ("name", asked.name),
+            ("timeoutMs", Some(patience.as_str())),
             ("kind", (kind == Kind::Templates).then_some("templates")),
             ("full", asked.full.then_some("1")),
             ("cursor", cursor.as_deref()),

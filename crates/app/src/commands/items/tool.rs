@@ -7,22 +7,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Verb;
-use super::list::{Asked, Found, Kind, all, awaited};
+use super::list::{Asked, Found, Kind, awaited};
 use crate::cli::ToolArgs;
 use crate::commands::source::Need;
-use crate::output::{Exit, Failure, Output, Suggestion, escaped_json, escaped_text};
+use crate::output::{Exit, Failure, Output, escaped_json, escaped_text};
 
 pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
     let source = verb.reach(Need::Servers)?;
-    let asked = Asked { namespace: verb.flags.namespace.as_deref(), ..Asked::default() };
+    let namespace = verb.flags.namespace.as_deref();
+    let asked = Asked { namespace, name: Some(&args.name), full: true, ..Asked::default() };
     let waiting = verb.output.progress("asking the servers");
-    let is_found = |found: &Found| find(&found.items, &args.name).is_ok();
-    let found = awaited(Kind::Tools, asked, &source, args.patience.patience(), is_found)?;
-    let name = &find(&found.items, &args.name)?.name;
-    let full = all(Kind::Tools, Asked { pattern: Some(name), full: true, ..asked }, &source)?;
+    let is_found = |found: &Found| !found.items.is_empty();
+    let found = awaited(Kind::Tools, asked, &source, args.patience.patience(), is_found);
     drop(waiting);
-    let tool = full.items.iter().find(|item| item.name == *name && item.item.is_some());
-    let tool = tool.ok_or_else(|| unknown(&found.items, &args.name))?;
+    let found = found?;
+    let tool = found.items.first().ok_or_else(|| unknown(&args.name))?;
     let definition = tool.item.as_deref().map_or("{}", RawValue::get);
     match verb.output.is_json() {
         true => verb.output.text(&escaped_json(definition)),
@@ -31,34 +30,10 @@ pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the tool that was meant: as clients see it, by server and own name, or by its own name alone.
-fn find<'i>(items: &'i [ListedItem], name: &str) -> Result<&'i ListedItem, Failure> {
-    let is_address = |item: &&ListedItem| {
-        let own = name.strip_prefix(item.server.as_str()).and_then(|rest| rest.strip_prefix(['.', '/']));
-        own == Some(item.original.as_str())
-    };
-    if let Some(item) = items.iter().find(|item| item.name == name).or(items.iter().find(is_address)) {
-        return Ok(item);
-    }
-    let alike: Vec<&ListedItem> = items.iter().filter(|item| item.original == name).collect();
-    match alike.as_slice() {
-        [] => Err(unknown(items, name)),
-        [one] => Ok(one),
-        several => {
-            let names: Vec<String> = several.iter().map(|item| format!("`{}`", item.name)).collect();
-            let code = ErrorCode::AmbiguousItem;
-            let message = format!("several servers have a tool '{name}'");
-            let hint = format!("name one of {}", names.join(", "));
-            Err(Failure::new(Exit::of(code), code.as_str(), message).hint(hint))
-        }
-    }
-}
-
-fn unknown(items: &[ListedItem], name: &str) -> Failure {
+fn unknown(name: &str) -> Failure {
     let code = ErrorCode::UnknownItem;
-    let names = items.iter().flat_map(|item| [item.name.as_str(), item.original.as_str()]);
-    let hint = Suggestion::among(names, name).or("`manifold tools` shows those there are");
-    Failure::new(Exit::of(code), code.as_str(), format!("there is no tool '{name}'")).hint(hint)
+    Failure::new(Exit::of(code), code.as_str(), format!("there is no tool '{name}'"))
+        .hint("`manifold tools` shows those there are")
 }
 
 /// As much of a definition as is shown to people.

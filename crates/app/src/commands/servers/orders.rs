@@ -39,7 +39,7 @@ impl Order {
 }
 
 pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach(order.need())?;
+    let source = verb.reach_for_change(order.need())?;
     let waiting = verb.output.progress(&format!("{} {name}", order.as_str()));
     let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());
     let answer = source.client()?.post::<Server>(&path);

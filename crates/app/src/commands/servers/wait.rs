@@ -108,7 +108,7 @@ fn settled(server: &Server, source: &Source, verb: &Verb) -> Result<Exit, Failur
         State::NeedsLogin => {
             Err(failure(Exit::SignIn, "sign-in", format!("`{name}` wants a sign-in: {why}")))
         }
-        State::Disabled => Err(failure(Exit::Failed, "failed", format!("`{name}` is disabled"))
+        State::Disabled => Err(failure(Exit::Denied, "denied", format!("`{name}` is disabled"))
             .hint(format!("`manifold enable {name}` lets it be used"))),
         _ if verb.output.is_json() => {
             detail::show(&shown, &verb.output);

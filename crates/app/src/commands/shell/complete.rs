@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_complete::aot::generate;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use clap_complete::env::{Bash, EnvCompleter, Fish, Shells, Zsh};
+use clap_complete::env::{EnvCompleter, Shells};
 use clap_complete_nushell::Nushell;
 
 use super::super::{fail, print};
 use super::remembered::{Known, Remembered};
+use super::shells::{self, Shell};
 use crate::cli::{self, ShellArg};
 
 /// Says which shell asks. It is set by what `completions` prints.
@@ -38,7 +39,7 @@ const NUSHELL_COMPLETER: &str = r#"
 
 /// Answers a shell that asks what could come next, and returns whether one did.
 pub(crate) fn complete_if_asked() -> bool {
-    let shells = [&Bash as &dyn EnvCompleter, &Fish, &Zsh];
+    let shells = [&Shell::Bash as &dyn EnvCompleter, &Shell::Fish, &Shell::Zsh];
     let asked = clap_complete::CompleteEnv::with_factory(command).var(VARIABLE).shells(Shells(&shells));
     let folder = std::env::current_dir().ok();
     // A shell shows nothing of an error, and whoever types is helped by none.
@@ -55,15 +56,16 @@ pub(super) fn register(shell: ShellArg) -> ExitCode {
 
 fn registration(shell: ShellArg) -> std::io::Result<String> {
     let mut script = Vec::new();
-    match shell {
-        ShellArg::Bash => Bash.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
-        ShellArg::Zsh => Zsh.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
-        ShellArg::Fish => Fish.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?,
+    let shell = match shell {
+        ShellArg::Bash => Shell::Bash,
+        ShellArg::Zsh => Shell::Zsh,
+        ShellArg::Fish => Shell::Fish,
         ShellArg::Nushell => {
             generate(Nushell, &mut cli::command(), PROGRAM, &mut script);
             return Ok(with_changing_words(&String::from_utf8_lossy(&script)));
         }
-    }
+    };
+    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
@@ -105,6 +107,13 @@ fn command() -> Command {
     if let Some(tool) = after(&words, "call") {
         add(&mut command, "call", 2, Known::Arguments { of: tool.to_owned() }, &words);
     }
+    let servers = candidates(Known::Servers, &words);
+    for verb in command.get_subcommands_mut() {
+        *verb = std::mem::take(verb).mut_args(|arg| match arg.get_long() == Some("server") {
+            true => arg.add(servers.clone()),
+            false => arg,
+        });
+    }
     let namespaces = candidates(Known::Namespaces, &words);
     command.mut_args(|arg| if arg.get_id() == "namespace" { arg.add(namespaces.clone()) } else { arg })
 }
@@ -123,13 +132,16 @@ fn candidates(known: Known, words: &[String]) -> ArgValueCandidates {
     let words = words.to_vec();
     ArgValueCandidates::new(move || {
         let remembered = Remembered::read(&words);
-        remembered.words(&known).into_iter().map(CompletionCandidate::new).collect()
+        // What a server calls so is no option of ours.
+        let offered = remembered.words(&known).into_iter().filter(|word| !word.starts_with('-'));
+        offered.map(CompletionCandidate::new).collect()
     })
 }
 
-/// Returns the words of the command line that is being typed.
+/// Returns the words of the command line that is being typed, up to the one the cursor is in.
 fn words(args: impl Iterator<Item = OsString>) -> Vec<String> {
-    let typed = args.skip_while(|arg| arg != "--").skip(1);
+    let typed =
+        args.skip_while(|arg| arg != "--").skip(1).take(shells::cursor().map_or(usize::MAX, |at| at + 1));
     typed.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 

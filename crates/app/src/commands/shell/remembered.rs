@@ -29,7 +29,22 @@ pub(super) enum Known {
 pub(super) struct Remembered {
     config: Option<Config>,
     cache: Cache,
+    /// The word that is being typed.
+    typed: String,
 }
+
+/// Something a server offered.
+struct Offered<'c> {
+    server: &'c Server,
+    /// As clients see it.
+    name: String,
+    /// As the server calls it.
+    label: String,
+    definition: Raw,
+}
+
+/// What may stand between a server's id and its own name of a tool.
+const SEPARATORS: [&str; 3] = ["__", ".", "/"];
 
 impl Remembered {
     /// Reads what there is of the config that a command line names.
@@ -45,7 +60,8 @@ impl Remembered {
             environment,
             client: None,
         };
-        Self { config: load(&options).ok(), cache: cache(&options) }
+        let typed = words.last().cloned().unwrap_or_default();
+        Self { config: load(&options).ok(), cache: cache(&options), typed }
     }
 
     /// Returns the words of a kind.
@@ -54,19 +70,31 @@ impl Remembered {
         match known {
             Known::Servers => config.servers.iter().map(|server| server.key.id.clone()).collect(),
             Known::Namespaces => config.namespaces.iter().map(|namespace| namespace.id.clone()).collect(),
-            Known::Tools => self.offered(config, Kind::Tools).into_iter().map(|(name, ..)| name).collect(),
-            Known::Prompts => {
-                self.offered(config, Kind::Prompts).into_iter().map(|(name, ..)| name).collect()
-            }
+            Known::Tools => self.names(config, Kind::Tools),
+            Known::Prompts => self.names(config, Kind::Prompts),
             Known::Resources => {
-                self.offered(config, Kind::Resources).into_iter().map(|(_, label, _)| label).collect()
+                self.offered(config, Kind::Resources).into_iter().map(|offered| offered.label).collect()
             }
             Known::Arguments { of } => self.arguments(config, of),
         }
     }
 
-    /// Returns what servers offered: as clients see it, as the server calls it, and its definition.
-    fn offered(&self, config: &Config, kind: Kind) -> Vec<(String, String, Raw)> {
+    /// Returns the names of what servers offered, spelled as far as they were typed already.
+    fn names(&self, config: &Config, kind: Kind) -> Vec<String> {
+        let spelled = |offered: Offered<'_>| {
+            let id = &offered.server.key.id;
+            let cut = SEPARATORS
+                .iter()
+                .find(|cut| self.typed.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with(**cut)));
+            match cut.filter(|_| !offered.name.starts_with(&self.typed)) {
+                Some(cut) => format!("{id}{cut}{}", offered.label),
+                None => offered.name,
+            }
+        };
+        self.offered(config, kind).into_iter().map(spelled).collect()
+    }
+
+    fn offered<'c>(&self, config: &'c Config, kind: Kind) -> Vec<Offered<'c>> {
         let settings = &config.settings;
         let naming = Naming { separator: settings.separator.clone(), max_length: settings.max_name_length };
         let mut offered = Vec::new();
@@ -74,21 +102,23 @@ impl Remembered {
             let listing = self.cache.latest(server);
             for item in listing.iter().flat_map(|listing| listing.items(kind)) {
                 let name = naming.expose(&server.exposed_id, &server.key.id, &item.label);
-                offered.push((name, item.label.clone(), item.raw.clone()));
+                let (label, definition) = (item.label.clone(), item.raw.clone());
+                offered.push(Offered { server, name, label, definition });
             }
         }
         offered
     }
 
     fn arguments(&self, config: &Config, tool: &str) -> Vec<String> {
-        let own = |server: &Server, label: &str| {
-            ["__", ".", "/"].iter().any(|cut| tool == format!("{}{cut}{label}", server.key.id))
-        };
         let offered = self.offered(config, Kind::Tools);
-        let is_meant = |(name, label, _): &&(String, String, Raw)| {
-            name == tool || label == tool || config.servers.iter().any(|server| own(server, label))
+        let by_server = |offered: &&Offered<'_>| {
+            let (id, label) = (&offered.server.key.id, &offered.label);
+            SEPARATORS.iter().any(|cut| tool == format!("{id}{cut}{label}"))
         };
-        let schema = offered.iter().find(is_meant).and_then(|(.., tool)| tool.get("inputSchema"));
+        let meant = offered.iter().find(|offered| offered.name == tool);
+        let meant = meant.or_else(|| offered.iter().find(by_server));
+        let meant = meant.or_else(|| offered.iter().find(|offered| offered.label == tool));
+        let schema = meant.and_then(|meant| meant.definition.get("inputSchema"));
         schema.map(argument_words).unwrap_or_default()
     }
 }

@@ -64,6 +64,38 @@ async fn one_server_is_asked_where_one_is_named() {
     );
 }
 
+fn named(name: &str) -> ItemQuery {
+    ItemQuery { name: Some(name.to_owned()), ..ItemQuery::default() }
+}
+
+/// A first start may install the server: who names it waits for it, and for no other.
+#[tokio::test(start_paused = true)]
+async fn a_name_waits_for_its_own_server_alone() {
+    let world = World::new(&servers(&["slow", "other", "stuck"], ""));
+    world.fake("slow").offers(&tools(&["x", "a b"]));
+    world.fake("slow").takes(Duration::from_secs(14));
+    world.fake("other").offers(&tools(&["y"]));
+    world.fake("stuck").takes(Duration::from_secs(3600));
+    assert_eq!(names(&page(&world, named("slow.x")).await), ["slow__x"]);
+    assert_eq!(page(&world, named("slow__a b")).await.items[0].original, "a b");
+    assert_eq!(world.fake("other").discovered() + world.fake("stuck").discovered(), 0);
+    let patience = Some(Duration::from_secs(2));
+    let error =
+        world.gateway.items(Kind::Tools, &ItemQuery { patience, ..named("stuck.x") }).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::TimedOut);
+    let bare = page(&world, named("z")).await;
+    assert_eq!((bare.items.len(), bare.starting), (0, vec!["stuck".to_owned()]), "it may come yet");
+    assert_eq!(names(&page(&world, ItemQuery { patience, ..of("stuck") }).await), Vec::<&str>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_a_slow_start() {
+    let world = World::new(&servers(&["slow"], ""));
+    world.fake("slow").offers(&tools(&["x"]));
+    world.fake("slow").takes(Duration::from_secs(14));
+    assert_eq!(world.gateway.find_tool_for_operator("slow.x").await.unwrap().name, "slow__x");
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_go_on_after_the_last_item_whatever_comes_or_goes() {
     let world = World::new(&servers(&["a"], ""));
@@ -117,6 +149,8 @@ async fn an_operator_is_told_the_rule() {
     world.fake("a").offers(&tools(&["x", "y"]));
     world.fake("b").offers(r#"{"prompts":[{"name":"p"}],"tools":[{"name":"y"}]}"#);
     assert!(page(&world, of("a")).await.items.iter().all(|item| item.original != "x"), "it is left out");
+    let error = world.gateway.items(Kind::Tools, &named("a.x")).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Denied);
     let rule = "`deniedTools` of server 'a' names 'x'";
     for name in ["a__x", "a.x", "a/x", "x"] {
         let error = world.gateway.find_tool_for_operator(name).await.unwrap_err();

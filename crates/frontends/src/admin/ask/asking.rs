@@ -50,7 +50,13 @@ struct State {
 }
 
 impl Asking {
-    pub(super) fn begin(office: &Office, gateway: Arc<Gateway>, wanted: Wanted, answers: bool) -> Self {
+    pub(super) fn begin(
+        office: &Office,
+        gateway: Arc<Gateway>,
+        wanted: Wanted,
+        answers: bool,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Self {
         let requester = Requester::local();
         requester.set_name("manifold");
         let caller = Caller {
@@ -73,8 +79,6 @@ impl Asking {
             gateway,
         });
         let (exchange, flight) = Exchange::open(Asker(Arc::clone(&shared)));
-        let patience = wanted.how.timeout_ms.map(Duration::from_millis);
-        let deadline = patience.map(|patience| (Instant::now() + patience, patience));
         shared.gateway.dispatch(wanted.call.by(Arc::new(caller)), exchange);
         Self { shared, flight, deadline, _hold: office.program.hold() }
     }

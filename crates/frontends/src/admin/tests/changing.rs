@@ -117,7 +117,7 @@ async fn entries_and_rules_are_edits() {
             ("add", Some("git")),
             ("remove", Some("git")),
             ("disable", Some("s")),
-            ("ns deny", Some("n")),
+            ("ns deny", Some("n git.p")),
         ]
     );
 }

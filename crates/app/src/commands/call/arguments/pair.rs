@@ -71,6 +71,12 @@ fn cut(argument: &str) -> Option<(&str, &str, bool)> {
     None
 }
 
+/// Returns the name of an argument that has one without dots: what dots mean is for the schema to say.
+pub(super) fn plain_name(argument: &str) -> Option<String> {
+    let mut steps = steps(cut(argument)?.0);
+    steps.pop().filter(|name| steps.is_empty() && !name.is_empty())
+}
+
 /// Cuts a key at its dots.
 fn steps(key: &str) -> Vec<String> {
     let mut steps = vec![String::new()];

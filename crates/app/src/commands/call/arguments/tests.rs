@@ -337,3 +337,21 @@ fn whoever_is_refused_sees_how_it_is_called() {
     assert_eq!(example("call", "t", &optional), "manifold call t 'zone=it'\\''s UTC'");
     assert_eq!(signature("t", &schema("{}")), "t()");
 }
+
+/// Somebody would type into standard input for nothing.
+#[test]
+fn an_unknown_argument_is_said_before_anything_is_read() {
+    let never = |_: &str| -> io::Result<Vec<u8>> { panic!("nothing is read") };
+    let pairs = ["text=@-".to_owned(), "txt=@-".to_owned()];
+    let typed = Typed { function: &[], pairs: &pairs, args: Some("-") };
+    let schema =
+        schema(r#"{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}"#);
+    assert!(
+        matches!(build(&typed, &schema, &never), Err(ArgumentError::Unknown { name, .. }) if name == "txt")
+    );
+}
+
+#[test]
+fn a_file_without_end_is_refused() {
+    assert!(super::super::asker::read_file("/dev/zero").is_err_and(|why| why.to_string().contains("64 MiB")));
+}

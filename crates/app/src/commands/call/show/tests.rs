@@ -76,15 +76,18 @@ fn a_terminal_obeys_nothing() {
 fn the_result_itself_keeps_its_bytes() {
     let result = "{ \"content\":[ ],\"isError\": true, \"n\":12345678901234567890.10 }";
     let shown = |form| show(result, Answer::Call, "t", &to(false, form)).unwrap();
-    assert_eq!(shown(Form::Json), Shown { text: format!("{result}\n"), exit: Exit::ToolError });
-    assert_eq!(shown(Form::Raw), Shown { text: result.to_owned(), exit: Exit::ToolError });
+    assert_eq!(
+        shown(Form::Json),
+        Shown { text: format!("{result}\n"), exit: Exit::ToolError, failure: None }
+    );
+    assert_eq!(shown(Form::Raw), Shown { text: result.to_owned(), exit: Exit::ToolError, failure: None });
 }
 
 #[test]
 fn a_tool_that_failed_says_so_by_the_exit_code() {
     let text = r#"{"content":[{"type":"text","text":"no such file"}],"isError":true}"#;
     let shown = show(text, Answer::Call, "t", &to(false, Form::Text)).unwrap();
-    assert_eq!(shown, Shown { text: "no such file\n".to_owned(), exit: Exit::ToolError });
+    assert_eq!(shown, Shown { text: "no such file\n".to_owned(), exit: Exit::ToolError, failure: None });
     let shown = show(r#"{"isError":true,"contents":[]}"#, Answer::Read, "t", &to(false, Form::Text)).unwrap();
     assert_eq!(shown.exit, Exit::Ok);
 }
@@ -102,6 +105,8 @@ fn resources_prompts_and_completions_are_printed_by_the_same_rules() {
     check(Answer::Prompt, prompt, &pipe, "q\na\n");
     check(Answer::Prompt, prompt, &terminal, "[user]\nq\n[assistant]\na\n");
     check(Answer::Complete, r#"{"completion":{"values":["a","b c"],"hasMore":true}}"#, &pipe, "a\nb c\n");
+    let ugly = r#"{"completion":{"values":["a\u001b[2Jb","two\nlines"]}}"#;
+    check(Answer::Complete, ugly, &pipe, "a\\u{1b}[2Jb\ntwo\\u{a}lines\n");
 }
 
 #[test]
@@ -121,6 +126,13 @@ fn files_go_into_the_folder_and_over_nothing() {
     assert_eq!(fs::read_to_string(out.join("fx__t.png")).unwrap(), "mine");
     assert_eq!(fs::read_to_string(out.join("a-1.txt")).unwrap(), "hi");
     assert!(!folder.path().join("elsewhere").exists());
-    let wrong = r#"{"content":[{"type":"image","data":"%%%","mimeType":"image/png"}]}"#;
-    assert_eq!(show(wrong, Answer::Call, "t", &wanted).unwrap_err().exit, Exit::Failed);
+    let wrong = r#"{"content":[{"type":"image","data":"%%%","mimeType":"image/png"},{"type":"text","text":"a"},
+        {"type":"image","data":"aGk=","mimeType":"image/gif"}]}"#;
+    let shown = show(wrong, Answer::Call, "t", &wanted).unwrap();
+    assert_eq!(shown.failure.unwrap().exit, Exit::Failed);
+    assert!(
+        shown.text.starts_with("a\n") && shown.text.ends_with("/t.gif\n"),
+        "the others are there: {}",
+        shown.text
+    );
 }

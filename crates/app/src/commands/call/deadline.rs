@@ -1,0 +1,32 @@
+//! Until when a command may take: `--timeout` is for all of it, with servers that are started first.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here")]
+
+use std::time::{Duration, Instant};
+
+use crate::output::{Exit, Failure};
+
+/// When a command is given up, if it ever is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Deadline(Option<(Instant, Duration)>);
+
+impl Deadline {
+    /// So many milliseconds from now.
+    pub(crate) fn of(timeout_ms: Option<u64>) -> Self {
+        let patience = timeout_ms.map(Duration::from_millis);
+        Self(patience.and_then(|patience| Some((Instant::now().checked_add(patience)?, patience))))
+    }
+
+    /// Returns how many milliseconds are left, or the failure that none are.
+    pub(crate) fn left_ms(self) -> Result<Option<u64>, Failure> {
+        let Some((at, patience)) = self.0 else { return Ok(None) };
+        let left = at.saturating_duration_since(Instant::now());
+        match u64::try_from(left.as_millis()) {
+            Ok(0) => {
+                let message = format!("no answer came within {} ms", patience.as_millis());
+                Err(Failure::new(Exit::TimedOut, "timed-out", message)
+                    .hint("a longer time can be given with `--timeout`"))
+            }
+            left => Ok(Some(left.unwrap_or(u64::MAX))),
+        }
+    }
+}

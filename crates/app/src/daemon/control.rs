@@ -80,6 +80,8 @@ impl Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
             config: self.identity.config.clone(),
+            unread: snapshot.config.unread.clone(),
+            refused: snapshot.config.refused.clone(),
             socket: self.place.client_socket().display().to_string(),
             control: self.place.control_socket().display().to_string(),
             since_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::answer::{Answer, bytes};
 use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, access, sse};
+use super::{Office, access, sse, underway};
 use crate::modern::facts_of_anyone;
 use asking::Asking;
 use wanted::Wanted;
@@ -33,6 +33,7 @@ pub(super) async fn ask(
     asked: &Asked,
     path: &str,
 ) -> Result<Answer, CommandError> {
+    let underway = office.underway.begin()?;
     let wants_events = asked.wants_events();
     let mut wanted = Wanted::read(asked, path)?;
     let environment = wanted.how.client.take().map_or_else(|| asked.environment(), |told| Ok(Some(told)))?;
@@ -40,9 +41,15 @@ pub(super) async fn ask(
     let gateway = office.program.open(wanted.how.namespace.as_deref(), environment)?;
     introduce(&gateway);
     if let Some((kind, name)) = wanted.name.take() {
-        let found = match kind {
-            Kind::Prompts => gateway.find_prompt_for_operator(&name).await,
-            _ => gateway.find_tool_for_operator(&name).await,
+        let found = async {
+            match kind {
+                Kind::Prompts => gateway.find_prompt_for_operator(&name).await,
+                _ => gateway.find_tool_for_operator(&name).await,
+            }
+        };
+        let found = tokio::select! {
+            found = found => found,
+            () = underway.cut_off() => return Err(underway::not_begun()),
         };
         let found = found.map_err(|missing| missing.into_error(kind, &name))?;
         wanted.owner = Some(found.server);
@@ -53,7 +60,7 @@ pub(super) async fn ask(
     }
     // A question can be told to somebody who listens, and to nobody else.
     let answers = wanted.how.answers_questions && wants_events;
-    let asking = Asking::begin(office, gateway, wanted, answers);
+    let asking = Asking::begin(office, gateway, wanted, answers, underway);
     match wants_events {
         true => Ok(events(asking)),
         false => result(asking).await,

@@ -9,7 +9,7 @@ use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Form, Table, before_now};
 
 pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
-    let clients: Vec<Client> = verb.reach(Need::Running)?.client()?.get("/v1/clients")?;
+    let clients: Vec<Client> = verb.reach_any(Need::Running)?.client()?.get("/v1/clients")?;
     let came = |client: &Client| before_now(Duration::from_millis(client.connected_ms)).to_string();
     let rows: Vec<ClientRow> = clients.iter().map(|client| ClientRow::of(client, came(client))).collect();
     let output = &verb.output;
@@ -55,7 +55,7 @@ pub(super) fn table(rows: &[ClientRow]) -> Table {
 }
 
 pub(super) fn disconnect(id: u64, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach(Need::Running)?;
+    let source = verb.reach_any(Need::Running)?;
     let answer = source.client()?.send_raw(Method::Delete, &format!("/v1/clients/{id}"), None::<&()>);
     answer.map_err(|error| {
         let failure = Failure::from(error);

@@ -13,6 +13,7 @@ use crate::commands::source::Need;
 use crate::output::{Exit, Failure, Output, Suggestion, escaped_json, escaped_text};
 
 pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
+    verb.end_on_interrupt()?;
     let source = verb.reach(Need::Servers)?;
     let asked = Asked { namespace: verb.flags.namespace.as_deref(), ..Asked::default() };
     let waiting = verb.output.progress("asking the servers");

@@ -41,11 +41,11 @@ pub struct Client {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("the daemon cannot be reached: {0}")]
+    #[error("the gateway cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
-    #[error("the daemon does not answer")]
+    #[error("the gateway does not answer")]
     Silent,
-    #[error("what answers there is no Manifold daemon")]
+    #[error("what answers there is no Manifold gateway")]
     NoDaemon,
     /// What was to be sent cannot be written.
     #[error("the request cannot be written: {0}")]
@@ -205,6 +205,6 @@ impl Stopper {
 fn refusal(status: u16, body: &[u8]) -> CommandError {
     match serde_json::from_slice::<ErrorBody>(body) {
         Ok(body) if !body.error.message.is_empty() => body.error,
-        _ => CommandError::new(ErrorCode::Other, format!("the daemon refused it with status {status}")),
+        _ => CommandError::new(ErrorCode::Other, format!("the gateway refused it with status {status}")),
     }
 }

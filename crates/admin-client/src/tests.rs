@@ -68,7 +68,7 @@ fn answers_are_read_and_refusals_are_the_daemons_own_words() {
     let Err(ClientError::Refused { status: 409, error }) = refused else { panic!("{refused:?}") };
     assert_eq!((error.code, error.to_string()), (ErrorCode::Stale, "it cannot; wait".to_owned()));
     let bare = answered("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n").unwrap_err();
-    assert_eq!(bare.to_string(), "the daemon refused it with status 502");
+    assert_eq!(bare.to_string(), "the gateway refused it with status 502");
     assert!(matches!(answered("hello\r\n"), Err(ClientError::NoDaemon)));
 }
 

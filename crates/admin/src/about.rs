@@ -26,6 +26,12 @@ pub struct About {
     /// Of the config's text, as `If-Match` takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// Why the config could not be used, where nothing is served in its stead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// Why the config as it now is was not taken over: an earlier one is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     pub listeners: Vec<Listener>,
     /// The variables of the asker's that the config uses: servers it calls are started with them.
     pub needs: Vec<String>,

@@ -21,6 +21,18 @@ pub struct Event {
     pub happening: Happening,
 }
 
+/// What a stream of events says: where it begins, and from there on what happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum StreamItem {
+    /// The event `cursor`: everything up to there is known to whoever has read the snapshot after it.
+    Cursor {
+        at: Cursor,
+    },
+    Event(Event),
+}
+
 /// What happened. `kind` is the word; a reader passes over kinds that it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -34,7 +34,7 @@ pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome
 pub use error::{Error, Problem, Reason, Severity};
 pub use event::{
     CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
-    NoCursor,
+    NoCursor, StreamItem,
 };
 pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText};
 pub use item::{FailedServer, ItemPage, ListedItem};
@@ -42,9 +42,9 @@ pub use log::LogLine;
 pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
-    ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonServer, DaemonStatus, Disconnected, ErrorLine,
-    ErrorRow, ItemRow, NamespaceDetail, NamespaceRow, NoDaemon, Running, RunningDaemon, ServerDetail,
-    ServerRow, ShownConfig, StatusReport,
+    ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus,
+    Disconnected, ErrorLine, ErrorRow, ItemRow, NamespaceDetail, NamespaceRow, NoDaemon, Running,
+    RunningDaemon, ServerDetail, ServerRow, ShownConfig, StatusReport,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};

@@ -14,8 +14,8 @@ use crate::snapshot::namespace::Namespace;
 use crate::snapshot::server::{Instance, Server, Target};
 use crate::words::{ClientTransport, Era, Kind, Start, State};
 pub use reports::{
-    ConfigReport, DaemonHttp, DaemonInstance, DaemonServer, DaemonStatus, Disconnected, NamespaceDetail,
-    NoDaemon, RunningDaemon, ShownConfig,
+    ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus, Disconnected,
+    NamespaceDetail, NoDaemon, RunningDaemon, ShownConfig,
 };
 
 /// A line of `list --json`.

@@ -71,6 +71,11 @@ enum Command {
     #[command(flatten)]
     Files(FileCommand),
     /// The process that all stdio clients share: see it, start it, stop it
+    #[command(after_help = "\
+Examples:
+  manifold daemon status           whether it runs, its servers and clients
+  manifold daemon start            it stays until it is stopped
+  manifold daemon restart          calls in flight come to their end first")]
     Daemon {
         #[command(subcommand)]
         command: Option<DaemonCommand>,

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use manifold_admin::{
     CommandError, ConfigChanged, ConfigCheck, ConfigFile, ErrorCode, Problem, ReloadReport, Severity,
 };
-use manifold_config::{Config, Edit, EditError, LoadOptions, apply, config_path, diff, load_text, written};
+use manifold_config::{
+    Config, Edit, EditError, LoadOptions, Server, ServerFault, apply, config_path, diff, load_text, written,
+};
 use manifold_engine::{Reloader, reload_report};
 
 use crate::audit::digest;
@@ -114,7 +116,7 @@ impl ConfigEditor {
                 return Err(stale(&path));
             }
             let new = apply(&found.text, Some(&path), edit, &self.options).map_err(refused)?;
-            let report = self.judge(&found, &new, &path)?;
+            let report = self.judge(&found, &new, &path, edit)?;
             let changed =
                 ConfigChanged { path: path.display().to_string(), revision: revision(&new), before, report };
             let is_there = found.path.is_some();
@@ -133,9 +135,18 @@ impl ConfigEditor {
     }
 
     /// Checks a text before it is written; what is wrong with it that was not before is reported.
-    fn judge(&self, found: &Found, new: &str, path: &Path) -> Result<ReloadReport, CommandError> {
+    fn judge(
+        &self,
+        found: &Found,
+        new: &str,
+        path: &Path,
+        edit: &Edit,
+    ) -> Result<ReloadReport, CommandError> {
         let new = load_text(new, Some(path), &self.options)
             .map_err(|error| CommandError::new(ErrorCode::ConfigRefused, error.to_string()))?;
+        if let Edit::PutServer { id, .. } = edit {
+            check_entry(&new, id)?;
+        }
         let Some(old) = self.load(found) else {
             return Ok(reload_report(&diff(&empty(&new), &new), &new));
         };
@@ -174,6 +185,22 @@ impl ConfigEditor {
             }
             _ => self.read(),
         }
+    }
+}
+
+/// Refuses an entry that is wrong in itself. What is missing around it, such as its program, may come.
+fn check_entry(config: &Config, id: &str) -> Result<(), CommandError> {
+    let is_meant = |server: &&Server| {
+        let schema = server.key.schema.as_deref();
+        server.key.id == id || schema.is_some_and(|schema| format!("{schema}/{}", server.key.id) == id)
+    };
+    let fault = config.servers.iter().find(is_meant).and_then(|server| server.fault.as_ref());
+    match fault {
+        Some(fault @ (ServerFault::BadEntry { .. } | ServerFault::Itself)) => {
+            let message = format!("the entry of '{id}' cannot work: {}", fault.message());
+            Err(CommandError::new(ErrorCode::ConfigRefused, message))
+        }
+        _ => Ok(()),
     }
 }
 

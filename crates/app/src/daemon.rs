@@ -143,10 +143,16 @@ pub(crate) async fn serve(
             daemon.life.end();
             None
         }
-        due = upgrades.due() => Some(due),
+        due = async {
+            let due = upgrades.due().await;
+            // What an operator has asked cannot be carried over as a client's is: it is waited for, and all else goes on.
+            office.settled(daemon.drain_timeout()).await;
+            due
+        } => Some(due),
         () = home.keep(&daemon.life) => None,
     };
     if let Some(due) = due {
+        office.close(Duration::ZERO).await;
         // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
         let listener = daemon.http.spare();
         let http_closed = async {
@@ -162,7 +168,7 @@ pub(crate) async fn serve(
             http.await;
         }
     };
-    daemon.finish(http_closed).await;
+    daemon.finish(http_closed, &office).await;
     program.flush();
     Ok(())
 }
@@ -228,14 +234,20 @@ impl Daemon {
     }
 
     /// Lets clients go, ends the servers and leaves the place as it was found.
-    async fn finish(&self, http_closed: impl Future<Output = ()>) {
+    async fn finish(&self, http_closed: impl Future<Output = ()>, office: &Office) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        tokio::join!(self.sessions.leave(self.life.leaving()), http_closed);
+        let operators = office.close(self.drain_timeout());
+        tokio::join!(self.sessions.leave(self.life.leaving()), http_closed, operators);
         self.services.close().await;
         info!("daemon ended");
         self.life.finished();
         // Whoever ordered the end hears of it before we are gone.
         let _ = tokio::time::timeout(Duration::from_millis(500), self.services.tasks.finished()).await;
+    }
+
+    /// Returns how long what is in flight may take at the end.
+    fn drain_timeout(&self) -> Duration {
+        self.services.fleet.config().settings.drain_timeout
     }
 
     /// Gives clients of the process whose place we took some time to come back; what nobody has taken up then, ends.

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manifold_admin::{About, AskerEnvironment, GatewayKind};
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::{LoadError, LoadOptions, Profile};
-use manifold_rendezvous::Place;
+use manifold_rendezvous::{Lock, LockError, Place};
 
 use crate::cli::Flags;
 use crate::daemon::{base_folders, identity};
@@ -24,6 +24,9 @@ pub(crate) use socket::ControlSocket;
 
 /// How long a gateway may take to say who it is.
 const INTRODUCTION: Duration = Duration::from_secs(5);
+
+/// By how much less a gateway may say that it has run than it has.
+const ROUNDED: Duration = Duration::from_millis(2);
 
 /// What a command needs somebody to answer it for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(crate) struct Operator {
     about: About,
     way: Way,
     environment: AskerEnvironment,
+    /// Between which moments it began, as far as what it says of itself tells.
+    began: Option<(Instant, Instant)>,
 }
 
 enum Way {
@@ -84,10 +89,20 @@ impl Operator {
             None if need == Need::Servers => Way::Own(Own::start(options, flags)?),
             None => return Err(Unreached::NothingRuns),
         };
-        let mut operator = Self { about: About::default(), way, environment: AskerEnvironment::default() };
+        let mut operator =
+            Self { about: About::default(), way, environment: Default::default(), began: None };
+        let asked = Instant::now();
         operator.about = operator.ask_about()?;
+        let uptime = Duration::from_millis(operator.about.uptime_ms);
+        operator.began = asked.checked_sub(uptime).zip(Instant::now().checked_sub(uptime));
         operator.environment = environment(options, &operator.about);
         Ok(operator)
+    }
+
+    /// Returns whether this is not the same run of a program, which may have the same process.
+    pub(crate) fn is_another_than(&self, before: &Self) -> bool {
+        let began_later = || self.began.zip(before.began).is_some_and(|(now, then)| now.0 > then.1 + ROUNDED);
+        self.about.pid != before.about.pid || began_later()
     }
 
     /// Opens a connection for one request.
@@ -145,6 +160,12 @@ impl Operator {
             serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()?;
         about.get("pid").map(ToString::to_string)
     }
+}
+
+/// Returns whether somebody is about to start a daemon, or to start it anew.
+pub(crate) fn is_daemon_being_started(options: &LoadOptions) -> bool {
+    let place = Place::open(&base_folders(&options.environment), &identity(options, Profile::Manifold));
+    place.is_ok_and(|place| matches!(Lock::try_take(&place.start_lock()), Err(LockError::Held)))
 }
 
 /// Returns the control socket of what runs.

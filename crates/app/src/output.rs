@@ -100,6 +100,11 @@ impl Output {
         self.form == Form::Json
     }
 
+    /// Returns whether a person sees what is waited for.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+
     /// Returns whether a person looks at standard output.
     pub(crate) fn is_terminal(&self) -> bool {
         self.width.is_some()

@@ -30,6 +30,7 @@ pub use admin::ReloadReport;
 pub(crate) use logs::log_line;
 pub use logs::{Followed, LogFollower};
 pub use manager::NamespaceControl;
+pub use permissions::configured_permissions;
 pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
 use usage::Usages;
 pub use usage::{ProcessTable, Usage};

@@ -38,7 +38,7 @@ pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, 
 pub use control::{
     Control, Followed, INHERIT_ADVICE, InstanceRow, LogFollower, NamespaceControl, NamespaceRow,
     NamespaceTable, ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage,
-    command_error, configured, reload_report,
+    command_error, configured, configured_permissions, reload_report,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::{Events, Topics};

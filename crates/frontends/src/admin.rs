@@ -19,8 +19,10 @@ mod route;
 mod serve;
 mod servers;
 mod sse;
+mod underway;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_admin::{
     About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
@@ -32,6 +34,7 @@ use serde_json::value::RawValue;
 pub use peer::{Peer, Scope};
 use questions::Questions;
 pub use serve::{serve, serve_connection};
+use underway::Underway;
 
 /// What is behind the control API: the fleet's own control, and what only the program can do. One for all connections.
 #[derive(Clone)]
@@ -39,11 +42,23 @@ pub struct Office {
     pub control: Control,
     pub program: Arc<dyn ControlledProgram>,
     questions: Arc<Questions>,
+    underway: Arc<Underway>,
 }
 
 impl Office {
     pub fn new(control: Control, program: Arc<dyn ControlledProgram>) -> Self {
-        Self { control, program, questions: Arc::default() }
+        Self { control, program, questions: Arc::default(), underway: Arc::default() }
+    }
+
+    /// Waits until no operator waits for a server, at most so long. They may go on asking.
+    pub async fn settled(&self, patience: Duration) {
+        self.underway.settled(patience).await;
+    }
+
+    /// Lets what operators have asked of servers come to its end, for so long, and takes nothing new. Who waits longer is
+    /// told that the gateway ends.
+    pub async fn close(&self, patience: Duration) {
+        self.underway.close(patience).await;
     }
 }
 

@@ -110,27 +110,27 @@ impl ShimSession {
         let leaving = {
             let reading = pin!(serve::read(requests, input, &outbox, &options.budget));
             tokio::select! {
-                end = reading => Err(end),
-                leaving = leave => Ok((leaving, options.drain_timeout)),
-                // Its shim comes back as soon as its client has something to say.
-                () = client.unwanted.notified() => Ok((Leaving::Stopping, Duration::ZERO)),
+                end = reading => Err((end, options.drain_timeout)),
+                leaving = leave => Ok(leaving),
+                // As if it had left at once: its shim ends, and with it the client's connection.
+                () = client.unwanted.notified() => Err((End::Exit, Duration::ZERO)),
             }
         };
         match leaving {
-            Err(end) => {
+            Err((end, drain_timeout)) => {
                 let ended = pin!(async { end });
-                client.serve(ended, pin!(std::future::pending()), &outbox, options.drain_timeout).await;
+                client.serve(ended, pin!(std::future::pending()), &outbox, drain_timeout).await;
                 outbox.push(framed(Kind::Over, 0, b""));
                 serve::flush(&outbox).await;
             }
-            Ok((Leaving::Replaced, _)) => {
+            Ok(Leaving::Replaced) => {
                 outbox.push(framed(Kind::Hold, 0, b""));
                 suspended.await;
                 part_from(&outbox).await;
                 // Its calls go on: nothing of it may end as if it had left.
                 std::mem::forget(client);
             }
-            Ok((leaving, drain_timeout)) => part(&client, &outbox, leaving, drain_timeout).await,
+            Ok(leaving) => part(&client, &outbox, leaving, options.drain_timeout).await,
         }
     }
 }

@@ -89,6 +89,12 @@ pub struct RunningDaemon {
     pub epoch: String,
     /// The config it serves.
     pub config: String,
+    /// Why the config could not be used, where nothing is served in its stead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// Why the config as it now is was not taken over: an earlier one is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Where clients come to.
     pub socket: String,
     /// Where operators come to.
@@ -101,6 +107,18 @@ pub struct RunningDaemon {
     /// Operators are none.
     pub clients: usize,
     pub servers: Vec<DaemonServer>,
+}
+
+/// What `daemon start`, `stop`, `restart` and `upgrade` write.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct DaemonOrdered {
+    /// The daemon that runs now, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Whether it was not so before.
+    pub changed: bool,
 }
 
 /// Where a daemon serves over HTTP, or why it does not.

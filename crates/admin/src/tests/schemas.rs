@@ -68,7 +68,7 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         // What routes answer with.
         ("about", told::<About>()),
         ("snapshot", told::<Snapshot>()),
-        ("event", told::<Event>()),
+        ("event", told::<StreamItem>()),
         ("server", told::<Server>()),
         ("servers", told::<Vec<Server>>()),
         ("logs", told::<Vec<LogLine>>()),
@@ -104,6 +104,7 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("cli-config-check", told::<ConfigReport>()),
         ("cli-config-show", told::<ShownConfig>()),
         ("cli-daemon-status", told::<DaemonStatus>()),
+        ("cli-daemon-order", told::<DaemonOrdered>()),
         ("cli-error", told::<ErrorLine>()),
         // The same, in the words of MCP: of those no more than scripts rely on.
         ("cli-tool", mcp("Tool", json!({"name": {"type": "string"}, "inputSchema": {"type": "object"}}))),
@@ -157,6 +158,7 @@ fn what_is_written_is_what_its_schema_says() {
     ] {
         check("event", json!(Event { seq: 1, happening }));
     }
+    check("event", json!(StreamItem::Cursor { at: Cursor::default() }));
     check("cli-list", json!(whole.server_rows()));
     for server in &whole.servers {
         check("cli-get", json!(whole.server_detail(server)));

@@ -29,11 +29,11 @@ pub(crate) enum DaemonCommand {
     #[command(hide = true)]
     SelfCheck,
     /// Have the installed program take its place; servers and calls go on
-    Upgrade,
+    Upgrade(OneForm),
     /// Start it in the background, where it stays until stopped
-    Start,
+    Start(OneForm),
     /// Stop it and all its servers
-    Stop,
+    Stop(OneForm),
     /// Show whether it runs, its servers and its clients
     Status {
         /// As JSON
@@ -43,7 +43,7 @@ pub(crate) enum DaemonCommand {
     /// Have it read its config anew
     Reload(OneForm),
     /// Stop it and start it anew; clients go on
-    Restart,
+    Restart(OneForm),
     /// Have systemd start it with the first client, apart from all of them
     Install {
         /// Show the units, write nothing

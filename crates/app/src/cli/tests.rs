@@ -180,5 +180,5 @@ fn the_daemon_takes_no_word_on_how_it_serves() {
             check_refused(&format!("manifold {command} {flag}"));
         }
     }
-    check("manifold daemon start", Task::Daemon(DaemonCommand::Start));
+    check("manifold daemon start", Task::Daemon(DaemonCommand::Start(Default::default())));
 }

@@ -1,32 +1,31 @@
 //! `daemon`: be it, start it, stop it, look at it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here yet")]
 
+mod orders;
+
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manifold_admin::{CommandError, ErrorCode, NoDaemon, ReloadReport, ServerId};
-use manifold_admin_client::{Client, ClientError};
+use manifold_admin_client::ClientError;
 use manifold_config::{LoadOptions, LogSettings, Profile};
-use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
+use manifold_rendezvous::{Lock, LockError, Place};
 use serde_json::Value;
 
-use super::attach::{config_args, start};
+use super::attach::config_args;
 use super::verb::Verb;
 use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
 use crate::commands::source::Need;
 use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
 use crate::output::{Exit, Failure, Form, Record, escaped_text};
+use orders::{client, silent};
 
-/// How long a daemon may take to say anything at all.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(9);
-
-/// How long a daemon may take to come, and to go with all its servers.
+/// How long a daemon may take to come, or to say how it is.
 const START_PATIENCE: Duration = Duration::from_secs(10);
-const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(
     command: DaemonCommand,
@@ -63,22 +62,11 @@ pub(super) fn run(
             let beginning = Beginning { place, identity, started, detached, origin };
             run_daemon(options, flags, beginning, (is_away, threads))
         }
-        DaemonCommand::Start => match start_now(&place, &options) {
-            Ok(true) => print("the daemon has been started"),
-            Ok(false) => print("the daemon runs already"),
-            Err(why) => fail(&format!("the daemon was not started: {why}"), 1),
-        },
-        DaemonCommand::Stop => match order(&place, "/v1/daemon/stop") {
-            Ok(true) => print("the daemon has been stopped"),
-            Ok(false) => print("no daemon runs"),
-            Err(error) => fail(&error, 1),
-        },
-        DaemonCommand::Restart => match restart(&place, &options) {
-            Ok(()) => print("the daemon has been restarted"),
-            Err(error) => fail(&error, 1),
-        },
+        DaemonCommand::Start(form) => orders::start(&place, Verb::new(form.into(), &options, flags)),
+        DaemonCommand::Stop(form) => orders::stop(&place, Verb::new(form.into(), &options, flags)),
+        DaemonCommand::Restart(form) => orders::restart(&place, Verb::new(form.into(), &options, flags)),
         DaemonCommand::Reload(form) => reload(Verb::new(form.into(), &options, flags)),
-        DaemonCommand::Upgrade => upgrade(&place),
+        DaemonCommand::Upgrade(form) => orders::upgrade(&place, Verb::new(form.into(), &options, flags)),
         DaemonCommand::SelfCheck => {
             let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
             print(&serde_json::to_string(&check).unwrap_or_default())
@@ -178,104 +166,10 @@ fn told(why: &str, detached: bool) -> ExitCode {
     fail(why, 1)
 }
 
-/// Starts a daemon that stays. Returns whether there was none.
-fn start_now(place: &Place, options: &LoadOptions) -> Result<bool, String> {
-    let _one_at_a_time = start_lock(place)?;
-    start_alone(place, options, true)
-}
-
-/// Ends the daemon and starts another, of the same kind: one that a client has started ends with its clients as before.
-fn restart(place: &Place, options: &LoadOptions) -> Result<(), String> {
-    // Until there is another nobody else starts one: it would be of the kind that clients start.
-    let _one_at_a_time = start_lock(place)?;
-    let stays = about(place).is_none_or(|about| about.get("stays") != Some(&Value::Bool(false)));
-    order(place, "/v1/daemon/restart")?;
-    start_alone(place, options, stays).map(drop)
-}
-
-fn start_lock(place: &Place) -> Result<Lock, String> {
-    let until = Instant::now() + START_PATIENCE;
-    Lock::take_until(&place.start_lock(), until).map_err(|error| {
-        format!(
-            "another daemon is being started, or `{}` cannot be used: {error}",
-            place.start_lock().display()
-        )
-    })
-}
-
-/// Starts a daemon, for the holder of the start lock. Returns whether there was none.
-fn start_alone(place: &Place, options: &LoadOptions, stays: bool) -> Result<bool, String> {
-    let until = Instant::now() + START_PATIENCE;
-    let lock = loop {
-        match Lock::try_take(&place.run_lock()) {
-            Ok(lock) => break lock,
-            Err(LockError::Held) if is_there(place) => return Ok(false),
-            // It is on its way in, or out.
-            Err(LockError::Held) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Err(error) => return Err(error.to_string()),
-        }
-    };
-    // Somebody listens though no daemon has the lock: systemd, which starts one for whoever comes.
-    if is_there(place) {
-        drop(lock);
-        let Some(client) = client(place, START_PATIENCE)? else { return Ok(false) };
-        return client.get::<Value>("/v1/daemon").map(|_| true).map_err(|error| error.to_string());
-    }
-    let mut start = start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
-    start.args.extend(stays.then(|| "--stay".into()));
-    place.clear();
-    start.run(lock, until)?;
-    Ok(true)
-}
-
-fn is_there(place: &Place) -> bool {
-    matches!(place.reach(&place.control_socket()), Ok(Some(_)))
-}
-
-/// Orders something of the daemon and waits until it is done. Returns whether there is one.
-fn order(place: &Place, path: &str) -> Result<bool, String> {
-    let Some(alive) = client(place, ANSWER_PATIENCE)? else { return Ok(false) };
-    // One that answers may take its time over the end; one that does not must not be waited for.
-    if let Err(ClientError::Silent) = alive.get::<Value>("/v1/daemon") {
-        return Err(silent(place));
-    }
-    let Some(client) = client(place, STOP_PATIENCE)? else { return Ok(false) };
-    let before = told_pid(place);
-    let ended = match client.post::<Value>(path) {
-        Ok(answer) => answer.get("pid").and_then(Value::as_u64).or(before),
-        // It ended faster than it could say so.
-        Err(ClientError::Unreachable(_) | ClientError::NoDaemon) => before,
-        Err(error) => return Err(error.to_string()),
-    };
-    // Its lock is the last thing it lets go of, and a client may have started another daemon at once.
-    let until = Instant::now() + STOP_PATIENCE;
-    loop {
-        match Lock::try_take(&place.run_lock()) {
-            Ok(_) => break,
-            Err(LockError::Held) if told_pid(place).is_some_and(|pid| Some(pid) != ended) => break,
-            Err(LockError::Held) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Err(error) => return Err(format!("the daemon does not end: {error}")),
-        }
-    }
-    // The process itself is gone a moment later. Where its number is another's to us, that moment is all we wait.
-    let until = Instant::now() + Duration::from_secs(1);
-    while ended.is_some_and(runs) && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    Ok(true)
-}
-
-/// Returns whether a process runs; one that only waits for its parent to look does not.
-fn runs(pid: u64) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
-}
-
 /// Has the daemon read its config anew, and says what that changed.
 fn reload(verb: Verb) -> ExitCode {
     verb.run(|verb| {
-        let source = verb.reach(Need::Running)?;
+        let source = verb.reach_any(Need::Running)?;
         let report: ReloadReport = source.client()?.post("/v1/daemon/reload")?;
         if verb.output.is_json() {
             verb.output.json(&report);
@@ -296,65 +190,6 @@ fn reload(verb: Verb) -> ExitCode {
         verb.output.record(&record);
         Ok(Exit::Ok)
     })
-}
-
-/// Has the installed program take the daemon's place, and waits until it serves.
-fn upgrade(place: &Place) -> ExitCode {
-    let ask = || match client(place, START_PATIENCE) {
-        Ok(Some(client)) => client.get::<Value>("/v1/daemon").ok(),
-        _ => None,
-    };
-    let Some(before) = ask() else { return fail("the daemon was not upgraded: no daemon runs", 1) };
-    match client(place, STOP_PATIENCE) {
-        Ok(Some(client)) => {
-            if let Err(ClientError::Refused { error, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
-                return fail(&format!("the daemon was not upgraded: {error}"), 1);
-            }
-        }
-        Ok(None) => return fail("the daemon was not upgraded: no daemon runs", 1),
-        Err(why) => return fail(&why, 1),
-    }
-    // The connection ends as the program is replaced; the next answer is the new one's.
-    let until = Instant::now() + START_PATIENCE;
-    while Instant::now() < until {
-        if let Some(after) = ask().filter(|after| after.get("epoch") != before.get("epoch")) {
-            let same = after.get("pid") == before.get("pid");
-            let version = after.get("version").and_then(Value::as_str).unwrap_or_default();
-            return match same {
-                true => print(&format!("the daemon has been upgraded to {version}")),
-                false => fail("the daemon was lost over its upgrade, and another was started", 1),
-            };
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    fail("the daemon does not answer after its upgrade", 1)
-}
-
-/// Returns what the daemon says of itself in its file, which it writes once it has the lock.
-fn about(place: &Place) -> Option<Value> {
-    serde_json::from_slice(&std::fs::read(place.about_file()).ok()?).ok()
-}
-
-fn told_pid(place: &Place) -> Option<u64> {
-    about(place)?.get("pid")?.as_u64()
-}
-
-/// Returns what is said of a daemon that is there and does not answer.
-fn silent(place: &Place) -> String {
-    match told_pid(place) {
-        Some(pid) => format!(
-            "the daemon, process {pid}, does not answer; end it with `kill -9 {pid}` (its servers end with it), and the \
-             next client starts another"
-        ),
-        None => "the daemon does not answer, and has not written down which process it is".to_owned(),
-    }
-}
-
-/// Connects to the daemon's control socket, if there is a daemon.
-fn client(place: &Place, patience: Duration) -> Result<Option<Client>, String> {
-    let reached = place.reach(&place.control_socket()).map_err(|error| error.to_string())?;
-    let client = reached.map(|socket| Client::new(socket, patience)).transpose();
-    client.map(|client| client.map(|client| client.face("cli"))).map_err(|error| error.to_string())
 }
 
 fn status(place: &Place, verb: Verb) -> ExitCode {
@@ -407,6 +242,11 @@ fn text(status: &Value) -> String {
         counted(number(status, "clients").unwrap_or_default())
     );
     let _ = writeln!(text, "config: {}", word("config"));
+    for (name, what) in [("unread", "it cannot be used"), ("refused", "an earlier one is served")] {
+        if let Some(why) = status.get(name).and_then(Value::as_str) {
+            let _ = writeln!(text, "  {what}: {why}");
+        }
+    }
     let _ = writeln!(text, "socket: {}", word("socket"));
     let http = |name: &str| status.get("http")?.get(name)?.as_str();
     if let Some(address) = http("address") {

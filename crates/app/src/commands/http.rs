@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use manifold_config::{Config, Cors, Environment, LoadOptions, Secret, Tls};
 use manifold_frontends::http::{TlsAcceptor, is_loopback, tls_acceptor};
+use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::{asked_namespace, fail, runtime, token};
@@ -148,7 +149,7 @@ async fn serve(
     let drain = config.settings.drain_timeout;
     let profile = config.profile;
     let services = Services::new(config, options.clone(), flags, Serving::All);
-    let _control = ControlSocket::open(&services, &options, profile);
+    let control = ControlSocket::open(&services, &options, profile);
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;
     let door = bound.open(&services, flags.namespace.clone(), flags.eager);
     let renewed = Arc::downgrade(&door);
@@ -157,11 +158,19 @@ async fn serve(
             door.renew();
         }
     });
-    let stopped = async {
+    let (ends, ending) = oneshot::channel::<()>();
+    let operators = async {
+        let _ = ending.await;
+        if let Some(control) = &control {
+            control.drain(drain).await;
+        }
+    };
+    let stopped = async move {
         signals::asked(stop).await;
+        drop(ends);
         Duration::ZERO
     };
-    door.serve(drain, stopped).await;
+    tokio::join!(door.serve(drain, stopped), operators);
     services.close().await;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `list`, `get`, the orders to servers, `wait` and `logs`.
 
+mod again;
 mod detail;
 mod list;
 mod logs;

@@ -55,6 +55,14 @@ impl Source {
         }
     }
 
+    /// Returns whether another gateway is asked than before, or another run of it.
+    pub(super) fn is_another_than(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Gateway(now), Self::Gateway(then)) => now.is_another_than(then),
+            _ => false,
+        }
+    }
+
     /// Returns everything there is to see.
     pub(super) fn snapshot(&self) -> Result<Snapshot, Failure> {
         match self {

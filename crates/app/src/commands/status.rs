@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use manifold_admin::{self as admin, About, Problem, Running, ServerRow, Snapshot, State, Target};
+use manifold_admin::{self as admin, About, Problem, Running, ServerRow, Severity, Snapshot, State, Target};
 use manifold_config::{Config, load};
 use manifold_engine::configured;
 use serde::Serialize;
@@ -109,20 +109,36 @@ struct Live {
     snapshot: Snapshot,
 }
 
+impl Live {
+    /// Returns why the gateway serves none of what is written.
+    fn why_behind(&self) -> Option<String> {
+        self.about.unread.as_ref().map(|why| format!("{} has not taken it over: {why}", self.which))
+    }
+}
+
 /// Fails where a server that is meant to be used cannot work (D7) or has failed.
 pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
     verb.run(|verb| {
-        let mut config = load(verb.options).map_err(|error| Failure::config(error.to_string()))?;
+        let mut config = match load(verb.options) {
+            Ok(config) => config,
+            Err(error) => return running_alone(&error.to_string(), &found(verb)?, verb),
+        };
         match asked_namespace(&config, verb.flags.namespace.as_deref()) {
             Ok(Some(id)) => keep_only(&mut config, &id),
             Ok(None) => {}
             Err(why) => return Err(Failure::usage(why)),
         }
         let found = found(verb)?;
+        // What runs is not what is written: another file, or none, stands there now.
+        if let Some(Live { about: About { refused: Some(why), .. }, .. }) = found.live() {
+            return running_alone(why, &found, verb);
+        }
         let mut snapshot = configured(&config);
         remembered(&mut snapshot, &config, &cache(verb.options));
         let rows = rows(&snapshot, found.live());
-        let report = render(snapshot, config.summary(), &rows, found.live());
+        let mut report = render(snapshot, config.summary(), &rows, found.live());
+        let is_behind = found.live().and_then(Live::why_behind);
+        report.problems.extend(is_behind.as_deref().map(whole_file));
         match verb.output.is_json() {
             true => verb.output.json(&report),
             false => show(&report, &rows, &found, verb),
@@ -131,10 +147,40 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
         Ok(match found {
             Found::Nothing if args.running => Exit::NotRunning,
             Found::Silent => Exit::Failed,
+            _ if is_behind.is_some() => Exit::Failed,
             _ if report.servers.iter().any(is_broken) => Exit::Failed,
             _ => Exit::Ok,
         })
     })
+}
+
+/// Shows what runs, whose config can no longer be read. Fails where nothing does.
+fn running_alone(why: &str, found: &Found, verb: &Verb) -> Result<Exit, Failure> {
+    let Some(live) = found.live() else {
+        let failure = Failure::config(why);
+        let exit = if matches!(found, Found::Silent) { Exit::Failed } else { failure.exit };
+        return Err(Failure { exit, ..failure });
+    };
+    let mut snapshot = live.snapshot.clone();
+    if let Some(wanted) = verb.flags.namespace.as_deref() {
+        snapshot.namespaces.retain(|namespace| namespace.id.as_deref() == Some(wanted));
+        let namespaces = &snapshot.namespaces;
+        snapshot.servers.retain(|server| namespaces.iter().any(|one| one.servers.contains(&server.key)));
+    }
+    let rows = rows(&snapshot, Some(live));
+    let client = snapshot.config.client.clone().unwrap_or_default();
+    let mut report = render(snapshot, client, &rows, Some(live));
+    report.problems.push(whole_file(why));
+    match verb.output.is_json() {
+        true => verb.output.json(&report),
+        false => show(&report, &rows, found, verb),
+    }
+    Ok(Exit::Failed)
+}
+
+/// Returns what is wrong with the file as a whole.
+fn whole_file(why: impl AsRef<str>) -> Problem {
+    Problem { severity: Severity::Error, what: why.as_ref().to_owned(), ..Problem::default() }
 }
 
 /// Asks the gateway, if one runs. What is written can be shown whoever does not answer.
@@ -151,7 +197,7 @@ fn found(verb: &Verb) -> Result<Found, Failure> {
 }
 
 fn live(verb: &Verb) -> Result<Live, Failure> {
-    let source = verb.reach(Need::Running)?;
+    let source = verb.reach_any(Need::Running)?;
     let about = source.about().cloned().ok_or_else(Failure::not_running)?;
     Ok(Live { about, which: source.which(), snapshot: source.snapshot()? })
 }

@@ -1,12 +1,14 @@
 //! What every command has at hand that asks a gateway.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use manifold_admin::{ErrorCode, Server};
+use manifold_admin::{About, ErrorCode, Server};
 use manifold_config::LoadOptions;
 
 use crate::cli::Flags;
 use crate::commands::source::{Need, Source};
+use crate::interrupt::on_interrupt;
 use crate::output::{Exit, Failure, Form, Output, Suggestion};
 
 /// A command, as it was asked for.
@@ -27,8 +29,30 @@ impl<'a> Verb<'a> {
         how(&self).map_or_else(|failure| self.output.fail(&failure), Into::into)
     }
 
-    /// Finds the gateway to ask, and says which it is to those who want to know.
+    /// Has Ctrl-C end a command that waits, with nothing left of what it showed. To be called before there is a second
+    /// thread.
+    pub(super) fn end_on_interrupt(&self) -> Result<(), Failure> {
+        let is_watched = self.output.is_watched();
+        let end = move || {
+            if is_watched {
+                let _ = io::stderr().write_all(b"\r\x1b[2K");
+            }
+            std::process::exit(Exit::Interrupted.code().into());
+        };
+        on_interrupt(end).map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))
+    }
+
+    /// Finds the gateway to ask, which must have a config to answer from.
     pub(super) fn reach(&self, need: Need) -> Result<Source, Failure> {
+        let source = self.reach_any(need)?;
+        if let Some(about) = source.about() {
+            self.check_config(about, &source.which())?;
+        }
+        Ok(source)
+    }
+
+    /// Finds the gateway to ask, whatever it serves, and says which it is to those who want to know.
+    pub(super) fn reach_any(&self, need: Need) -> Result<Source, Failure> {
         let source = Source::find(self.options, self.flags, need)?;
         self.output.detail(&format!("asked {}", source.which()));
         Ok(source)
@@ -41,6 +65,18 @@ impl<'a> Verb<'a> {
             self.output.remark(&format!("this change is not written down in the audit: {why}"));
         }
         Ok(source)
+    }
+
+    /// Says that a gateway serves another config than the one that is written; fails where it serves none.
+    pub(super) fn check_config(&self, about: &About, which: &str) -> Result<(), Failure> {
+        if let Some(why) = &about.unread {
+            let message = format!("{which} has no servers, as its config cannot be used: {why}");
+            return Err(Failure::config(message).hint("correct the file; it is read anew when it changes"));
+        }
+        if let Some(why) = &about.refused {
+            self.output.remark(&format!("{which} goes on with an earlier config: {why}"));
+        }
+        Ok(())
     }
 }
 

@@ -73,6 +73,9 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        if let Some(metadata) = &metadata {
+            self.check_writable(metadata)?;
+        }
         let draft = Draft::new(&self.folder)?;
         if let Some(metadata) = &metadata {
             let ours = draft.file.metadata()?;
@@ -95,6 +98,17 @@ impl Place {
         draft.rename(&self.path)?;
         // The name is kept by the folder.
         File::open(&self.folder)?.sync_all()
+    }
+}
+
+impl Place {
+    /// Refuses a file that its owner has kept from being written, though its folder lets it be replaced.
+    fn check_writable(&self, metadata: &fs::Metadata) -> io::Result<()> {
+        const WRITE: u32 = 0o222;
+        if metadata.mode() & WRITE == 0 {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        OpenOptions::new().write(true).open(&self.path).map(drop)
     }
 }
 

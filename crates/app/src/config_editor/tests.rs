@@ -116,6 +116,29 @@ fn what_cannot_be_used_is_not_written() {
 }
 
 #[test]
+fn an_entry_that_is_wrong_in_itself_is_not_written() {
+    let home = Home::new(Some(CONFIG));
+    for entry in [r#"{"command": 5}"#, r#"{"command": "x", "url": "http://h"}"#, "{}"] {
+        let edit = Edit::PutServer { id: "b".to_owned(), entry: entry.to_owned() };
+        let refused = home.editor.write(&edit, None).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::ConfigRefused, "{entry}: {refused}");
+    }
+    assert_eq!(home.text(), CONFIG);
+    // Its program may be installed later.
+    let edit = Edit::PutServer { id: "b".to_owned(), entry: r#"{"command": "no-such-program"}"#.to_owned() };
+    home.editor.write(&edit, None).unwrap();
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let home = Home::new(Some(CONFIG));
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o444)).unwrap();
+    let refused = home.editor.write(&put("b"), None).unwrap_err();
+    assert!(refused.message.contains("cannot be changed"), "{refused}");
+    assert_eq!(home.text(), CONFIG);
+}
+
+#[test]
 fn only_new_problems_are_reported() {
     let home = Home::new(Some("{\"mcpServers\": {\"a\": {\"builtin\": \"time\"}}, \"zzz\": 1}"));
     assert_eq!(home.editor.file().unwrap().problems.len(), 1);

@@ -79,6 +79,8 @@ impl Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
             config: self.identity.config.clone(),
+            unread: self.services.fleet.config().unread.clone(),
+            refused: self.services.fleet.outdated().map(|outdated| outdated.problem.clone()),
             socket: self.place.client_socket().display().to_string(),
             control: self.place.control_socket().display().to_string(),
             since_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -115,6 +115,8 @@ impl ControlledProgram for ControlledGateway {
             profile: snapshot.profile,
             config: self.services.fleet.config().source.path.as_ref().map(|path| path.display().to_string()),
             revision: self.editor.revision().ok(),
+            unread: self.services.fleet.config().unread.clone(),
+            refused: self.services.fleet.outdated().map(|outdated| outdated.problem.clone()),
             listeners: snapshot.listeners,
             needs: used.names.into_iter().collect(),
             needs_everything: used.everything,

@@ -23,6 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct ControlSocket {
     path: PathBuf,
     program: Arc<ControlledGateway>,
+    office: Office,
 }
 
 impl ControlSocket {
@@ -46,8 +47,13 @@ impl ControlSocket {
         info!("controlled at {}", path.display());
         let program = Arc::new(ControlledGateway::new(services, GatewayKind::Http, options.clone()));
         let office = Office::new(services.control.clone(), Arc::clone(&program) as _);
-        services.tasks.spawn_background(accept(listener, services.clone(), office));
-        Some(Self { path, program })
+        services.tasks.spawn_background(accept(listener, services.clone(), office.clone()));
+        Some(Self { path, program, office })
+    }
+
+    /// Lets what operators have asked come to its end, for so long.
+    pub(crate) async fn drain(&self, patience: Duration) {
+        self.office.close(patience).await;
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
+use std::time::SystemTime;
 
 use manifold_rendezvous::{BaseFolders, Identity, Place};
 use manifold_testkit::Sandbox;
@@ -165,6 +166,7 @@ fn answer(mut socket: UnixStream, answers: &Mutex<BTreeMap<String, Answer>>, ask
     let missing = json!({"error": {"code": "unknown-route", "message": format!("no answer to {line}")}});
     match answer.unwrap_or(Answer::Json(404, missing.to_string())) {
         Answer::Json(status, body) => {
+            let body = body.replace(r#""uptimeMs":65000"#, &format!(r#""uptimeMs":{}"#, uptime_ms()));
             let head = format!("HTTP/1.1 {status} -\r\nContent-Length: {}\r\n\r\n", body.len());
             let _ = socket.write_all(format!("{head}{body}").as_bytes());
         }
@@ -184,6 +186,12 @@ fn without_time(line: &str) -> String {
     let Some((path, query)) = line.split_once('?') else { return line.to_owned() };
     let members: Vec<&str> = query.split('&').filter(|member| !member.starts_with("timeoutMs=")).collect();
     if members.is_empty() { path.to_owned() } else { format!("{path}?{}", members.join("&")) }
+}
+
+/// It grows, as that of one that runs does.
+fn uptime_ms() -> u128 {
+    static BEGAN: LazyLock<SystemTime> = LazyLock::new(SystemTime::now);
+    65_000 + BEGAN.elapsed().unwrap_or_default().as_millis()
 }
 
 fn read(socket: &UnixStream) -> Option<Asked> {

@@ -46,7 +46,7 @@ fn status_without_a_gateway_says_so_and_fails_only_where_asked() {
 #[test]
 fn a_gateway_that_makes_no_sense_is_a_failure() {
     let gateway = Gateway::new().says("GET /v1/snapshot", &json!("no"));
-    assert_eq!(gateway.fails("list", 1, "what answers there is no Manifold daemon"), "unreachable");
+    assert_eq!(gateway.fails("list", 1, "what answers there is no Manifold gateway"), "unreachable");
     let gateway = Gateway::new().says("GET /v1/snapshot", &value(&Snapshot::default()));
     let ran = gateway.run("list");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "no servers are no failure: {ran:?}");

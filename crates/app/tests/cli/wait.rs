@@ -52,7 +52,7 @@ fn what_does_not_happen_in_time_ends_with_124() {
 #[test]
 fn a_gateway_that_ends_and_a_name_that_is_not_there_are_told_apart() {
     let gateway = Gateway::new().streams(EVENTS, &[], false).says(SERVER, &value(&in_state(State::Idle)));
-    assert_eq!(gateway.fails("wait git", 3, "the gateway has ended"), "not-running");
+    assert_eq!(gateway.fails("wait git", 3, "the daemon (pid 4711) has ended"), "not-running");
     let gateway = Gateway::new().streams(EVENTS, &[], true).refuses(
         SERVER,
         404,

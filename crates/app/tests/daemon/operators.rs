@@ -1,15 +1,17 @@
 //! Operators beside windows: they are no clients, they keep a daemon from ending while they ask something of it, and what
 //! they ask goes to the process that a window in their place would have.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use manifold_testkit::{Sandbox, alive, until};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, signal};
 use crate::operator::{Desk, ran, run};
 use crate::{SOON, fake_with, text_of};
 
@@ -174,4 +176,129 @@ fn the_audit_says_that_it_was_the_command_line() {
         };
         assert!(until(SOON, || told().as_ref() == Some(&expected)), "{words:?}: {:?}", told());
     }
+}
+
+/// Whatever ends the daemon, what operators have asked is answered first.
+#[test]
+fn a_call_of_an_operator_is_let_come_to_its_end() {
+    for words in [&["stop"][..], &["restart"], &["upgrade"], &["TERM"]] {
+        let home = home();
+        let _window = home.open();
+        let daemon = home.daemon();
+        let call = begun(&home, &["call", "fx__sleep", "ms:=1500"]);
+        wait_for_runs(&home, 1);
+        match words {
+            ["TERM"] => signal(daemon, Signal::SIGTERM),
+            words => assert_eq!(home.order(words).status.code(), Some(0), "{words:?}"),
+        }
+        assert_eq!(succeeded(call), "slept\n", "{words:?}");
+    }
+}
+
+/// What takes longer than `drainTimeout` may have run: whoever called is told so.
+#[test]
+fn a_call_that_takes_too_long_for_the_end_is_told_that_it_may_have_run() {
+    for order in ["stop", "upgrade"] {
+        let home = Home::with(json!({
+            "mcpServers": {"fx": fake_with(&["sleep"], json!({"pid": "pid"}))},
+            "drainTimeout": 200,
+        }));
+        let _window = home.open();
+        let call = begun(&home, &["call", "fx__sleep", "ms:=60000"]);
+        let is_called = || Desk::of(&home).get("/v1/servers/fx")["calls"]["inFlight"] == json!(1);
+        assert!(until(SOON, is_called), "{}", Desk::of(&home).get("/v1/servers/fx"));
+        assert_eq!(home.order(&[order]).status.code(), Some(0), "{order}");
+        let output = call.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{order}: {said}");
+        assert!(said.contains("may have run"), "{order}: {said}");
+    }
+}
+
+#[test]
+fn a_client_that_is_disconnected_is_gone_for_good() {
+    let home = home();
+    let mut window = home.open();
+    assert_eq!(text_of(&window.call("fx__echo", json!({"text": "on"}))), "on");
+    let shim = window.pid();
+    let ids = run(&home.sandbox, &["clients", "-q"]).stdout;
+    assert_eq!(run(&home.sandbox, &["clients", "disconnect", ids.trim()]).code, Some(0));
+    assert!(until(SOON, || !alive(shim)), "its connection ends with its session");
+}
+
+#[test]
+fn a_config_that_cannot_be_used_is_said_by_every_verb() {
+    let home = home();
+    let good = std::fs::read_to_string(&home.config).expect("a config");
+    std::fs::write(&home.config, "{ \"mcpServers\": [").expect("it can be written");
+    assert_eq!(home.order(&["start"]).status.code(), Some(0));
+    for words in [
+        &["list"][..],
+        &["get", "fx"],
+        &["ns"],
+        &["disable", "fx"],
+        &["start", "fx"],
+        &["tools"],
+        &["call", "fx__echo", "text=a"],
+    ] {
+        let ran = run(&home.sandbox, words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("cannot be used"), "{words:?}: {ran:?}");
+    }
+    assert!(Desk::of(&home).get("/v1/about")["unread"].is_string());
+    assert!(Desk::of(&home).get("/v1/snapshot")["config"]["unread"].is_string());
+    assert!(home.status().expect("it runs")["unread"].is_string());
+    let status = run(&home.sandbox, &["status", "--json"]);
+    let report: Value = serde_json::from_str(&status.stdout).expect("JSON");
+    assert_eq!((status.code, report["running"]["kind"].as_str()), (Some(1), Some("daemon")), "{status:?}");
+
+    std::fs::write(&home.config, good).expect("it can be written");
+    assert!(until(SOON, || run(&home.sandbox, &["list"]).code == Some(0)));
+    // Once it has been read, what is wrong with it is said beside the answer.
+    std::fs::write(&home.config, "{").expect("it can be written");
+    let is_refused = || Desk::of(&home).get("/v1/about")["refused"].is_string();
+    assert!(until(SOON, is_refused));
+    let ran = run(&home.sandbox, &["list", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fx\nslow\n"), "{ran:?}");
+    assert!(ran.stderr.contains("earlier config"), "{ran:?}");
+    for broken in [true, false] {
+        if !broken {
+            std::fs::remove_file(&home.config).expect("it is there");
+        }
+        let status = run(&home.sandbox, &["status", "--json"]);
+        let report: Value = serde_json::from_str(&status.stdout).expect("JSON");
+        assert_eq!(
+            (status.code, report["servers"].as_array().map(Vec::len)),
+            (Some(1), Some(2)),
+            "{status:?}"
+        );
+        assert!(report["problems"].as_array().is_some_and(|found| !found.is_empty()), "{report}");
+    }
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+    std::fs::write(&home.config, "{").expect("it can be written");
+    assert_eq!(run(&home.sandbox, &["status"]).code, Some(2), "nothing runs");
+}
+
+/// Who waits for a server, or follows its lines, goes on with the daemon that comes next.
+#[test]
+fn wait_and_logs_go_on_over_restart_and_upgrade() {
+    let sandbox = Sandbox::new();
+    let quick = fake_with(&["complain"], json!({}));
+    let home = Home::within(sandbox, json!({"mcpServers": {"fx": quick}}));
+    assert_eq!(home.order(&["start"]).status.code(), Some(0));
+    let mut logs = begun(&home, &["logs", "fx", "-f"]);
+    let mut lines = BufReader::new(logs.stdout.take().expect("a pipe")).lines();
+    let wait = begun(&home, &["wait", "fx", "--timeout", "60000"]);
+    for (round, order) in ["upgrade", "restart", "upgrade"].into_iter().enumerate() {
+        let said = format!("line {round}");
+        // Each line is written by the daemon that is there, when the reader is.
+        assert_eq!(home.order(&[order]).status.code(), Some(0), "{order}");
+        let ran = run(&home.sandbox, &["call", "fx__complain", &format!("text={said}")]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let line = lines.next().expect("it goes on").expect("text");
+        assert!(line.contains(&said), "{line}");
+    }
+    assert_eq!(succeeded(wait), "fx is ready\n");
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+    assert_eq!(logs.wait().expect("it ends").code(), Some(3));
 }

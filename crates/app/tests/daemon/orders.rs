@@ -145,6 +145,34 @@ fn restart_is_another_daemon_with_other_servers_and_the_same_windows() {
 }
 
 #[test]
+fn what_does_not_run_is_neither_restarted_nor_upgraded() {
+    let home = home();
+    for order in ["restart", "upgrade"] {
+        let output = home.order(&[order]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{order}: {said}");
+        assert!(said.contains("`manifold daemon start`"), "{said}");
+    }
+    assert!(home.sandbox.processes().is_empty(), "nothing was started");
+}
+
+#[test]
+fn orders_tell_programs_what_they_changed() {
+    let home = home();
+    let said =
+        |order: &str| -> Value { serde_json::from_str(&done(home.order(&[order, "--json"]))).expect("JSON") };
+    let started = said("start");
+    assert_eq!(started, json!({"pid": home.daemon(), "changed": true}));
+    assert_eq!(said("start"), json!({"pid": home.daemon(), "changed": false}));
+    let restarted = said("restart");
+    assert_eq!(restarted, json!({"pid": home.daemon(), "changed": true}));
+    assert_ne!(restarted, started);
+    assert_eq!(said("upgrade"), restarted);
+    assert_eq!(said("stop"), json!({"changed": true}));
+    assert_eq!(said("stop"), json!({"changed": false}));
+}
+
+#[test]
 fn a_daemon_in_the_foreground_is_the_daemon() {
     let home = home();
     let mut command = home.sandbox.daemon();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use manifold_admin::{ItemKind, NamespacePermissions, PermissionRule};
-use manifold_config::Namespace;
+use manifold_config::{Config, Namespace};
 
 use super::Control;
 
@@ -11,8 +11,13 @@ impl Control {
     /// Returns what each namespace lets its clients use.
     pub fn permissions(&self) -> Vec<NamespacePermissions> {
         let Ok(fleet) = self.fleet() else { return Vec::new() };
-        fleet.config().namespaces.iter().map(permissions).collect()
+        configured_permissions(&fleet.config())
     }
+}
+
+/// Returns the same of a config of which nothing runs.
+pub fn configured_permissions(config: &Config) -> Vec<NamespacePermissions> {
+    config.namespaces.iter().map(permissions).collect()
 }
 
 fn permissions(namespace: &Namespace) -> NamespacePermissions {

@@ -38,6 +38,12 @@ pub struct ItemQuery {
 impl Gateway {
     /// Returns a part of a list as clients see it, once every server that may be asked has been, or patience is over.
     pub async fn items(self: &Arc<Self>, kind: Kind, query: &ItemQuery) -> Result<ItemPage, CommandError> {
+        if let Some(cursor) = query.cursor.as_deref()
+            && place_of(cursor).is_none()
+        {
+            let message = "`cursor` is not the `nextCursor` of a page";
+            return Err(CommandError::new(ErrorCode::BadRequest, message));
+        }
         if let Some(name) = query.name.as_deref() {
             return self.named_item(kind, name, query).await;
         }
@@ -163,9 +169,15 @@ async fn within<T>(patience: Option<Duration>, done: impl Future<Output = T>) ->
 
 /// Returns where the page after a cursor begins: behind the item that was last then, or where that was if it is gone.
 fn after(items: &[CatalogItem<'_>], cursor: &str) -> usize {
-    let (place, name) = cursor.split_once(':').unwrap_or((cursor, ""));
+    let Some((place, name)) = place_of(cursor) else { return 0 };
     let behind = items.iter().position(|item| item.exposed == name).map(|at| at + 1);
-    behind.unwrap_or_else(|| place.parse().unwrap_or(0)).min(items.len())
+    behind.unwrap_or(place).min(items.len())
+}
+
+/// Returns how many items came before a page's end, and the last of them.
+fn place_of(cursor: &str) -> Option<(usize, &str)> {
+    let (place, name) = cursor.split_once(':')?;
+    place.parse().ok().map(|place| (place, name))
 }
 
 fn listed(catalog: &Catalog, item: &CatalogItem<'_>, full: bool) -> ListedItem {

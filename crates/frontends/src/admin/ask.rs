@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::answer::{Answer, bytes};
 use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, access, sse};
+use super::{Office, access, sse, underway};
 use crate::modern::facts_of_anyone;
 use asking::Asking;
 use wanted::Wanted;
@@ -33,6 +33,7 @@ pub(super) async fn ask(
     asked: &Asked,
     path: &str,
 ) -> Result<Answer, CommandError> {
+    let underway = office.underway.begin()?;
     let wants_events = asked.wants_events();
     let mut wanted = Wanted::read(asked, path)?;
     let patience = wanted.how.timeout_ms.map(Duration::from_millis);
@@ -49,9 +50,15 @@ pub(super) async fn ask(
             }
         };
         // Servers may have to be started for it.
-        let found = match deadline {
-            Some((at, patience)) => timeout_at(at, finding).await.map_err(|_| timed_out(patience))?,
-            None => finding.await,
+        let found = async {
+            match deadline {
+                Some((at, patience)) => timeout_at(at, finding).await.map_err(|_| timed_out(patience)),
+                None => Ok(finding.await),
+            }
+        };
+        let found = tokio::select! {
+            found = found => found?,
+            () = underway.cut_off() => return Err(underway::not_begun()),
         };
         let found = found.map_err(|missing| missing.into_error(kind, &name))?;
         wanted.owner = Some(found.server);
@@ -62,7 +69,7 @@ pub(super) async fn ask(
     }
     // A question can be told to somebody who listens, and to nobody else.
     let answers = wanted.how.answers_questions && wants_events;
-    let asking = Asking::begin(office, gateway, wanted, answers, deadline);
+    let asking = Asking::begin(office, gateway, wanted, (answers, deadline), underway);
     match wants_events {
         true => Ok(events(asking)),
         false => result(asking).await,

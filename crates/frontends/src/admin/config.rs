@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::Office;
 use super::answer::{Answer, Revisions, json, with_revision};
-use super::request::{Asked, bad};
+use super::request::{Asked, bad, unfit};
 
 pub(super) async fn read(office: &Office) -> Result<Answer, CommandError> {
     let file = office.program.config().await?;
@@ -24,8 +24,7 @@ pub(super) async fn write(office: &Office, asked: &Asked) -> Result<Answer, Comm
 }
 
 pub(super) async fn put_server(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
-    let entry: &RawValue = serde_json::from_slice(&asked.body)
-        .map_err(|error| bad(&format!("the body must be a server's entry: {error}")))?;
+    let entry: &RawValue = serde_json::from_slice(&asked.body).map_err(|error| unfit(&error))?;
     if !entry.get().starts_with('{') {
         return Err(bad("the body must be a server's entry, a JSON object"));
     }

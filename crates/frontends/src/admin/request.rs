@@ -1,12 +1,14 @@
 //! What a request says, beside its route.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, IF_MATCH};
 use manifold_admin::{AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorCode};
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// No body is longer.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -38,6 +40,11 @@ impl Asked {
             }
             Err(_) => return Err(bad("the body ended before it was whole")),
         };
+        // Also where nothing of it is used: what somebody meant by it was not done.
+        if !body.is_empty() {
+            let read = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(&body);
+            read.map_err(|error| unfit(&error))?;
+        }
         Ok(Self {
             headers,
             query: Query::parse(query.unwrap_or_default()),
@@ -51,8 +58,7 @@ impl Asked {
         if self.body.is_empty() {
             return Err(bad("a body is missing"));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| bad(&format!("the body is not what is asked for: {error}")))
+        serde_json::from_slice(&self.body).map_err(|error| unfit(&error))
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
@@ -119,6 +125,31 @@ pub(super) fn bad(message: &str) -> CommandError {
     CommandError::new(ErrorCode::BadRequest, message)
 }
 
+/// Says what is wrong with a body, in the words of JSON rather than in those of the program.
+pub(super) fn unfit(error: &serde_json::Error) -> CommandError {
+    let said = error.to_string();
+    let (mut words, mut plain) = (said.split(' '), Vec::new());
+    while let Some(word) = words.next() {
+        let (word, comma) = word.strip_suffix(',').map_or((word, ""), |word| (word, ","));
+        let (said, comma) = match word {
+            // Its name follows.
+            "struct" | "enum" => {
+                ("an object", if words.next().unwrap_or_default().ends_with(',') { "," } else { "" })
+            }
+            "map" => ("object", comma),
+            "sequence" => ("array", comma),
+            "unit" => ("null", comma),
+            "field" => ("member", comma),
+            "variant" => ("word", comma),
+            "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => ("a whole number", comma),
+            word => (word, comma),
+        };
+        plain.push(format!("{said}{comma}"));
+    }
+    let plain = plain.join(" ").replace("a object", "an object").replace("a array", "an array");
+    bad(&format!("the body is not what is asked for: {plain}"))
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
@@ -127,6 +158,32 @@ fn is_json(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_said_without_names_of_ours() {
+        use manifold_admin::{CallRequest, PermissionChange};
+        let of_call = |body: &str| unfit(&serde_json::from_str::<CallRequest>(body).unwrap_err()).message;
+        let of_rule =
+            |body: &str| unfit(&serde_json::from_str::<PermissionChange>(body).unwrap_err()).message;
+        let said = [
+            of_call("5"),
+            of_call("[]"),
+            of_call(r#"{"name": 5}"#),
+            of_call(r#"{"name": "a", "timeoutMs": "x"}"#),
+            of_call("{}"),
+            of_call("{"),
+            of_rule(r#"{"item": 5}"#),
+            of_rule(r#"{"allow": {}}"#),
+        ];
+        for said in said {
+            let said = said.strip_prefix("the body is not what is asked for: ").unwrap();
+            for word in
+                ["struct", "enum", "CallRequest", "PermissionChange", "map", "sequence", "u64", "field"]
+            {
+                assert!(!said.split([' ', ',']).any(|found| found == word), "{word} in {said}");
+            }
+        }
+    }
 
     #[test]
     fn a_query_is_read_as_browsers_write_it() {

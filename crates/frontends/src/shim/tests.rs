@@ -8,9 +8,8 @@ use tokio::io::AsyncReadExt;
 use super::*;
 use crate::fake;
 
-// The shim stays, and comes back when its client has something to say.
 #[tokio::test]
-async fn a_client_that_an_operator_wants_gone_is_told_that_we_stop() {
+async fn a_client_that_an_operator_wants_gone_is_told_that_it_is_over() {
     let world = fake::world(Profile::Manifold);
     let destination = Destination {
         gateway: Ok(world.gateway),
@@ -35,5 +34,5 @@ async fn a_client_that_an_operator_wants_gone_is_told_that_we_stop() {
     let mut said = BytesMut::new();
     while shim.read_buf(&mut said).await.unwrap() > 0 {}
     let first = frame::next(&mut said).unwrap().expect("a frame");
-    assert_eq!((first.kind, said.len()), (Kind::Stopping, 0));
+    assert_eq!((first.kind, said.len()), (Kind::Over, 0));
 }

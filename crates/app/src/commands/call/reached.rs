@@ -32,6 +32,7 @@ pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Fai
     let operator = Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
         .map_err(|why| failure(&why))?;
     verb.output.detail(&format!("asked {}", operator.which()));
+    verb.check_config(operator.about(), &operator.which())?;
     let place = Place {
         gateway: &operator,
         interrupts,

@@ -5,6 +5,8 @@ use manifold_admin::{
     PermissionChange, RuleCounts, Server, Snapshot,
 };
 use manifold_admin_client::query;
+use manifold_config::load;
+use manifold_engine::configured_permissions;
 
 use super::Verb;
 use crate::cli::{ItemKindArg, RuleArgs};
@@ -53,7 +55,7 @@ pub(super) fn show(name: &str, verb: &Verb) -> Result<Exit, Failure> {
     let source = verb.reach(Need::Files)?;
     let snapshot = source.snapshot()?;
     let namespace = find(&snapshot, name)?;
-    let rules = rules(namespace, &source)?;
+    let rules = rules(namespace, &source, verb)?;
     let row = NamespaceRow::of(namespace);
     if verb.output.is_json() {
         let (permissions, answered_by) = (namespace.permissions.clone(), source.kind().to_owned());
@@ -64,10 +66,22 @@ pub(super) fn show(name: &str, verb: &Verb) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn rules(namespace: &Namespace, source: &Source) -> Result<Option<NamespacePermissions>, Failure> {
-    let (Source::Gateway(_), Some(id)) = (source, &namespace.id) else { return Ok(None) };
-    let path = format!("/v1/permissions{}", query(&[("namespace", Some(id.as_str()))]));
-    let all: Vec<NamespacePermissions> = source.client()?.get(&path)?;
+fn rules(
+    namespace: &Namespace,
+    source: &Source,
+    verb: &Verb,
+) -> Result<Option<NamespacePermissions>, Failure> {
+    let Some(id) = &namespace.id else { return Ok(None) };
+    let all: Vec<NamespacePermissions> = match source {
+        Source::Gateway(_) => {
+            let path = format!("/v1/permissions{}", query(&[("namespace", Some(id.as_str()))]));
+            source.client()?.get(&path)?
+        }
+        Source::Files(_) => {
+            let config = load(verb.options).map_err(|error| Failure::config(error.to_string()))?;
+            configured_permissions(&config)
+        }
+    };
     Ok(all.into_iter().find(|one| one.namespace == *id))
 }
 

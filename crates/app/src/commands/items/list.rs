@@ -54,6 +54,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Failure> {
+    verb.end_on_interrupt()?;
     let source = verb.reach(Need::Servers)?;
     let asked = Asked {
         namespace: verb.flags.namespace.as_deref(),

@@ -13,6 +13,7 @@ use crate::commands::source::Need;
 use crate::output::{Exit, Failure, Output, escaped_json, escaped_text};
 
 pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
+    verb.end_on_interrupt()?;
     let source = verb.reach(Need::Servers)?;
     let namespace = verb.flags.namespace.as_deref();
     let asked = Asked { namespace, name: Some(&args.name), full: true, ..Asked::default() };

@@ -39,6 +39,7 @@ impl Order {
 }
 
 pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure> {
+    verb.end_on_interrupt()?;
     let source = verb.reach_for_change(order.need())?;
     let waiting = verb.output.progress(&format!("{} {name}", order.as_str()));
     let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());

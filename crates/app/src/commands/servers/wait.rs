@@ -1,47 +1,51 @@
 //! `wait`: until a server is ready, or has failed.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use manifold_admin::{Event, Happening, Method, Server, ServerDetail, State};
-use manifold_admin_client::{EventStream, segment};
+use manifold_admin_client::{EventStream, Stopper, segment};
 
+use super::again::{is_gone, reach_again};
 use super::orders::refused;
 use super::{Verb, detail};
 use crate::cli::WaitArgs;
 use crate::commands::source::{Need, Source};
-use crate::interrupt::on_interrupt;
 use crate::output::{Exit, Failure};
 
 pub(super) fn run(args: &WaitArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach(Need::Running)?;
-    on_interrupt(|| std::process::exit(Exit::Interrupted.code().into()))
-        .map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
-    // The events come first, so that none is missed between how it is and what happens next.
-    let events = source.client()?.events(Method::Get, "/v1/events?topics=server", None::<&()>)?;
-    let is_late = timeout(&events, Duration::from_millis(args.timeout));
-    let server = ask(&source, &args.name)?;
-    let waiting = verb.output.progress(&format!("waiting for {}", server.key));
-    let ended = until_settled(server, events, &source, &args.name);
-    drop(waiting);
-    let server = match ended {
-        Ok(server) => server,
-        Err(Lost::Refused(failure)) => return Err(failure),
-        Err(Lost::Stream(_)) if is_late.load(Ordering::Relaxed) => {
-            let message = format!("`{}` was not ready within {} ms", args.name, args.timeout);
-            let hint = format!("`manifold get {}` shows how it is doing", args.name);
-            return Err(Failure::new(Exit::TimedOut, "timed-out", message).hint(hint));
-        }
-        Err(Lost::Stream(failure)) => return Err(failure),
+    let mut source = verb.reach(Need::Running)?;
+    verb.end_on_interrupt()?;
+    let late = Late::after(Duration::from_millis(args.timeout));
+    let too_late = || {
+        let message = format!("`{}` was not ready within {} ms", args.name, args.timeout);
+        let hint = format!("`manifold get {}` shows how it is doing", args.name);
+        Failure::new(Exit::TimedOut, "timed-out", message).hint(hint)
     };
+    let waiting = verb.output.progress(&format!("waiting for {}", args.name));
+    let server = loop {
+        match watch(&source, &args.name, &late) {
+            Ok(server) => break server,
+            Err(_) if late.is_late() => return Err(too_late()),
+            Err(failure) if is_gone(&failure) => {}
+            Err(failure) => return Err(failure),
+        }
+        // Another may be there in a moment; its servers are waited for likewise.
+        source = match reach_again(&source, verb) {
+            Err(_) if late.is_late() => return Err(too_late()),
+            found => found?,
+        };
+    };
+    drop(waiting);
     settled(&server, &source, verb)
 }
 
-/// Why there is nothing more to wait for.
-enum Lost {
-    Refused(Failure),
-    Stream(Failure),
+/// Waits as long as one gateway is there.
+fn watch(source: &Source, name: &str, late: &Late) -> Result<Server, Failure> {
+    // The events come first, so that none is missed between how it is and what happens next.
+    let events = source.client()?.events(Method::Get, "/v1/events?topics=server", None::<&()>)?;
+    late.stops(&events);
+    until_settled(ask(source, name)?, events, source, name)
 }
 
 fn ask(source: &Source, name: &str) -> Result<Server, Failure> {
@@ -49,17 +53,46 @@ fn ask(source: &Source, name: &str) -> Result<Server, Failure> {
     source.client()?.get(&path).map_err(|error| refused(error, name, source))
 }
 
-/// Ends the stream when its time is up; returns what tells so.
-fn timeout(events: &EventStream, after: Duration) -> Arc<AtomicBool> {
-    let is_late = Arc::new(AtomicBool::new(false));
-    let (stopper, late) = (events.stopper(), Arc::clone(&is_late));
-    // It ends with the process.
-    std::thread::spawn(move || {
-        std::thread::sleep(after);
-        late.store(true, Ordering::Relaxed);
-        stopper.shutdown();
-    });
-    is_late
+/// The end of patience: whatever stream is read then ends.
+#[derive(Clone, Default)]
+struct Late(Arc<Mutex<Patience>>);
+
+#[derive(Default)]
+struct Patience {
+    is_over: bool,
+    stopper: Option<Stopper>,
+}
+
+impl Late {
+    fn after(patience: Duration) -> Self {
+        let late = Self::default();
+        let ours = late.clone();
+        // It ends with the process.
+        std::thread::spawn(move || {
+            std::thread::sleep(patience);
+            let mut state = ours.lock();
+            state.is_over = true;
+            state.stopper.iter().for_each(Stopper::shutdown);
+        });
+        late
+    }
+
+    fn is_late(&self) -> bool {
+        self.lock().is_over
+    }
+
+    /// Says which stream is read from now on.
+    fn stops(&self, events: &EventStream) {
+        let mut state = self.lock();
+        let stopper = state.stopper.insert(events.stopper()).clone();
+        if state.is_over {
+            stopper.shutdown();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Patience> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn until_settled(
@@ -67,23 +100,20 @@ fn until_settled(
     mut events: EventStream,
     source: &Source,
     name: &str,
-) -> Result<Server, Lost> {
+) -> Result<Server, Failure> {
     loop {
         if !matches!(server.state, State::Idle | State::Starting | State::Stopped | State::Other) {
             return Ok(server);
         }
         let event = match events.next() {
             Some(Ok(event)) => event,
-            Some(Err(error)) => return Err(Lost::Stream(error.into())),
-            None => {
-                let gone = Failure::new(Exit::NotRunning, "not-running", "the gateway has ended");
-                return Err(Lost::Stream(gone));
-            }
+            Some(Err(error)) => return Err(error.into()),
+            None => return Err(Failure::not_running()),
         };
         match serde_json::from_str(&event.data).map(|event: Event| event.happening) {
             Ok(Happening::Server { server: changed }) if changed.key == server.key => server = *changed,
             Ok(Happening::Reset | Happening::Config { .. }) => {
-                server = ask(source, name).map_err(Lost::Refused)?;
+                server = ask(source, name)?;
             }
             _ => {}
         }

@@ -9,11 +9,12 @@ use manifold_engine::{CallHandle, Cancel, ClientId, Exchange, Gateway, Lock as _
 use manifold_protocol::{Call, Caller, Era, Failure, Kind, Raw, Reply};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::wanted::Wanted;
 use super::{CAPABILITIES, operator, timed_out};
 use crate::admin::questions::{Question, Questions, decline, new_id};
+use crate::admin::underway::{Ask, given_up};
 use crate::admin::{Office, errors};
 use crate::questions;
 
@@ -26,6 +27,7 @@ pub(in crate::admin) struct Asking {
     flight: Arc<CallHandle<dyn Sink>>,
     /// When nobody waits any more, and how long that was.
     deadline: Option<(Instant, Duration)>,
+    underway: Ask,
     _hold: Box<dyn Send + Sync>,
 }
 
@@ -54,8 +56,8 @@ impl Asking {
         office: &Office,
         gateway: Arc<Gateway>,
         wanted: Wanted,
-        answers: bool,
-        deadline: Option<(Instant, Duration)>,
+        (answers, deadline): (bool, Option<(Instant, Duration)>),
+        underway: Ask,
     ) -> Self {
         let requester = Requester::local();
         requester.set_name("manifold");
@@ -80,18 +82,29 @@ impl Asking {
         });
         let (exchange, flight) = Exchange::open(Asker(Arc::clone(&shared)));
         shared.gateway.dispatch(wanted.call.by(Arc::new(caller)), exchange);
-        Self { shared, flight, deadline, _hold: office.program.hold() }
+        Self { shared, flight, deadline, underway, _hold: office.program.hold() }
     }
 
     /// Waits for what is told next. Nothing is lost by waiting anew.
     pub(super) async fn next(&mut self) -> AskEvent {
-        let Some((at, patience)) = self.deadline else { return self.shared.next().await };
-        match timeout_at(at, self.shared.next()).await {
-            Ok(event) => event,
-            Err(_) => {
+        let deadline = self.deadline;
+        let is_late = async {
+            match deadline {
+                Some((at, patience)) => {
+                    sleep_until(at).await;
+                    patience
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            event = self.shared.next() => event,
+            patience = is_late => {
                 self.flight.cancel(Some(Raw::from_static(r#""the operator's patience is over""#)));
                 AskEvent::Error { error: timed_out(patience) }
             }
+            () = self.underway.cut_off() => AskEvent::Error { error: given_up() },
         }
     }
 }

@@ -221,3 +221,44 @@ async fn a_silent_call_shows_that_it_lives() {
     exchange.finish(Ok(Raw::from_static("{}")));
     until(&mut socket, &mut read, "event: result").await;
 }
+
+#[tokio::test]
+async fn what_is_under_way_at_the_end_is_waited_for() {
+    let desk = desk();
+    let (mut socket, _, exchange) = begin(&desk, r#"{"name":"s__hold"}"#).await;
+    let mut closing = std::pin::pin!(desk.office.close(std::time::Duration::from_secs(60)));
+    assert!(futures_util::poll!(&mut closing).is_pending());
+    let refused = desk.ask("POST", "/v1/call", r#"{"name":"s__echo"}"#).await;
+    assert_eq!((refused.status, refused.code()), (503, "shutting-down".to_owned()));
+    assert!(futures_util::poll!(&mut closing).is_pending());
+    exchange.finish(Ok(Raw::from_static("{}")));
+    closing.await;
+    assert!(rest(&mut socket).await.contains("event: result\n"));
+}
+
+#[tokio::test]
+async fn what_is_not_waited_for_any_longer_is_told_that_it_may_have_run() {
+    let desk = desk();
+    let (mut socket, _, exchange) = begin(&desk, r#"{"name":"s__hold"}"#).await;
+    desk.office.settled(std::time::Duration::ZERO).await;
+    let ((), ended) = tokio::join!(desk.office.close(std::time::Duration::ZERO), rest(&mut socket));
+    assert!(ended.contains("event: error\n") && ended.contains("may have run"), "{ended}");
+    drop(exchange);
+}
+
+#[tokio::test]
+async fn bodies_and_cursors_that_are_none_are_refused() {
+    let desk = desk();
+    for path in ["/v1/call", "/v1/servers/s/start", "/v1/daemon/stop", "/v1/questions/x"] {
+        for body in ["{", "nonsense", "[]", "5", "{}{}"] {
+            let refused = desk.ask("POST", path, body).await;
+            assert_eq!((refused.status, refused.code()), (400, "bad-request".to_owned()), "{path} {body}");
+        }
+    }
+    assert!(lock(&desk.program.orders).is_empty(), "nothing was done");
+    for cursor in ["x", "5", "-1:a", "9999999999999999999999:a"] {
+        let refused = desk.get(&format!("/v1/tools?cursor={cursor}")).await;
+        assert_eq!((refused.status, refused.code()), (400, "bad-request".to_owned()), "{cursor}");
+    }
+    assert_eq!(desk.get("/v1/tools?cursor=1:s__echo").await.status, 200);
+}

@@ -42,7 +42,8 @@ async fn a_place_of_another_run_is_one_reset() {
     let desk = desk();
     for (path, headers) in [("/v1/events?after=1-1", ""), ("/v1/events", "Last-Event-ID: 1-1\r\n")] {
         let (mut socket, mut read) = follow(&desk, path, headers).await;
-        until(&mut socket, &mut read, "event: reset\n").await;
+        let first = read.find("\nevent: ").map(|at| &read[at..]);
+        assert!(first.is_some_and(|first| first.starts_with("\nevent: reset\n")), "{read}");
         desk.world.fake.host().status_changed(&key());
         until(&mut socket, &mut read, "event: server\n").await;
         assert_eq!(read.matches("event: reset\n").count(), 1, "{read}");

@@ -74,7 +74,7 @@ fn kept(wanted: &Wanted, source: &Source) -> Result<Vec<LogLine>, Failure> {
                 let named = |line| LogLine { server: Some(name.clone()), ..line };
                 all.extend(of(&name)?.into_iter().map(named));
             }
-            all.sort_by_cached_key(|line| moment(line));
+            all.sort_by_cached_key(moment);
             all
         }
     };

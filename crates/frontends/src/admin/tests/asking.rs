@@ -226,7 +226,7 @@ async fn a_silent_call_shows_that_it_lives() {
 async fn what_is_under_way_at_the_end_is_waited_for() {
     let desk = desk();
     let (mut socket, _, exchange) = begin(&desk, r#"{"name":"s__hold"}"#).await;
-    let mut closing = std::pin::pin!(desk.office.close(std::time::Duration::from_secs(60)));
+    let mut closing = std::pin::pin!(desk.office.close(Duration::from_secs(60)));
     assert!(futures_util::poll!(&mut closing).is_pending());
     let refused = desk.ask("POST", "/v1/call", r#"{"name":"s__echo"}"#).await;
     assert_eq!((refused.status, refused.code()), (503, "shutting-down".to_owned()));
@@ -240,8 +240,8 @@ async fn what_is_under_way_at_the_end_is_waited_for() {
 async fn what_is_not_waited_for_any_longer_is_told_that_it_may_have_run() {
     let desk = desk();
     let (mut socket, _, exchange) = begin(&desk, r#"{"name":"s__hold"}"#).await;
-    desk.office.settled(std::time::Duration::ZERO).await;
-    let ((), ended) = tokio::join!(desk.office.close(std::time::Duration::ZERO), rest(&mut socket));
+    desk.office.settled(Duration::ZERO).await;
+    let ((), ended) = tokio::join!(desk.office.close(Duration::ZERO), rest(&mut socket));
     assert!(ended.contains("event: error\n") && ended.contains("may have run"), "{ended}");
     drop(exchange);
 }

@@ -68,7 +68,7 @@ async fn a_reader_that_was_away_for_a_moment_has_missed_nothing() {
     for order in ["stop", "start", "stop", "start", "restart"] {
         desk.send(&request("POST", &format!("/v1/servers/s/{order}"), "", None)).await;
     }
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let (mut socket, mut read) = follow(&desk, "/v1/events", &format!("Last-Event-ID: {last}\r\n")).await;
     until(&mut socket, &mut read, "\"verb\":\"restart\"").await;
     assert_eq!(read.matches("event: audit\n").count(), 5, "{read}");
@@ -79,7 +79,7 @@ async fn a_reader_that_was_away_for_a_moment_has_missed_nothing() {
 async fn a_reader_that_was_away_for_long_reads_everything_anew_once() {
     let desk = desk();
     let last = look_and_leave(&desk).await;
-    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
     desk.send(&request("POST", "/v1/servers/s/stop", "", None)).await;
     let (mut socket, mut read) = follow(&desk, &format!("/v1/events?after={last}"), "").await;
     until(&mut socket, &mut read, "event: reset\n").await;

@@ -1,13 +1,16 @@
 //! `tools`, `tool`, `resources`, `prompts`.
 
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
 use expect_test::expect;
+use manifold_testkit::until;
 use serde_json::{Value, json};
 
 use crate::fake::Gateway;
+
+/// Nothing that is waited for takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn item(name: &str, server: &str, description: &str) -> Value {
     let original = name.rsplit("__").next().unwrap_or_default();
@@ -88,9 +91,7 @@ fn servers_that_are_starting_are_waited_for() {
         let gateway = Gateway::new().says("GET /v1/tools", &first).says(by_name, &nothing);
         let mut command = gateway.command(line);
         let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        while gateway.asked().is_empty() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        assert!(until(PATIENCE, || !gateway.asked().is_empty()), "{line}");
         let gateway = gateway.says("GET /v1/tools", &whole);
         let gateway = gateway.refuses(by_name, 404, "unknown-item", "there is no tool 'other'");
         let output = running.wait_with_output().expect("it ends");

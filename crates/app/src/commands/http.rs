@@ -147,7 +147,8 @@ async fn serve(
         .await
         .map_err(|why| format!("{why}; is another one running? choose another with --port"))?;
     let drain = config.settings.drain_timeout;
-    let profile = config.profile;
+    // As commands look for it, which have not read the file.
+    let profile = flags.known_profile(options.program_profile);
     let services = Services::new(config, options.clone(), flags, Serving::All);
     let control = ControlSocket::open(&services, &options, profile);
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;

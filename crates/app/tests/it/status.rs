@@ -1,6 +1,7 @@
 //! `status`: what is configured and what is wrong with it, without starting anything (S1-1).
 
-use manifold_testkit::{Sandbox, fake};
+use manifold_testkit::client::PATIENCE;
+use manifold_testkit::{Client, Sandbox, fake, until};
 use serde_json::{Value, json};
 
 use crate::cli::{Ran, named, run};
@@ -193,4 +194,20 @@ fn a_config_that_cannot_be_read_is_an_error() {
         let start = if args == ["--json"] { "{\"error\":" } else { "manifold: " };
         assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
     }
+}
+
+/// A file may say which profile it is for; the gateway that serves it is found by the same words.
+#[test]
+fn a_gateway_over_http_is_found_whatever_profile_its_file_names() {
+    let sandbox = Sandbox::new();
+    let config = json!({"profile": "mcps-proxy", "mcpServers": {"t": {"builtin": "time"}}});
+    let path = sandbox.write("of-its-own.json", &config.to_string());
+    let mut command = sandbox.manifold();
+    command.args(["http", "--port", "0", "--config"]).arg(&path);
+    let gateway = Client::spawn(command);
+    assert!(until(PATIENCE, || gateway.stderr().contains("listening on ")), "{}", gateway.stderr());
+    let mut command = sandbox.manifold();
+    command.args(["list", "-v", "--config"]).arg(&path);
+    let ran = run(command);
+    assert!(ran.stderr.contains("asked manifold http"), "{ran:?}");
 }

@@ -55,6 +55,8 @@ pub enum Writing {
 /// How sure we are of what we know about a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sure {
+    /// The program itself took what we wrote.
+    Tried,
     /// Its source says so.
     Source,
     /// Its documentation does.
@@ -69,8 +71,12 @@ impl Writing {
 }
 
 impl Sure {
-    const WORDS: [(&'static str, Self); 3] =
-        [("source", Self::Source), ("documented", Self::Documented), ("reported", Self::Reported)];
+    const WORDS: [(&'static str, Self); 4] = [
+        ("tried", Self::Tried),
+        ("source", Self::Source),
+        ("documented", Self::Documented),
+        ("reported", Self::Reported),
+    ];
 }
 
 impl Client {

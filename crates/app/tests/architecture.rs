@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 16] = [
+const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("protocol", &[]),
     ("http1", &[]),
     ("config", &[]),
+    ("credentials", &[]),
     ("guard", &[]),
     ("admin", &[]),
     ("admin-client", &["admin"]),
@@ -28,6 +29,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
         &[
             "protocol",
             "config",
+            "credentials",
             "admin",
             "admin-client",
             "engine",

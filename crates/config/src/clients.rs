@@ -19,7 +19,7 @@ use recognize::{is_bare, recognize};
 use table::clients;
 
 /// Where servers stand in files of our own format; the first that holds any counts.
-const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
+pub(crate) const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
 /// What an entry has to have to be taken for a server.
 const SERVER_KEYS: [&str; 6] = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
 

@@ -30,7 +30,7 @@ pub use plug::Plug;
 pub use table::{Client, client, clients};
 
 /// Where servers stand in files of our own format; the first that holds any counts.
-const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
+pub(crate) const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
 /// What an entry has to have to be taken for a server.
 const SERVER_KEYS: [&str; 6] = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
 

@@ -1,6 +1,7 @@
 //! Variables and `~` in the strings of a configuration file.
 //!
-//! `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${env:VAR:-default}` and the names editors have for folders are filled in;
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${env:VAR:-default}`, `${secret:NAME}` and the names editors have for folders
+//! are filled in;
 //! in the files of some programs also `$VAR`, `%VAR%`, `{env:VAR}` and the content of files. A value is never looked into
 //! again. Everything else is plain text.
 
@@ -10,6 +11,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
+use crate::secrets::SECRET;
 
 /// What the strings of one file are filled in with.
 pub(crate) struct Variables<'a> {
@@ -24,7 +26,7 @@ pub(crate) struct Variables<'a> {
 /// The ways a file's strings may refer to something, which differ from program to program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Forms {
-    /// `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`, `${workspaceFolder}`.
+    /// `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${secret:NAME}`, `${input:id}`, `${workspaceFolder}`.
     pub(crate) braced: bool,
     /// `$VAR`
     pub(crate) dollar: bool,
@@ -52,10 +54,13 @@ pub(crate) struct Text {
     pub(crate) value: String,
     /// Every variable referred to, each once, in order.
     pub(crate) variables: Vec<String>,
-    /// Those without a value and without a default; their placeholder stays in `value`.
+    /// Those without a value and without a default, and secrets and files with what they are told by before their names;
+    /// the placeholder stays in `value`.
     pub(crate) missing: Vec<String>,
     /// Every variable that would count, were it set: also in defaults and for inputs. The environment has no part in it.
     pub(crate) names: Vec<String>,
+    /// Every secret referred to, each once, in order.
+    pub(crate) secrets: Vec<String>,
     /// `${input:…}` placeholders, which only the editor that wrote them could fill in.
     pub(crate) inputs: Vec<String>,
 }
@@ -114,6 +119,10 @@ impl Variables<'_> {
             self.fill_input(text, whole, input);
             return true;
         }
+        if let Some(name) = inside.strip_prefix(SECRET).filter(|_| reference.braced) {
+            self.fill_secret(text, whole, name);
+            return true;
+        }
         let reads_files = self.forms.files || self.forms.bare_braces;
         if let Some(path) = inside.strip_prefix(FILE).filter(|_| reads_files) {
             let path = self.folder.join(expand_home(path.trim(), self.environment));
@@ -167,6 +176,15 @@ impl Variables<'_> {
                 remember(&mut text.inputs, input);
                 text.value.push_str(whole);
             }
+        }
+    }
+
+    /// A value that comes from here is hidden from now on wherever it turns up, whatever becomes of this text.
+    fn fill_secret(&self, text: &mut Text, whole: &str, name: &str) {
+        remember(&mut text.secrets, name);
+        match self.environment.secrets.get(name) {
+            Ok(Some(value)) => text.value.push_str(value.expose()),
+            Ok(None) | Err(_) => text.lack(&format!("{SECRET}{name}"), whole),
         }
     }
 

@@ -22,6 +22,7 @@ mod redact;
 mod resolve;
 mod schema;
 mod secret;
+mod secrets;
 mod select;
 mod started_with;
 mod syntax;
@@ -47,6 +48,7 @@ pub use profile::{
 pub use redact::{redact, redact_cut};
 pub use schema::schema;
 pub use secret::Secret;
+pub use secrets::{SecretSource, Secrets};
 pub use select::{How, Selection, select_namespace};
 pub use started_with::{StartedWith, hash_seed, restore_hash_seed, started_with};
-pub use variables_used::{VariablesUsed, variables_used, variables_used_in};
+pub use variables_used::{VariablesUsed, secrets_used_in, variables_used, variables_used_in};

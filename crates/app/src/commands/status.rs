@@ -9,8 +9,8 @@ use manifold_engine::configured;
 use serde::Serialize;
 
 use super::asked_namespace;
-use super::servers;
 use super::verb::Verb;
+use super::{secret, servers};
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
 use crate::output::{Exit, Failure, counted, escaped_line, escaped_text, span};
@@ -34,6 +34,9 @@ struct Report {
     namespaces: Vec<NamespaceRow>,
     default_namespace: Option<String>,
     problems: Vec<Problem>,
+    /// What is stored for `${secret:NAME}`, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<secret::Summary>,
 }
 
 #[derive(Serialize)]
@@ -137,6 +140,7 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
         remembered(&mut snapshot, &config, &cache(verb.options));
         let rows = rows(&snapshot, found.live());
         let mut report = render(snapshot, config.summary(), &rows, found.live());
+        report.secrets = secret::summary(&verb.options.environment);
         let is_behind = found.live().and_then(Live::why_behind);
         report.problems.extend(is_behind.as_deref().map(whole_file));
         match verb.output.is_json() {
@@ -262,6 +266,7 @@ fn render(snapshot: Snapshot, summary: String, rows: &[ServerRow], live: Option<
         namespaces: namespaces.into_iter().filter_map(namespace).collect(),
         default_namespace: config.default_namespace,
         problems: config.problems,
+        secrets: None,
     }
 }
 
@@ -339,6 +344,9 @@ fn text(report: &Report) -> String {
             escaped_line(&namespace.id),
             escaped_line(&namespace.server_ids.join(", "))
         );
+    }
+    if let Some(secrets) = &report.secrets {
+        let _ = writeln!(text, "\nsecrets: {secrets}");
     }
     if !report.problems.is_empty() {
         let _ = writeln!(text, "\nproblems:");

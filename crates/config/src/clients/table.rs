@@ -75,7 +75,7 @@ impl Client {
             by_file: flag("by_file"),
             signs: texts("signs"),
             projects: data.written("projects").map(str::to_owned),
-            forms: data.members.get("variables").map_or(Forms::OURS, |node| forms(&self::texts(node))),
+            forms: data.members.get("variables").map_or(Forms::USUAL, |node| forms(&self::texts(node))),
             seconds: texts("seconds"),
             empty_is_all: texts("empty_is_all"),
             url_type: data.written("url_type").map(str::to_owned),
@@ -110,6 +110,8 @@ fn forms(named: &[String]) -> Forms {
         percent: has("%VAR%"),
         bare_braces: has("{env:VAR}"),
         files: has("${file:PATH}"),
+        verbatim: false,
+        secrets: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod convert;
 mod entry;
+mod groups;
 mod recognize;
 mod table;
 #[cfg(test)]
@@ -15,8 +16,9 @@ use crate::file::{Node, Object, Value};
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use convert::{DISABLED, servers_only, workspace};
+pub(crate) use groups::{Groups, groups};
 use recognize::{is_bare, recognize};
-use table::clients;
+pub use table::{Client, clients};
 
 /// Where servers stand in files of our own format; the first that holds any counts.
 const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];

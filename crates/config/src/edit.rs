@@ -23,6 +23,7 @@ use crate::model::{Config, Server};
 use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
 use change::{Change, have_same_members, is_in_order};
+pub(crate) use json::inline;
 use lines::LineEnds;
 use locate::Servers;
 

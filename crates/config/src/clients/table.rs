@@ -10,9 +10,8 @@ use crate::syntax::Syntax;
 
 /// How one program writes its config. The README beside this tells what each part means.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Client {
     /// The name of its file in `data/`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "commands will take it"))]
     pub(crate) id: &'static str,
     pub(crate) title: String,
     #[cfg_attr(not(test), expect(dead_code, reason = "a file is told by its content"))]
@@ -25,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) by_file: bool,
     pub(crate) signs: Vec<String>,
     pub(crate) projects: Option<String>,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) excluded: Vec<String>,
     pub(crate) forms: Forms,
     pub(crate) seconds: Vec<String>,
     pub(crate) empty_is_all: Vec<String>,
@@ -49,7 +50,7 @@ static CLIENTS: LazyLock<Vec<Client>> = LazyLock::new(|| {
 });
 
 /// Returns the programs whose files we know.
-pub(crate) fn clients() -> &'static [Client] {
+pub fn clients() -> &'static [Client] {
     &CLIENTS
 }
 
@@ -75,6 +76,8 @@ impl Client {
             by_file: flag("by_file"),
             signs: texts("signs"),
             projects: data.written("projects").map(str::to_owned),
+            allowed: texts("allowed"),
+            excluded: texts("excluded"),
             forms: data.members.get("variables").map_or(Forms::USUAL, |node| forms(&self::texts(node))),
             seconds: texts("seconds"),
             empty_is_all: texts("empty_is_all"),

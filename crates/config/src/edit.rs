@@ -9,6 +9,7 @@ mod json;
 mod lines;
 mod locate;
 mod plan;
+mod revert;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -25,6 +26,8 @@ use crate::syntax::{self, Syntax};
 use change::{Change, have_same_members, is_in_order};
 use lines::LineEnds;
 use locate::Servers;
+
+pub use revert::{Reverted, revert};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]

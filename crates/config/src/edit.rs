@@ -10,6 +10,7 @@ mod json;
 mod lines;
 mod locate;
 mod plan;
+mod revert;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -28,6 +29,8 @@ pub(crate) use entries::{Entries, entry_text};
 pub(crate) use json::inline;
 use lines::LineEnds;
 use locate::Servers;
+
+pub use revert::{Reverted, revert};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]

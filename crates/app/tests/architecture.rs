@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 16] = [
+const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("protocol", &[]),
     ("http1", &[]),
     ("config", &[]),
@@ -15,6 +15,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
     ("admin", &[]),
     ("admin-client", &["admin"]),
     ("rendezvous", &[]),
+    ("registry", &[]),
     ("shim", &["rendezvous", "protocol"]),
     ("engine", &["protocol", "config", "admin"]),
     ("upstreams", &["engine", "protocol", "http1", "config", "guard"]),
@@ -34,6 +35,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
             "upstreams",
             "frontends",
             "rendezvous",
+            "registry",
             "shim",
             "tui",
             "dashboard",

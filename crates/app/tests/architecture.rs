@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 17] = [
+const MAY_KNOW: [(&str, &[&str]); 19] = [
     ("protocol", &[]),
     ("http1", &[]),
     ("config", &[]),
@@ -17,6 +17,7 @@ const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("admin-client", &["admin"]),
     ("rendezvous", &[]),
     ("setup", &["config", "rendezvous"]),
+    ("registry", &[]),
     ("shim", &["rendezvous", "protocol"]),
     ("engine", &["protocol", "config", "admin"]),
     ("upstreams", &["engine", "protocol", "http1", "config", "guard"]),
@@ -38,6 +39,7 @@ const MAY_KNOW: [(&str, &[&str]); 17] = [
             "frontends",
             "rendezvous",
             "setup",
+            "registry",
             "shim",
             "tui",
             "dashboard",

@@ -103,7 +103,7 @@ impl Forms {
             return Some(Meaning::File(path.trim()));
         }
         if let Some(name) = inside.strip_prefix(SECRET).filter(|_| braced && self.secrets) {
-            return is_variable_name(name).then_some(Meaning::Secret(name));
+            return Some(Meaning::Secret(name));
         }
         if let Some(text) = inside.strip_prefix(":-").filter(|_| braced && self.verbatim) {
             return Some(Meaning::Verbatim(text));

@@ -37,6 +37,9 @@ pub use plan::{ImportPlan, Outcome, PlannedServer, plan_import};
 pub use scan::{Scan, find_servers};
 use translate::{Inputs, Translation};
 
+/// More servers than this in one file are nothing that somebody uses.
+const MAX_SERVERS: usize = 1000;
+
 /// Reads the servers of a text as if it were read from `path`: of this program's file, or of whoever's it turns out to be. A
 /// file that is broken, too large or without servers is an error.
 pub fn servers_in(
@@ -76,6 +79,10 @@ fn servers_or_none(
     // A list of switched-off servers that cannot be read must not switch them on.
     if problems.is_refused() {
         return Err(refused(problems));
+    }
+    if all.groups.iter().map(|group| group.entries.len()).sum::<usize>() > MAX_SERVERS {
+        let what = format!("has more than {MAX_SERVERS} servers");
+        return Err(failure(path, &what, "it is hardly a config; name another file"));
     }
     Ok(Reader::new(path, &all, environment).read(all))
 }

@@ -13,6 +13,8 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use itself::is_own_address;
+
 use std::path::Path;
 
 use crate::check::check;
@@ -29,7 +31,6 @@ use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Sourc
 use crate::problem::Problems;
 use crate::profile::Profile;
 use crate::secrets::SECRET;
-pub(crate) use itself::is_own_address;
 
 /// Where the text came from, and what was said beside it.
 #[derive(Clone, Copy)]

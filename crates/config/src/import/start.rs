@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::launch::{Launch, is_relative_path, launch};
+use super::translate::plain;
 use crate::expand::Forms;
 use crate::expand::pieces::{Meaning, Piece};
 use crate::file::{Node, Object};
@@ -72,7 +73,7 @@ impl Start {
 
     /// A folder that only follows from where an entry was found makes no other server, unless the server is looked for in it.
     fn is_same_folder(&self, other: &Self, project: Option<&Path>, others: Option<&Path>) -> bool {
-        let shown = |path: Option<&Path>| path.map(|path| self.normal(&path.display().to_string()));
+        let shown = |path: Option<&Path>| path.map(|path| self.normal(&plain(&path.display().to_string())));
         let (mine, theirs) = (shown(project), shown(others));
         match (&self.cwd, &other.cwd) {
             (Some(one), Some(other)) => one == other,

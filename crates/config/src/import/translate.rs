@@ -73,7 +73,8 @@ impl Translation<'_> {
     fn of_project(&self, name: &str) -> Option<String> {
         let project = self.project?;
         match name {
-            "workspaceFolder" => Some(project.display().to_string()),
+            // The second is how Claude Code calls it.
+            "workspaceFolder" | "CLAUDE_PROJECT_DIR" => Some(project.display().to_string()),
             "workspaceFolderBasename" => Some(project.file_name()?.to_string_lossy().into_owned()),
             _ => None,
         }

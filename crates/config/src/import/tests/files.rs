@@ -37,6 +37,16 @@ fn a_file_that_is_broken_or_empty_is_refused() {
 }
 
 #[test]
+fn a_file_with_too_many_servers_is_refused() {
+    let servers = (0..2000).map(|number| format!(r#""{number}": {{"command": "x"}}"#)).collect::<Vec<_>>();
+    let text = format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(","));
+    assert_eq!(
+        why(&text),
+        "/x/mcp.json: has more than 1000 servers; it is hardly a config; name another file"
+    );
+}
+
+#[test]
 fn a_file_too_large_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mcp.json");

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::ours;
-use crate::clients::clients;
+use crate::clients::{Client, clients};
 use crate::environment::Environment;
+use crate::import::places::files_of;
 use crate::import::{FoundServer, Outcome, Scope, find_servers, plan_import};
 use crate::testing::environment;
 
@@ -34,7 +35,8 @@ fn every_program_has_a_file_and_every_server_is_found() {
     let (folder, environment) = home();
     let scan = find_servers(&environment, &folder.path().join("nowhere"));
     assert!(scan.unread.is_empty(), "{:?}", scan.unread);
-    for client in clients().iter().filter(|client| !client.files(Scope::User, &environment).is_empty()) {
+    let has_files = |client: &&Client| !files_of(client, Scope::User, &environment).is_empty();
+    for client in clients().iter().filter(has_files) {
         let id = client.id;
         let mut of_it = scan.servers.iter().filter(|server| server.client == Some(client.id));
         assert!(of_it.any(|server| server.id == format!("only-{id}")), "{id}");
@@ -45,9 +47,9 @@ fn every_program_has_a_file_and_every_server_is_found() {
 #[test]
 fn each_is_added_once_and_the_second_time_none() {
     let (folder, environment) = home();
-    let found = find_servers(&environment, &folder.path().join("nowhere")).servers;
+    let scan = find_servers(&environment, &folder.path().join("nowhere"));
+    let (found, files) = (scan.servers, scan.files.len());
     let plan = plan_import(&[], &found);
-    let files = clients().iter().filter(|client| !client.files(Scope::User, &environment).is_empty()).count();
     let count = |is: &dyn Fn(&FoundServer, &Outcome) -> bool| {
         found.iter().zip(&plan.outcomes).filter(|(server, outcome)| is(server, outcome)).count()
     };

@@ -111,6 +111,7 @@ fn codex_has_no_variables() {
 fn a_project_is_named_by_its_path() {
     let of = |raw: &str| translated(Forms::USUAL, Some("/work/si${X}te"), raw);
     assert_eq!(of("${workspaceFolder}/a"), "/work/si${:-${X}}te/a");
+    assert_eq!(of("${CLAUDE_PROJECT_DIR:-.}/a"), "/work/si${:-${X}}te/a");
     assert_eq!(of("${workspaceFolder:web}"), "/work/si${:-${X}}te");
     assert_eq!(of("${workspaceFolderBasename}${userHome}"), "si${:-${X}}te${userHome}");
 }
@@ -184,22 +185,22 @@ proptest! {
     #[test]
     fn a_translated_text_means_the_same(picks in prop::collection::vec(0..PIECES.len(), 0..7), in_project: bool) {
         let raw: String = picks.iter().map(|pick| PIECES[*pick]).collect();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("key"), "content ${NAME}\n").unwrap();
+        // Its file `key` has something in it that looks like a variable.
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/import");
         let environment = environment_with_input();
         let inputs = Inputs::of(&[] as &[Object]);
         let workspace = Path::new("/work/${NAME}");
         for id in ["claude-code", "gemini", "crush", "opencode", "windsurf", "codex"] {
             let forms = client(id).forms;
             let theirs = Variables {
-                environment: &environment, forms, folder: folder.path().into(), workspace: workspace.into(),
+                environment: &environment, forms, folder: folder.clone(), workspace: workspace.into(),
             };
             let theirs = theirs.expand(&raw);
             if !theirs.missing.is_empty() || !theirs.inputs.is_empty() {
                 continue;
             }
             let project = in_project.then_some(workspace);
-            let translation = Translation { forms, folder: folder.path(), project, inputs: &inputs };
+            let translation = Translation { forms, folder: &folder, project, inputs: &inputs };
             let text = translation.ours(&raw, &mut Notes::default());
             let ours = Variables {
                 environment: &environment,

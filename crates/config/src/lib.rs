@@ -31,8 +31,9 @@ mod variables_used;
 
 pub use alike::{did_you_mean, distance, most_alike};
 pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
+pub use clients::{Client, OwnCommand, Plug, Scope, Sure, ToolLimits, Writing, client, clients};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
-pub use edit::{Edit, EditError, PermissionKind, apply};
+pub use edit::{Edit, EditError, PermissionKind, Reverted, apply, revert};
 pub use environment::Environment;
 pub use identity::generate_id;
 pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in, written};

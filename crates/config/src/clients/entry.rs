@@ -41,6 +41,14 @@ pub(super) fn convert(client: &Client, node: &Node, place: &str, problems: &mut 
     Some(Node { line: node.line, value: Value::Object(Object { line: object.line, members: entry.members }) })
 }
 
+/// Tells whether only the program itself could run an entry.
+pub(super) fn is_own(client: &Client, node: &Node) -> bool {
+    let Some(object) = node.object() else { return false };
+    let mut entry = Entry { members: object.members.clone(), line: node.line };
+    entry.unfold_transport();
+    entry.is_own(client)
+}
+
 /// Puts the members of a nested `transport` into the entries themselves.
 pub(super) fn unfold_transports(servers: &mut Node) {
     let Value::Object(servers) = &mut servers.value else { return };

@@ -11,6 +11,7 @@ mod expand;
 mod fields;
 mod file;
 mod identity;
+mod import;
 mod keys;
 mod load;
 mod meant;
@@ -36,6 +37,10 @@ pub use diff::{Difference, diff, same_but_for_start, same_connection};
 pub use edit::{Edit, EditError, PermissionKind, Reverted, apply, revert};
 pub use environment::Environment;
 pub use identity::generate_id;
+pub use import::{
+    FoundServer, ImportPlan, LiteralSecret, Outcome, PlannedServer, Question, Scan, files_to_import,
+    find_servers, plan_import, read_to_import, servers_in,
+};
 pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in, written};
 pub use model::*;
 pub use nesting::{ABOVE, Nesting};

@@ -28,6 +28,7 @@ use crate::load::OwnPort;
 use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
 use crate::problem::Problems;
 use crate::profile::Profile;
+pub(crate) use itself::is_own_address;
 
 /// Where the text came from, and what was said beside it.
 #[derive(Clone, Copy)]

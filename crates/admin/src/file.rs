@@ -28,6 +28,15 @@ pub struct ConfigText {
     pub text: String,
 }
 
+/// `POST /v1/config/servers/{id}/rename`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServerRename {
+    /// The id it gets.
+    pub to: String,
+}
+
 /// What would come of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

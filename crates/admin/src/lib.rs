@@ -36,15 +36,16 @@ pub use event::{
     CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
     NoCursor, StreamItem,
 };
-pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText};
+pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText, ServerRename};
 pub use item::{FailedServer, ItemPage, ListedItem};
 pub use log::LogLine;
 pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
     ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus,
-    Disconnected, ErrorLine, ErrorRow, ItemRow, NamespaceDetail, NamespaceRow, NoDaemon, Running,
-    RunningDaemon, ServerDetail, ServerRow, ShownConfig, StatusReport,
+    Disconnected, EntriesChanged, ErrorLine, ErrorRow, FoundEntry, ImportReport, ItemRow, NamespaceDetail,
+    NamespaceRow, NoDaemon, Running, RunningDaemon, ServerDetail, ServerRow, ShownConfig, SkippedEntry,
+    StatusReport,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};

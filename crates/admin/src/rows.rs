@@ -1,6 +1,7 @@
 //! What the command line writes with `--json`: a row for each thing, made of what the gateway says of it. Members that
 //! scripts rely on are always there, `null` where nothing is known; others are left out.
 
+mod entries;
 mod reports;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::snapshot::client::Client;
 use crate::snapshot::namespace::Namespace;
 use crate::snapshot::server::{Instance, Server, Target};
 use crate::words::{ClientTransport, Era, Kind, Start, State};
+pub use entries::{EntriesChanged, FoundEntry, ImportReport, SkippedEntry};
 pub use reports::{
     ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus, Disconnected,
     NamespaceDetail, NoDaemon, RunningDaemon, ShownConfig,

@@ -4,6 +4,7 @@ mod call;
 mod care;
 mod clients;
 mod daemon;
+mod entries;
 mod files;
 mod flags;
 mod forms;
@@ -31,6 +32,9 @@ use care::CareCommand;
 pub(crate) use care::SecretCommand;
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
+pub(crate) use entries::{
+    AddArgs, AddJsonArgs, EntryCommand, ImportArgs, PutArgs, RemoveArgs, RenameArgs, SharedArg, TransportArg,
+};
 use files::FileCommand;
 pub(crate) use files::StatusArgs;
 pub(crate) use flags::Flags;
@@ -65,6 +69,8 @@ struct Cli {
 enum Command {
     #[command(flatten)]
     Servers(ServerCommand),
+    #[command(flatten)]
+    Entries(EntryCommand),
     #[command(flatten)]
     Items(ItemCommand),
     #[command(flatten)]
@@ -110,6 +116,7 @@ pub(crate) enum Task {
     ConfigShow(OneForm),
     ConfigSchema,
     Servers(ServerCommand),
+    Entries(EntryCommand),
     Items(ItemCommand),
     Clients(ClientCommand),
     Daemon(DaemonCommand),
@@ -133,6 +140,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
     let args: Vec<OsString> = args.collect();
     let program_profile =
         args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
+    let args = entries::with_command_marked(args, &Cli::command());
     Cli::command()
         .try_get_matches_from(&args)
         .or_else(|error| match error.kind() {
@@ -162,6 +170,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
     let task = match (cli.command, cli.validate_mcp_config) {
         (_, Some(file)) => Task::ConfigCheck { file, json: false },
         (Some(Command::Servers(command)), _) => Task::Servers(command),
+        (Some(Command::Entries(command)), _) => Task::Entries(command),
         (Some(Command::Items(command)), _) => Task::Items(command),
         (Some(Command::Clients(command)), _) => Task::Clients(command),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,

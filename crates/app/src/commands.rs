@@ -5,10 +5,13 @@ mod attach;
 mod call;
 mod clients;
 mod config;
+mod config_change;
 mod daemon;
+mod entries;
 pub(crate) mod http;
 mod items;
 mod litemcp;
+mod record;
 mod scope;
 mod secret;
 mod servers;
@@ -62,6 +65,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         }
         Task::Servers(command) => {
             servers::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Entries(command) => {
+            entries::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
         Task::Items(command) => items::run(&command, Verb::new(command.form(), &options, &invocation.flags)),
         Task::Clients(command) => {

@@ -28,6 +28,24 @@ pub(crate) struct ConfigEditor {
     options: Arc<LoadOptions>,
 }
 
+/// The config as it was found by whoever means to change it.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    pub(crate) text: String,
+    /// That of the file; of what is built in where there is none.
+    pub(crate) revision: String,
+    pub(crate) path: PathBuf,
+    /// Whether there is a file.
+    pub(crate) is_there: bool,
+}
+
+/// What a change would make of the config.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) text: String,
+    pub(crate) report: ReloadReport,
+}
+
 /// What stands in the file.
 struct Found {
     text: String,
@@ -58,6 +76,24 @@ impl ConfigEditor {
     /// Returns the revision of the config as it is written.
     pub(crate) fn revision(&self) -> Result<String, CommandError> {
         self.read().map(|found| revision(&found.text))
+    }
+
+    /// Returns the config for somebody who means to change it.
+    pub(crate) fn base(&self) -> Result<Base, CommandError> {
+        let path = self.path().ok_or_else(homeless)?;
+        let Found { text, path: found } = self.read_to_change(&path)?;
+        Ok(Base { revision: revision(&text), text, is_there: found.is_some(), path })
+    }
+
+    /// Makes several changes, one after the other, and judges what comes of them. Nothing is written.
+    pub(crate) fn draft(&self, base: &Base, edits: &[Edit]) -> Result<Draft, CommandError> {
+        let mut text = base.text.clone();
+        for edit in edits {
+            text = apply(&text, Some(&base.path), edit, &self.options).map_err(refused)?;
+        }
+        let found = Found { text: base.text.clone(), path: base.is_there.then(|| base.path.clone()) };
+        let report = self.judge(&found, &text, &base.path, edits)?;
+        Ok(Draft { text, report })
     }
 
     /// Tells what would come of a text, compared with the config in force; without one, with what is in the file.
@@ -103,7 +139,7 @@ impl ConfigEditor {
 
     /// Changes the file. Blocks while another writes it.
     pub(crate) fn write(&self, edit: &Edit, expected: Option<&str>) -> Result<ConfigChanged, CommandError> {
-        let path = self.path().ok_or_else(|| failed("there is no home folder to keep a config in"))?;
+        let path = self.path().ok_or_else(homeless)?;
         let file = TargetFile::find(&path, &Rules::Own).map_err(|error| unwritten(&error))?;
         let locks = Locks::of(&self.options.environment);
         let _lock = file.lock(&locks).map_err(|error| unwritten(&error))?;
@@ -114,7 +150,7 @@ impl ConfigEditor {
                 return Err(stale(&path));
             }
             let new = apply(&found.text, Some(&path), edit, &self.options).map_err(refused)?;
-            let report = self.judge(&found, &new, &path, edit)?;
+            let report = self.judge(&found, &new, &path, std::slice::from_ref(edit))?;
             let changed =
                 ConfigChanged { path: path.display().to_string(), revision: revision(&new), before, report };
             let is_there = found.path.is_some();
@@ -138,12 +174,14 @@ impl ConfigEditor {
         found: &Found,
         new: &str,
         path: &Path,
-        edit: &Edit,
+        edits: &[Edit],
     ) -> Result<ReloadReport, CommandError> {
         let new = load_text(new, Some(path), &self.options)
             .map_err(|error| CommandError::new(ErrorCode::ConfigRefused, error.to_string()))?;
-        if let Edit::PutServer { id, .. } = edit {
-            check_entry(&new, id)?;
+        for edit in edits {
+            if let Edit::PutServer { id, .. } = edit {
+                check_entry(&new, id)?;
+            }
         }
         let Some(old) = self.load(found) else {
             return Ok(reload_report(&diff(&empty(&new), &new), &new));
@@ -161,7 +199,7 @@ impl ConfigEditor {
     }
 
     /// Returns the file's path, wherever we are.
-    fn path(&self) -> Option<PathBuf> {
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         config_path(&self.options).map(|path| self.options.environment.cwd.join(path))
     }
 
@@ -236,6 +274,10 @@ fn stale(path: &Path) -> CommandError {
 
 fn unwritten(error: &WriteError) -> CommandError {
     CommandError { hint: error.hint(), ..failed(&error.to_string()) }
+}
+
+fn homeless() -> CommandError {
+    failed("there is no home folder to keep a config in")
 }
 
 fn failed(what: &str) -> CommandError {

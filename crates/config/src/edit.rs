@@ -55,6 +55,11 @@ pub enum Edit {
         id: String,
         enabled: bool,
     },
+    /// Has a namespace name a server.
+    JoinNamespace {
+        namespace: String,
+        server: String,
+    },
     /// The rule for one item of a server in a namespace; `None` leaves it to the default.
     SetPermission {
         namespace: String,
@@ -215,6 +220,10 @@ fn check_meaning(
         Edit::RemoveServer { id } => found(id).is_none(),
         Edit::RenameServer { id, to } => found(id).is_none() && found(to).is_some(),
         Edit::SetEnabled { id, enabled } => found(id).is_some_and(|server| server.enabled == *enabled),
+        Edit::JoinNamespace { namespace, server } => {
+            let namespace = config.namespaces.iter().find(|one| one.id == *namespace);
+            namespace.is_some_and(|one| one.servers.iter().any(|key| locate::is_called(key, server)))
+        }
         Edit::SetPermission { namespace, server, kind, name, allow } => {
             permission(&config, namespace, server, *kind, name) == *allow
         }

@@ -91,6 +91,7 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("question-answer", taken::<QuestionAnswer>()),
         ("permission-change", taken::<PermissionChange>()),
         ("config-text", taken::<ConfigText>()),
+        ("server-rename", taken::<ServerRename>()),
         // What the command line writes with `--json`.
         ("cli-list", told::<Vec<ServerRow>>()),
         ("cli-get", told::<ServerDetail>()),
@@ -101,6 +102,8 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("cli-namespaces", told::<Vec<NamespaceRow>>()),
         ("cli-namespace", told::<NamespaceDetail>()),
         ("cli-disconnected", told::<Disconnected>()),
+        ("cli-entries", told::<EntriesChanged>()),
+        ("cli-import", told::<ImportReport>()),
         ("cli-config-check", told::<ConfigReport>()),
         ("cli-config-show", told::<ShownConfig>()),
         ("cli-daemon-status", told::<DaemonStatus>()),
@@ -204,6 +207,9 @@ fn a_schema_wants_what_scripts_rely_on() {
     let of_client = ["id", "name", "version", "era", "transport", "namespace", "since"];
     has(required("cli-clients", "/$defs/ClientRow/required"), &of_client);
     has(required("cli-error", "/$defs/ErrorRow/required"), &["code", "message", "hint"]);
+    has(required("cli-import", "/required"), &["found", "added", "same", "skipped"]);
+    has(required("cli-import", "/$defs/FoundEntry/required"), &["client", "file", "id"]);
+    has(required("cli-entries", "/required"), &["file", "changed", "added", "removed", "problems"]);
     has(required("call-request", "/required"), &["name"]);
     assert_eq!(required("call-request", "/required").len(), 1);
 }

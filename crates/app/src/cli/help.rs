@@ -13,6 +13,8 @@ Usage: {usage}
 Servers:
   list, get                     Show all servers with their state, or all there is to say of one
   start, stop, restart          Run a server now, end it, or both
+  add, add-json, import         Put a server into the config; import those of other programs' files
+  remove, rename                Take a server out of the config, or give it another name
   enable, disable               Let a server be used or not, in the config
   wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
@@ -28,8 +30,7 @@ Serving:
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
   secret                        Store secrets that the config refers to by name
-  tui                           Watch and manage servers in the terminal
-  completions, man              Completions for your shell, manual pages
+  tui, completions, man         Manage servers in the terminal; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}

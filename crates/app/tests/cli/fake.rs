@@ -26,6 +26,7 @@ pub(crate) struct Asked {
     /// Method and path, with the query.
     pub(crate) line: String,
     pub(crate) face: Option<String>,
+    pub(crate) if_match: Option<String>,
     pub(crate) body: Value,
 }
 
@@ -216,6 +217,7 @@ fn read(socket: &UnixStream) -> Option<Asked> {
     Some(Asked {
         line,
         face: header("Manifold-Face"),
+        if_match: header("If-Match"),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     })
 }

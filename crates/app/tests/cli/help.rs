@@ -5,7 +5,12 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 30] = [
+    "add",
+    "add-json",
+    "remove",
+    "rename",
+    "import",
     "list",
     "get",
     "start",

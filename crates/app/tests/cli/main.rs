@@ -5,9 +5,11 @@
 
 mod call;
 mod clients;
+mod entries;
 mod fake;
 mod files;
 mod help;
+mod import;
 mod items;
 mod logs;
 mod secret;

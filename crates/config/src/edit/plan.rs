@@ -28,6 +28,7 @@ pub(super) fn plan(edit: &Edit, document: &Object, servers: &Servers) -> Result<
         }
         Edit::RenameServer { id, to } => rename(id, to, document, servers),
         Edit::SetEnabled { id, enabled } => set_enabled(id, *enabled, document, servers),
+        Edit::JoinNamespace { namespace, server } => join(namespace, server, document, servers),
         Edit::SetPermission { namespace, server, kind, name, allow } => {
             let item = permission::Item { namespace, server, kind: *kind, name };
             permission::plan(&item, *allow, document, servers)
@@ -192,6 +193,28 @@ fn set_enabled(
         (None, None) if says_disabled(document, there, servers) => vec![set("disabled", true)],
         (None, None) => vec![set("enabled", false)],
     })
+}
+
+/// Adds a server to those that a namespace names. A schema owns its servers, and names none.
+fn join(
+    namespace: &str,
+    server: &str,
+    document: &Object,
+    servers: &Servers,
+) -> Result<Vec<Change>, EditError> {
+    let found = servers.find(server)?;
+    let Some(found) = found.first() else { return Ok(Vec::new()) };
+    let all = references::namespaces(document);
+    let named = |(at, one): &(Vec<Step>, &Object)| permission::id_of(at, one);
+    let Some((place, object)) = all.iter().find(|one| named(one).as_deref() == Some(namespace)) else {
+        let exists = all.iter().filter_map(named).collect();
+        return Err(EditError::NoSuchNamespace { id: namespace.to_owned(), exists });
+    };
+    let ids = object.members.get("serverIds").and_then(Node::list).unwrap_or_default();
+    if ids.iter().any(|id| id.written() == Some(found.id.as_str())) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Change::Push { list: below(place, "serverIds"), value: text(&found.id) }])
 }
 
 /// Takes a `disabled` away again where it stands last, as one does that we wrote; any other is turned.

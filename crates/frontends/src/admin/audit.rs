@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use hyper::HeaderMap;
 use jiff::Timestamp;
-use manifold_admin::{AuditLine, AuditOutcome, CommandError, Effect, PermissionChange, Route};
+use manifold_admin::{AuditLine, AuditOutcome, CommandError, Effect, PermissionChange, Route, ServerRename};
 use sha2::{Digest as _, Sha256};
 
 use super::Office;
@@ -38,7 +38,7 @@ impl Audited {
         Self { office: office.clone(), line, was_told: false }
     }
 
-    /// Notes what was passed: its digest, and whose rule is changed by it.
+    /// Notes what was passed: its digest, whose rule is changed by it, and what a server is called from now on.
     pub(super) fn note_body(&mut self, body: &[u8]) {
         let Some(line) = &mut self.line else { return };
         line.digest = (!body.is_empty()).then(|| digest(body));
@@ -54,6 +54,13 @@ impl Audited {
             verb.clone_into(&mut line.verb);
             let PermissionChange { namespace, server, name, .. } = change;
             line.target = Some(format!("{namespace} {server}.{name}").trim().to_owned());
+        }
+        if line.verb == "rename"
+            && let Ok(ServerRename { to }) = serde_json::from_slice(body)
+            && let Some(target) = &mut line.target
+        {
+            target.push_str(" to ");
+            target.push_str(&to);
         }
     }
 

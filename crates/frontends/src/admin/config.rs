@@ -1,6 +1,6 @@
 //! The config: its text, what would come of another, and changes of it that keep all else as it is written.
 
-use manifold_admin::{CommandError, ConfigChanged, ConfigText, ItemKind, PermissionChange};
+use manifold_admin::{CommandError, ConfigChanged, ConfigText, ItemKind, PermissionChange, ServerRename};
 use manifold_config::{Edit, PermissionKind};
 use serde_json::value::RawValue;
 
@@ -33,6 +33,14 @@ pub(super) async fn put_server(office: &Office, asked: &Asked) -> Result<Answer,
 
 pub(super) async fn remove_server(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
     edit(office, asked, Edit::RemoveServer { id: asked.name.clone() }).await
+}
+
+pub(super) async fn rename_server(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
+    let ServerRename { to } = asked.json()?;
+    if to.is_empty() {
+        return Err(bad("`to` says what the server is called from now on; it may not be missing"));
+    }
+    edit(office, asked, Edit::RenameServer { id: asked.name.clone(), to }).await
 }
 
 /// Allows or denies one item in a namespace.

@@ -121,6 +121,7 @@ async fn handle(
         (Verb::Put, "/v1/config") => config::write(office, &asked).await,
         (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, &asked).await,
         (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, &asked).await,
+        (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, &asked).await,
         (Verb::Get, "/v1/audit") => daemon::audited(office, &asked),
         (Verb::Get, "/v1/daemon") => daemon::status(office),
         (Verb::Post, "/v1/daemon/reload") => daemon::reload(office).await,

@@ -111,6 +111,12 @@ impl Changes {
         Ok(true)
     }
 
+    /// Strikes out the change that was noted last: whoever was to make it did not.
+    pub fn forget_last(&mut self) -> Result<(), WriteError> {
+        let Some(last) = self.record.changes.len().checked_sub(1) else { return Ok(()) };
+        self.drop_change(last).map_err(|error| self.unkept(error))
+    }
+
     /// Ends the record and drops the oldest ones. Returns its id, if anything was changed.
     pub fn finish(self) -> io::Result<Option<String>> {
         let Self { journal, record, open, .. } = self;

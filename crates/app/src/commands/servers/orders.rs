@@ -2,9 +2,12 @@
 
 use manifold_admin::{ErrorCode, Server, ServerDetail, State};
 use manifold_admin_client::{ClientError, segment};
+use manifold_config::Edit;
 
 use super::{Verb, suggested};
+use crate::commands::record::{Planned, Record};
 use crate::commands::source::{Need, Source};
+use crate::config_editor::ConfigEditor;
 use crate::output::{Exit, Failure};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +46,13 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
     let source = verb.reach_for_change(order.need())?;
     let waiting = verb.output.progress(&format!("{} {name}", order.as_str()));
     let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());
-    let answer = source.client()?.post::<Server>(&path);
+    let client = source.client()?;
+    let noted = noted(order, name, verb);
+    let answer = client.post::<Server>(&path);
     drop(waiting);
+    if let Some((record, planned)) = noted {
+        record.settle(&planned, answer.is_ok(), &verb.output);
+    }
     let server = answer.map_err(|error| refused(error, name, &source))?;
     let mut detail = ServerDetail::of(&server);
     detail.answered_by = Some(source.kind().to_owned());
@@ -54,6 +62,33 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
         verb.output.line(&outcome(&server, detail.why.as_deref()));
     }
     Ok(Exit::Ok)
+}
+
+/// Notes what an order about the config will make of it, so that it can be undone; `None` where it changes nothing.
+fn noted(order: Order, name: &str, verb: &Verb) -> Option<(Record, Planned)> {
+    let enabled = match order {
+        Order::Enable => true,
+        Order::Disable => false,
+        Order::Start | Order::Stop | Order::Restart | Order::Refresh => return None,
+    };
+    let editor = ConfigEditor::new(verb.options.clone());
+    let base = editor.base().ok()?;
+    let edit = Edit::SetEnabled { id: name.to_owned(), enabled };
+    let after =
+        editor.draft(&base, &[edit]).ok().map(|draft| draft.text).filter(|text| *text != base.text)?;
+    let planned = Planned { path: base.path, before: base.is_there.then_some(base.text), after };
+    let verb_name = order.as_str();
+    let record = Record::of(verb, verb_name, &format!("{verb_name} {name}")).and_then(|mut record| {
+        record.note(&planned)?;
+        Ok(record)
+    });
+    match record {
+        Ok(record) => Some((record, planned)),
+        Err(failure) => {
+            verb.output.remark(&format!("this change cannot be undone: {}", failure.message));
+            None
+        }
+    }
 }
 
 /// Says how a server is, now that the order is carried out.

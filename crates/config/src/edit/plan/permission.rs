@@ -88,7 +88,7 @@ fn server_in_namespace(item: &Item<'_>, document: &Object, servers: &Servers) ->
     if is_member { Ok(item.server.to_owned()) } else { Err(outside()) }
 }
 
-fn id_of(at: &[Step], namespace: &Object) -> Option<String> {
+pub(super) fn id_of(at: &[Step], namespace: &Object) -> Option<String> {
     match at.last() {
         Some(Step::Key(id)) => Some(id.clone()),
         _ => {

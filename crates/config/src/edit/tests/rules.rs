@@ -327,3 +327,24 @@ fn the_last_rule_takes_its_list_with_it() {
     let denied = edit("c.json", text, &rule(Some(false))).unwrap();
     assert_eq!(edit("c.json", &denied, &rule(None)).unwrap(), text);
 }
+
+#[test]
+fn a_server_joins_a_namespace_once() {
+    let join = |namespace: &str, server: &str| Edit::JoinNamespace {
+        namespace: namespace.to_owned(),
+        server: server.to_owned(),
+    };
+    let with = edit("c.json", NAMESPACES, &join("m", "b")).unwrap();
+    assert_eq!(with, NAMESPACES.replace(r#""m", "serverIds": ["a"]"#, r#""m", "serverIds": ["a", "b"]"#));
+    assert_eq!(edit("c.json", &with, &join("m", "b")).unwrap(), with);
+    check(
+        "c.json",
+        NAMESPACES,
+        &join("o", "b"),
+        expect!["refused: there is no namespace `o`; there is n, m"],
+    );
+    check("c.json", NAMESPACES, &join("m", "c"), expect!["refused: there is no server `c`; there is a, b"]);
+    let toml = "[servers.a]\ncommand = \"a\"\n\n[namespaces.n]\nname = \"N\"\n";
+    let with = edit("c.toml", toml, &join("n", "a")).unwrap();
+    assert_eq!(with, format!("{toml}serverIds = [\"a\"]\n"));
+}

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::client;
-use crate::import::{Scope, files_to_import, find_servers, read_to_import, servers_in};
+use crate::clients::Scope;
+use crate::import::{files_to_import, find_servers, read_to_import, servers_in};
 use crate::testing::environment;
 
 fn why(text: &str) -> String {

@@ -86,6 +86,8 @@ async fn entries_and_rules_are_edits() {
     assert_eq!(desk.ask("PUT", "/v1/config/servers/main%2Fgit", entry).await.status, 200);
     assert_eq!(desk.ask("PUT", "/v1/config/servers/git", "[]").await.status, 400);
     assert_eq!(desk.send(&request("DELETE", "/v1/config/servers/git", "", None)).await.status, 200);
+    assert_eq!(desk.ask("POST", "/v1/config/servers/git/rename", r#"{"to":"vcs"}"#).await.status, 200);
+    assert_eq!(desk.ask("POST", "/v1/config/servers/git/rename", "{}").await.status, 400);
     assert_eq!(desk.send(&request("POST", "/v1/servers/s/disable", "", None)).await.json()["id"], "s");
     let rule = r#"{"namespace":"n","server":"git","item":"prompt","name":"p","allow":false}"#;
     assert_eq!(desk.ask("PUT", "/v1/permissions", rule).await.status, 200);
@@ -98,6 +100,7 @@ async fn entries_and_rules_are_edits() {
         [
             Edit::PutServer { id: "main/git".to_owned(), entry: entry.to_owned() },
             Edit::RemoveServer { id: "git".to_owned() },
+            Edit::RenameServer { id: "git".to_owned(), to: "vcs".to_owned() },
             Edit::SetEnabled { id: "s".to_owned(), enabled: false },
             Edit::SetPermission {
                 namespace: "n".to_owned(),
@@ -111,11 +114,13 @@ async fn entries_and_rules_are_edits() {
     let lines = desk.lines();
     let told: Vec<_> = lines.iter().map(|line| (line.verb.as_str(), line.target.as_deref())).collect();
     assert_eq!(
-        told[..5],
+        told[..7],
         [
             ("add", Some("main/git")),
             ("add", Some("git")),
             ("remove", Some("git")),
+            ("rename", Some("git to vcs")),
+            ("rename", Some("git to ")),
             ("disable", Some("s")),
             ("ns deny", Some("n git.p")),
         ]

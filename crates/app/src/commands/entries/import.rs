@@ -1,0 +1,92 @@
+//! `import`: the servers of other programs' files, each once, with what they need.
+
+mod find;
+mod questions;
+mod show;
+
+use manifold_admin::ImportReport;
+use manifold_config::{Edit, Format, FoundServer, ImportPlan, plan_import, servers_in};
+
+use super::ask::is_somebody_there;
+use crate::cli::ImportArgs;
+use crate::commands::config_change::{Changed, ConfigWriter, Missing, Purpose};
+use crate::commands::record::Record;
+use crate::commands::verb::Verb;
+use crate::config_editor::Base;
+use crate::output::{Exit, Failure};
+
+/// What an import came to.
+pub(in crate::commands) struct Imported {
+    pub(in crate::commands) found: Vec<FoundServer>,
+    pub(in crate::commands) plan: ImportPlan,
+    pub(in crate::commands) changed: Changed,
+}
+
+pub(super) fn run(args: &ImportArgs, verb: &Verb) -> Result<Exit, Failure> {
+    let mut record = Record::of(verb, "import", "import")?;
+    let imported = import(args, verb, &mut record);
+    record.finish(&verb.output);
+    show::show(&imported?, args.dry_run, verb);
+    Ok(Exit::Ok)
+}
+
+/// Imports what there is, as a part of whatever command the record is of.
+pub(in crate::commands) fn import(
+    args: &ImportArgs,
+    verb: &Verb,
+    record: &mut Record,
+) -> Result<Imported, Failure> {
+    let writer = ConfigWriter::reach(verb)?;
+    let own = writer.base(Missing::Nothing)?.path;
+    let mut found = find::servers(args.from.as_deref(), &own, verb)?;
+    let may_ask = is_somebody_there() && !args.yes && !args.dry_run && !verb.output.is_json();
+    if may_ask {
+        let new = plan(&found, &writer, &writer.base(Missing::Nothing)?, verb)?;
+        questions::ask(&mut found, &new, verb)?;
+    }
+    let purpose = Purpose { verb: "import", target: String::new(), is_dry_run: args.dry_run };
+    let changed = writer.change(&purpose, Missing::Nothing, record, |base| {
+        edits(&plan(&found, &writer, base, verb)?, &writer, base, verb)
+    })?;
+    let plan = plan(&found, &writer, &changed.base, verb)?;
+    Ok(Imported { found, plan, changed })
+}
+
+/// Compares what was found with what the config has.
+fn plan(
+    found: &[FoundServer],
+    writer: &ConfigWriter,
+    base: &Base,
+    verb: &Verb,
+) -> Result<ImportPlan, Failure> {
+    let existing = match writer.servers(base)?.is_empty() {
+        true => Vec::new(),
+        false => servers_in(&base.text, &base.path, None, &verb.options.environment)
+            .map_err(|error| Failure::config(error.to_string()))?,
+    };
+    Ok(plan_import(&existing, found))
+}
+
+fn edits(plan: &ImportPlan, writer: &ConfigWriter, base: &Base, verb: &Verb) -> Result<Vec<Edit>, Failure> {
+    let config = writer.config(base)?;
+    let is_of_schemas = config.is_some_and(|config| config.source.format == Format::Schemas);
+    let mut edits = Vec::new();
+    for server in &plan.added {
+        let id = match verb.flags.namespace.as_ref().filter(|_| is_of_schemas) {
+            Some(schema) => format!("{schema}/{}", server.id),
+            None => server.id.clone(),
+        };
+        edits.push(Edit::PutServer { id: id.clone(), entry: server.entry.clone() });
+        if let Some(namespace) = verb.flags.namespace.clone().filter(|_| !is_of_schemas) {
+            edits.push(Edit::JoinNamespace { namespace, server: id });
+        }
+    }
+    Ok(edits)
+}
+
+impl Imported {
+    /// Returns it as programs read it.
+    pub(in crate::commands) fn report(&self) -> ImportReport {
+        show::report(self)
+    }
+}

@@ -1,0 +1,101 @@
+//! What an import found and what came of it, as a table or for programs.
+
+use manifold_admin::{FoundEntry, ImportReport, SkippedEntry};
+use manifold_config::{FoundServer, Outcome};
+
+use super::Imported;
+use crate::commands::verb::Verb;
+use crate::output::{Cell, Column, Table, Tone, counted};
+
+pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
+    let output = &verb.output;
+    if output.is_json() {
+        output.json(&imported.report());
+        return;
+    }
+    if imported.found.is_empty() {
+        return;
+    }
+    output.table(&table(imported));
+    let plan = &imported.plan;
+    for server in plan.added.iter().filter_map(|server| imported.found.get(server.found)) {
+        server.remarks.iter().for_each(|remark| output.remark(&format!("{}: {remark}", server.id)));
+        for question in &server.questions {
+            let (variable, about) = (&question.variable, &question.about);
+            output.remark(&format!("{}: set the variable {variable}: {about}", server.id));
+        }
+        for secret in &server.secrets {
+            let (place, name) = (&secret.place, &secret.name_hint);
+            output.remark(&format!(
+                "{}: {place} stands in the config as it is; `manifold secret set {name}` keeps it out, and \
+                 `${{secret:{name}}}` is written instead",
+                server.id
+            ));
+        }
+    }
+    let problems = &imported.changed.report.problems;
+    problems.iter().for_each(|problem| output.remark(&problem.to_string()));
+    let file = imported.changed.base.path.display();
+    let added = counted(plan.added.len(), "server");
+    let done = if is_dry_run { "would be added" } else { "added" };
+    output.remark(&format!("{added} {done} to {file}"));
+    let off: Vec<&str> =
+        plan.added.iter().filter(|server| !server.enabled).map(|server| server.id.as_str()).collect();
+    if let Some(first) = off.first() {
+        output.remark(&format!(
+            "not to be used yet: {}; `manifold enable {first}` lets it be used",
+            off.join(", ")
+        ));
+    }
+}
+
+fn table(imported: &Imported) -> Table {
+    let mut table = Table::new([
+        Column::id("ID"),
+        Column::text("FROM"),
+        Column::text("WHAT COMES OF IT"),
+        Column::text("FILE"),
+    ]);
+    for (server, outcome) in imported.found.iter().zip(&imported.plan.outcomes) {
+        table.row([
+            Cell::new(&server.id),
+            Cell::new(server.client.unwrap_or("-")),
+            fate(server, outcome, imported),
+            Cell::new(format!("{}:{}", server.file.display(), server.line)),
+        ]);
+    }
+    table
+}
+
+fn fate(server: &FoundServer, outcome: &Outcome, imported: &Imported) -> Cell {
+    match outcome {
+        Outcome::Added(id) => {
+            let is_off = imported.plan.added.iter().any(|added| added.id == *id && !added.enabled);
+            let name = if *id == server.id { String::new() } else { format!(" as {id}") };
+            let off = if is_off { ", disabled" } else { "" };
+            Cell::new(format!("added{name}{off}")).tone(Tone::Good)
+        }
+        Outcome::Same(id) if *id == server.id => Cell::new("there already").tone(Tone::Faint),
+        Outcome::Same(id) => Cell::new(format!("the same as {id}")).tone(Tone::Faint),
+        Outcome::Skipped(why) => Cell::new(format!("left out: {why}")).tone(Tone::Faint),
+    }
+}
+
+pub(super) fn report(imported: &Imported) -> ImportReport {
+    let plan = &imported.plan;
+    let found = imported.found.iter().map(|server| FoundEntry {
+        client: server.client.map(str::to_owned),
+        file: server.file.display().to_string(),
+        id: server.id.clone(),
+    });
+    ImportReport {
+        found: found.collect(),
+        added: plan.added.iter().map(|server| server.id.clone()).collect(),
+        same: plan.same.clone(),
+        skipped: plan
+            .skipped
+            .iter()
+            .map(|(id, why)| SkippedEntry { id: id.clone(), why: why.clone() })
+            .collect(),
+    }
+}

@@ -28,7 +28,7 @@ pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
 };
 use care::CareCommand;
-pub(crate) use care::SecretCommand;
+pub(crate) use care::{DoctorArgs, SecretCommand};
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 use files::FileCommand;
@@ -114,6 +114,7 @@ pub(crate) enum Task {
     Clients(ClientCommand),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
+    Doctor(DoctorArgs),
     Ask(AskCommand),
     Shell(ShellCommand),
     /// A command that a later version brings.

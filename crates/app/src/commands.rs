@@ -6,6 +6,7 @@ mod call;
 mod clients;
 mod config;
 mod daemon;
+mod doctor;
 pub(crate) mod http;
 mod items;
 mod litemcp;
@@ -74,6 +75,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         }
         Task::Secret(command) => {
             secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Doctor(args) => {
+            let form = if args.json { Form::Json } else { Form::Text };
+            doctor::run(args, Verb::new(form, &options, &invocation.flags))
         }
         Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),

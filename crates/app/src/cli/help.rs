@@ -27,7 +27,7 @@ Serving:
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
-  secret                        Store secrets that the config refers to by name
+  secret, doctor                Store secrets for the config; find what is wrong, and mend it
   tui                           Watch and manage servers in the terminal
   completions, man              Completions for your shell, manual pages
 

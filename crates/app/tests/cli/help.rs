@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "list",
     "get",
     "start",
@@ -31,6 +31,7 @@ const VERBS: [&str; 25] = [
     "config",
     "daemon",
     "secret",
+    "doctor",
 ];
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod call;
 mod clients;
+mod doctor;
 mod fake;
 mod files;
 mod help;

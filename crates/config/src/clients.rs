@@ -3,6 +3,7 @@
 mod convert;
 mod data;
 mod entry;
+mod groups;
 mod limits;
 mod own_command;
 mod places;
@@ -22,6 +23,7 @@ use crate::file::{Node, Object, Value};
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use convert::{DISABLED, servers_only, workspace};
+pub(crate) use groups::{Groups, groups};
 use recognize::{is_bare, recognize};
 
 pub use limits::ToolLimits;

@@ -10,6 +10,7 @@ mod json;
 mod lines;
 mod locate;
 mod plan;
+mod revert;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -25,8 +26,11 @@ use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
 use change::{Change, have_same_members, is_in_order};
 pub(crate) use entries::{Entries, entry_text};
+pub(crate) use json::inline;
 use lines::LineEnds;
 use locate::Servers;
+
+pub use revert::{Reverted, revert};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,8 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use itself::is_own_address;
+
 use std::path::Path;
 
 use crate::check::check;

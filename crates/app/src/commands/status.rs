@@ -13,7 +13,7 @@ use super::verb::Verb;
 use super::{secret, servers};
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
-use crate::output::{Exit, Failure, counted, escaped_text, span};
+use crate::output::{Exit, Failure, counted, escaped_line, escaped_text, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
 
@@ -318,9 +318,10 @@ fn text(report: &Report) -> String {
     let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
     let whose = report.client.as_ref().map_or_else(String::new, |_| format!(" ({})", report.summary));
     let _ = writeln!(text, "config: {source}{whose}\n");
+    // One line for each, whatever it is called.
     let name = |row: &Row| match &row.schema {
-        Some(schema) => format!("{schema}/{}", row.id),
-        None => row.id.clone(),
+        Some(schema) => escaped_line(&format!("{schema}/{}", row.id)).into_owned(),
+        None => escaped_line(&row.id).into_owned(),
     };
     let width = report.servers.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
     for row in &report.servers {
@@ -329,14 +330,20 @@ fn text(report: &Report) -> String {
             (Some(problem), _) => format!("cannot work: {problem}"),
             (None, true) => format!("{}{}", row.start, known(row.saved.as_ref())),
         };
-        let _ = writeln!(text, "  {:width$}  {:8}{}  [{state}]", name(row), row.transport, row.target);
+        let target = escaped_line(&row.target);
+        let _ = writeln!(text, "  {:width$}  {:8}{target}  [{state}]", name(row), row.transport);
     }
     if report.servers.is_empty() {
         let _ = writeln!(text, "  no servers");
     }
     for namespace in &report.namespaces {
         let disabled = if namespace.enabled { "" } else { " (disabled)" };
-        let _ = writeln!(text, "\nnamespace {}{disabled}: {}", namespace.id, namespace.server_ids.join(", "));
+        let _ = writeln!(
+            text,
+            "\nnamespace {}{disabled}: {}",
+            escaped_line(&namespace.id),
+            escaped_line(&namespace.server_ids.join(", "))
+        );
     }
     if let Some(secrets) = &report.secrets {
         let _ = writeln!(text, "\nsecrets: {secrets}");

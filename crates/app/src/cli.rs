@@ -29,7 +29,7 @@ pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
 };
 use care::CareCommand;
-pub(crate) use care::SecretCommand;
+pub(crate) use care::{DoctorArgs, SecretCommand};
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 pub(crate) use entries::{
@@ -121,6 +121,7 @@ pub(crate) enum Task {
     Clients(ClientCommand),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
+    Doctor(DoctorArgs),
     Ask(AskCommand),
     Shell(ShellCommand),
     /// A command that a later version brings.

@@ -7,6 +7,7 @@ mod clients;
 mod config;
 mod config_change;
 mod daemon;
+mod doctor;
 mod entries;
 pub(crate) mod http;
 mod items;
@@ -80,6 +81,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         }
         Task::Secret(command) => {
             secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Doctor(args) => {
+            let form = if args.json { Form::Json } else { Form::Text };
+            doctor::run(args, Verb::new(form, &options, &invocation.flags))
         }
         Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),

@@ -154,9 +154,9 @@ impl Store {
         self.compare(folder, &record, key)
     }
 
-    /// Returns the key, a new one for a store that holds nothing yet.
+    /// Returns the key, a new one for a store that holds nothing: its key may be chosen anew.
     fn key_or_new(&self, folder: &Folder, lock: &Lock) -> Result<Key, StoreError> {
-        if record(folder)?.is_some() || holds_any(folder)? {
+        if holds_any(folder)? {
             return self.key_of(folder);
         }
         let key = match self.key.find()? {

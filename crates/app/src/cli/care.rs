@@ -1,6 +1,6 @@
 //! The commands that look after what belongs to the gateway beside its servers: stored secrets, and its health.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::Task;
 use super::forms::{ListForm, OneForm};
@@ -15,11 +15,33 @@ Examples:
   pass show github | manifold secret set GITHUB_TOKEN
   manifold secret list
 
-A value is never an argument: others could see it in the list of processes.")]
+A value is never an argument: others could see it in the list of processes. The key of all
+values is MANIFOLD_KEY, or in the file that --key-file names (`openssl rand -hex 32` makes one),
+or it lies beside the values, where it protects against little. It can be changed once every
+value is removed.")]
     Secret {
         #[command(subcommand)]
         command: SecretCommand,
     },
+    /// Find what is wrong, and what to do about it
+    #[command(after_help = "\
+Examples:
+  manifold doctor
+  manifold doctor --fix            mends modes, left-over sockets and files, folders of ours
+  manifold doctor --json | jq '.checks[] | select(.status != \"ok\")'
+
+Every server is started once. Ends with 1 where a check fails.")]
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(crate) struct DoctorArgs {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Mend what is safe to mend
+    #[arg(long)]
+    pub(crate) fix: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -47,6 +69,7 @@ impl CareCommand {
     pub(super) fn task(self) -> Task {
         match self {
             Self::Secret { command } => Task::Secret(command),
+            Self::Doctor(args) => Task::Doctor(args),
         }
     }
 }

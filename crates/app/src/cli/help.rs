@@ -29,7 +29,7 @@ Serving:
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
-  secret                        Store secrets that the config refers to by name
+  secret, doctor                Store secrets for the config; find what is wrong, and mend it
   tui, completions, man         Manage servers in the terminal; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):

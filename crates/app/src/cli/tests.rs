@@ -121,6 +121,7 @@ fn every_verb_has_its_route() {
         "secret set",
         "secret list",
         "secret rm",
+        "doctor",
     ];
     let of_this_process =
         ["daemon run", "daemon self-check", "daemon start", "daemon install", "daemon uninstall"];

@@ -6,10 +6,24 @@ mod tests;
 mod tool;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use manifold_admin::ListedItem;
+
+use super::source::Source;
 use super::verb::Verb;
 use crate::cli::ItemCommand;
+use crate::output::Failure;
 use list::Kind;
+
+/// How long servers may take to say what they offer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Returns all tools of a namespace, with their definitions.
+pub(super) fn tools(source: &Source, namespace: Option<&str>) -> Result<Vec<ListedItem>, Failure> {
+    let asked = list::Asked { namespace, full: true, ..list::Asked::default() };
+    Ok(list::awaited(Kind::Tools, asked, source, PATIENCE, |_| false)?.items)
+}
 
 pub(super) fn run(command: &ItemCommand, verb: Verb) -> ExitCode {
     verb.run(|verb| match command {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 30] = [
+const VERBS: [&str; 31] = [
     "add",
     "add-json",
     "remove",
@@ -36,6 +36,7 @@ const VERBS: [&str; 30] = [
     "config",
     "daemon",
     "secret",
+    "doctor",
 ];
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod call;
 mod clients;
+mod doctor;
 mod entries;
 mod fake;
 mod files;

@@ -195,6 +195,16 @@ fn the_key_that_was_chosen_first_is_the_stores_key() {
 }
 
 #[test]
+fn an_empty_store_may_have_another_key() {
+    let home = Home::new();
+    set(&home.store(), "TOKEN", VALUE);
+    home.store().remove(&name("TOKEN")).unwrap();
+    set(&home.store_with(KEY), "TOKEN", VALUE);
+    assert_eq!(home.store().recorded_key().unwrap(), Some(KeyKind::Variable));
+    assert_eq!(get(&home.store_with(KEY), "TOKEN").unwrap().unwrap(), VALUE);
+}
+
+#[test]
 fn a_store_without_its_record_is_an_error() {
     let home = Home::new();
     set(&home.store(), "TOKEN", VALUE);

@@ -95,6 +95,8 @@ with_target() (
         # The small guard is linked without any library, with options that zig does not know.
         export MANIFOLD_GUARD_LINKER=cc
     fi
+    # Names of functions are for whoever debugs; they are two thirds of the program.
+    export CARGO_PROFILE_RELEASE_STRIP=symbols
     export "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" "CARGO_TARGET_${upper}_RUSTFLAGS=$flags"
     "${@:2}"
 )

@@ -17,10 +17,9 @@ debian=$tools/debian
 
 # cargo_tool NAME VERSION: a subcommand of cargo.
 cargo_tool() {
-    if [[ $("$tools/bin/$1" --version 2>/dev/null || cat "$tools/bin/$1.version" 2>/dev/null) == *"$2"* ]]; then return; fi
+    if [[ -f $tools/bin/$1.version && $(<"$tools/bin/$1.version") == "$2" ]]; then return; fi
     cargo install --quiet --locked --force --root "$tools" "$1@$2"
     echo "$2" >"$tools/bin/$1.version"
-    export PATH=$tools/bin:$PATH
 }
 
 # npm_tool PACKAGE VERSION: its programs are then in $tools/npm/node_modules/.bin.

@@ -10,9 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Names the linker for this program alone, where the gateway's does not know the options used here.
+const LINKER: &str = "MANIFOLD_GUARD_LINKER";
+
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={LINKER}");
     println!("cargo::rustc-check-cfg=cfg(alone)");
     let program = PathBuf::from(variable("OUT_DIR")).join("mcp-guard");
     if let Err(why) = build(&program) {
@@ -54,7 +58,11 @@ fn build(program: &Path) -> Result<(), String> {
     let link = link.into_iter().chain(["-Wl,-z,norelro", "-Wl,-z,noseparate-code", "-Wl,--no-eh-frame-hdr"]);
     let pages = format!("-Wl,-z,max-page-size={page_bytes}");
     rustc.args(link.chain([pages.as_str()]).map(|option| format!("-Clink-arg={option}")));
-    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+    if variable("CARGO_CFG_TARGET_ENV") == "musl" {
+        // No start files of the compiler's own: there is nothing to start.
+        rustc.arg("-Clink-self-contained=no");
+    }
+    if let Some(linker) = env::var_os(LINKER).or_else(|| env::var_os("RUSTC_LINKER")) {
         let mut option = OsString::from("-Clinker=");
         option.push(linker);
         rustc.arg(option);

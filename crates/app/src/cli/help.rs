@@ -20,6 +20,7 @@ Tools:
   resources, prompts            The same of resources and prompts
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
+  install, uninstall, undo      Put Manifold into Cursor, Codex …, take it out, take changes back
   clients, ns                   Show who is connected; show namespaces and their rules, change them
   audit                         Show what operators changed
 Serving:
@@ -70,6 +71,8 @@ pub(crate) fn command() -> clap::Command {
             "http" => &[OF_STDIO, MODES, OF_VERBS],
             "litemcp" => &[OF_HTTP, OF_STDIO, MODES, OF_VERBS],
             name if SERVING.contains(&name) => &[OF_VERBS],
+            "install" => &[OF_HTTP, OF_STDIO, OF_SERVING, &["stdio"]],
+            "undo" | "uninstall" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES],
             name if WITHOUT_CONFIG.contains(&name) => {
                 &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES, OF_VERBS]
             }

@@ -8,6 +8,7 @@ mod clients;
 mod fake;
 mod files;
 mod help;
+mod install;
 mod items;
 mod logs;
 mod servers;

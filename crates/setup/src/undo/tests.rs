@@ -224,6 +224,29 @@ fn an_undo_that_broke_off_is_repeated() {
     assert!(!home.path("d").exists());
 }
 
+// Out again while nobody else was at it: as if it had never been there.
+#[test]
+fn what_stood_there_before_is_known_until_somebody_else_writes() {
+    let home = Home::new();
+    home.install("d/mcp.json", None);
+    let path = home.path("d/mcp.json");
+    let original = home.journal.original(&path, AFTER.as_bytes(), "m").unwrap().unwrap();
+    assert_eq!((original.text, original.folders.len()), (None, 1));
+    for (now, name) in [(BEFORE, "m"), (AFTER, "other")] {
+        assert_eq!(home.journal.original(&path, now.as_bytes(), name).unwrap(), None);
+    }
+    let mut changes = home.begin("uninstall");
+    let file = home.file("d/mcp.json");
+    changes.remove(&file, b"other", &original.folders, Back::entry("c", "m")).unwrap_err();
+    changes.remove(&file, AFTER.as_bytes(), &original.folders, Back::entry("c", "m")).unwrap();
+    changes.finish().unwrap();
+    assert!(!home.path("d").exists());
+    assert_eq!(home.undo().restored, [path]);
+    assert_eq!(home.text("d/mcp.json"), AFTER);
+    assert_eq!(home.undo().removed.len(), 1);
+    assert!(!home.path("d").exists());
+}
+
 #[test]
 fn a_damaged_backup_is_not_written() {
     let home = Home::new();

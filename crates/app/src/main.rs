@@ -12,6 +12,7 @@ mod machine;
 mod operator;
 mod output;
 mod remembered;
+mod secrets;
 mod signals;
 mod watch;
 mod wiring;

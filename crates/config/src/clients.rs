@@ -3,6 +3,7 @@
 mod convert;
 mod data;
 mod entry;
+mod groups;
 mod limits;
 mod own_command;
 mod places;
@@ -22,6 +23,7 @@ use crate::file::{Node, Object, Value};
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use convert::{DISABLED, servers_only, workspace};
+pub(crate) use groups::{Groups, groups};
 use recognize::{is_bare, recognize};
 
 pub use limits::ToolLimits;
@@ -30,7 +32,7 @@ pub use plug::Plug;
 pub use table::{Client, client, clients};
 
 /// Where servers stand in files of our own format; the first that holds any counts.
-const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
+pub(crate) const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
 /// What an entry has to have to be taken for a server.
 const SERVER_KEYS: [&str; 6] = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
 
@@ -55,6 +57,8 @@ pub enum Writing {
 /// How sure we are of what we know about a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sure {
+    /// The program itself took what we wrote.
+    Tried,
     /// Its source says so.
     Source,
     /// Its documentation does.
@@ -69,8 +73,12 @@ impl Writing {
 }
 
 impl Sure {
-    const WORDS: [(&'static str, Self); 3] =
-        [("source", Self::Source), ("documented", Self::Documented), ("reported", Self::Reported)];
+    const WORDS: [(&'static str, Self); 4] = [
+        ("tried", Self::Tried),
+        ("source", Self::Source),
+        ("documented", Self::Documented),
+        ("reported", Self::Reported),
+    ];
 }
 
 impl Client {

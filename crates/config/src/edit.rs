@@ -26,6 +26,7 @@ use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
 use change::{Change, have_same_members, is_in_order};
 pub(crate) use entries::{Entries, entry_text};
+pub(crate) use json::inline;
 use lines::LineEnds;
 use locate::Servers;
 

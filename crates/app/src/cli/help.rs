@@ -21,13 +21,13 @@ Tools:
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
   install, uninstall, undo      Put Manifold into Cursor, Codex …, take it out, take changes back
-  clients, ns                   Show who is connected; show namespaces and their rules, change them
-  audit                         Show what operators changed
+  clients, ns, audit            Who is connected; namespaces and their rules; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
+  secret                        Store secrets that the config refers to by name
   tui                           Watch and manage servers in the terminal
   completions, man              Completions for your shell, manual pages
 
@@ -51,6 +51,7 @@ const OF_HTTP: &[&str] =
 const OF_STDIO: &[&str] = &["framing"];
 const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent", "alone"];
 const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];
+const OF_SECRETS: &[&str] = &["key_file"];
 const OF_VERBS: &[&str] = &["color", "verbose"];
 const MODES: &[&str] = &["stdio", "http"];
 
@@ -71,12 +72,13 @@ pub(crate) fn command() -> clap::Command {
             "http" => &[OF_STDIO, MODES, OF_VERBS],
             "litemcp" => &[OF_HTTP, OF_STDIO, MODES, OF_VERBS],
             name if SERVING.contains(&name) => &[OF_VERBS],
-            "install" => &[OF_HTTP, OF_STDIO, OF_SERVING, &["stdio"]],
-            "undo" | "uninstall" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES],
+            "install" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_SECRETS, &["stdio"]],
+            "undo" | "uninstall" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES],
             name if WITHOUT_CONFIG.contains(&name) => {
-                &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES, OF_VERBS]
+                &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES, OF_VERBS]
             }
-            _ => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
+            "secret" => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
+            _ => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_SECRETS, MODES],
         };
         hide(below, &hidden.concat());
         if name == "config"
@@ -85,7 +87,8 @@ pub(crate) fn command() -> clap::Command {
             hide(schema, OF_CONFIGS);
         }
     }
-    let first_page = [OF_HTTP, OF_STDIO, &["eager", "log_format", "silent", "alone", "profile"]].concat();
+    let first_page =
+        [OF_HTTP, OF_STDIO, OF_SECRETS, &["eager", "log_format", "silent", "alone", "profile"]].concat();
     hide_here(&mut command, &first_page);
     // One line for each.
     command.mut_args(|arg| arg.hide_possible_values(true))

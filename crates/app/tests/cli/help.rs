@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 28] = [
     "list",
     "get",
     "start",
@@ -33,6 +33,7 @@ const VERBS: [&str; 27] = [
     "status",
     "config",
     "daemon",
+    "secret",
 ];
 
 #[test]
@@ -59,7 +60,7 @@ fn every_verb_has_examples_and_the_flags_that_act_there() {
     for verb in VERBS {
         let page = alone(&sandbox, &format!("{verb} --help")).stdout;
         assert!(page.contains(&format!("manifold {verb}")), "{verb}: {page}");
-        if !["daemon", "config"].contains(&verb) {
+        if !["daemon", "config", "secret"].contains(&verb) {
             assert!(page.contains("Example") && page.contains("--json"), "{verb}: {page}");
         }
         // Which servers there are does not matter to these.

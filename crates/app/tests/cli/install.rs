@@ -36,7 +36,7 @@ fn json_of(sandbox: &Sandbox, line: &str) -> Value {
 fn environment(sandbox: &Sandbox) -> Environment {
     let vars = [("XDG_CONFIG_HOME".to_owned(), sandbox.path(".config").display().to_string())].into();
     let home = sandbox.home().to_owned();
-    Environment { vars, home: Some(home.clone()), cwd: home, program: None }
+    Environment { vars, home: Some(home.clone()), cwd: home, ..Environment::default() }
 }
 
 /// Every file below a folder, with what stands in it; our own state is left out.

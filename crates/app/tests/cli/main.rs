@@ -11,6 +11,7 @@ mod help;
 mod install;
 mod items;
 mod logs;
+mod secret;
 mod servers;
 mod terminal;
 mod wait;

@@ -148,6 +148,15 @@ impl Entry {
                 let names: Vec<_> = names.collect();
                 self.merge("env", names);
             }
+            "inherited names" => {
+                // Each is a name, or an object that has it.
+                let names = node.list().unwrap_or_default().iter().filter_map(|item| {
+                    let name = item.written().or_else(|| item.object()?.written("name"))?;
+                    Some(Node { line: item.line, value: Value::Text(Text::written(name)) })
+                });
+                let names = Node { line: node.line, value: Value::List(names.collect()) };
+                self.members.entry("inheritEnv".to_owned()).or_insert(names);
+            }
             ours => match node.value {
                 Value::Object(object) => self.merge(ours, object.members),
                 // A part of the very key it becomes takes its place.

@@ -27,6 +27,8 @@ pub struct Client {
     pub(crate) by_file: bool,
     pub(crate) signs: Vec<String>,
     pub(crate) projects: Option<String>,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) excluded: Vec<String>,
     pub(crate) forms: Forms,
     pub(crate) seconds: Vec<String>,
     pub(crate) empty_is_all: Vec<String>,
@@ -108,7 +110,9 @@ impl Client {
             by_file: data.flag("by_file")?,
             signs: data.texts("signs")?,
             projects: data.text("projects")?,
-            forms: data.maybe_texts("variables")?.map_or(Forms::OURS, |named| forms(&named)),
+            allowed: data.texts("allowed")?,
+            excluded: data.texts("excluded")?,
+            forms: data.maybe_texts("variables")?.map_or(Forms::USUAL, |named| forms(&named)),
             seconds: data.texts("seconds")?,
             empty_is_all: data.texts("empty_is_all")?,
             url_type: data.text("url_type")?,
@@ -147,5 +151,7 @@ fn forms(named: &[String]) -> Forms {
         percent: has("%VAR%"),
         bare_braces: has("{env:VAR}"),
         files: has("${file:PATH}"),
+        verbatim: false,
+        secrets: false,
     }
 }

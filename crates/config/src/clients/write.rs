@@ -5,13 +5,37 @@ use std::path::Path;
 use serde::de::IgnoredAny;
 
 use super::plug::{Parts, Plug};
+use super::shape::Shape;
 use super::table::Client;
-use super::{Writing, at, entry, named};
+use super::{SERVER_KEYS, Writing, at, entry, named};
 use crate::edit::{EditError, Entries, entry_text};
 use crate::file::{Node, Object, Value};
 
 /// How long the name of our entry may be, so that names of tools are not cut behind it.
 const MAX_NAME: usize = 12;
+
+/// What says in any program's entry how a server is reached. One of these beside ours would say two things.
+const REACHED_BY: [&str; 19] = [
+    "type",
+    "transport",
+    "transportType",
+    "args",
+    "cwd",
+    "env",
+    "envs",
+    "environment",
+    "envFile",
+    "env_keys",
+    "env_vars",
+    "headers",
+    "headersHelper",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "requestOptions",
+    "auth",
+    "oauth",
+];
 
 impl Client {
     /// Returns the text of a file with our entry in it; of one that is there only what differs is written. An empty text
@@ -26,10 +50,9 @@ impl Client {
         let document = self.read_file(text, path)?;
         let root = self.root_in(&document);
         let mut entry = self.entry(name, plug, Some((path, root)))?;
-        // One that is there keeps its settings that are not ours to say, such as what its user has approved.
         let there = self.node_of(&document, name).and_then(Node::object);
-        let of_ours = |key: &String| self.all_keys().any(|ours| ours == key);
-        for (key, node) in there.into_iter().flat_map(|there| &there.members).filter(|(key, _)| !of_ours(key))
+        for (key, node) in
+            there.into_iter().flat_map(|there| &there.members).filter(|(key, _)| self.is_users(key))
         {
             entry.members.entry(key.clone()).or_insert_with(|| node.clone());
         }
@@ -164,9 +187,10 @@ impl Client {
         entries.into_iter().rev().find(|(found, _)| found.as_deref() == Some(name)).map(|(_, node)| node)
     }
 
-    /// Returns every key that an entry of ours may have.
-    fn all_keys(&self) -> impl Iterator<Item = &String> {
-        self.stdio.iter().chain(&self.remote).flat_map(super::shape::Shape::keys)
+    /// Tells whether a key of an entry is its user's to say, such as what is approved: it stays when we write the others.
+    fn is_users(&self, key: &str) -> bool {
+        let mut of_ours = self.stdio.iter().chain(&self.remote).flat_map(Shape::keys);
+        !of_ours.any(|ours| ours == key) && !REACHED_BY.contains(&key) && !SERVER_KEYS.contains(&key)
     }
 
     /// Returns our entry as this program writes it; in a file that is known, as it does there.

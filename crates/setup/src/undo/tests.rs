@@ -81,6 +81,21 @@ fn a_file_that_was_made_goes_with_its_empty_folders() {
     assert!(!home.path(".a/b").exists() && home.path(".a/theirs").exists());
 }
 
+// opencode adds its schema to whatever it reads.
+#[test]
+fn a_file_that_was_made_goes_though_its_program_has_put_its_own_into_it() {
+    let home = Home::new();
+    let mut changes = home.begin("one");
+    let file = home.file("opencode/opencode.json");
+    let ours = "{\n  \"mcp\": {\n    \"m\": {\"type\": \"local\", \"command\": [\"/m\"]}\n  }\n}\n";
+    changes.write(&file, None, ours.as_bytes(), Back::entry("opencode", "m")).unwrap();
+    changes.finish().unwrap();
+    let schema = "{\n  \"$schema\": \"https://opencode.ai/config.json\",";
+    fs::write(file.path(), ours.replacen('{', schema, 1)).unwrap();
+    assert_eq!(home.undo().removed, [file.named()]);
+    assert!(!home.path("opencode").exists());
+}
+
 #[test]
 fn one_after_the_other_the_last_first() {
     let home = Home::new();

@@ -10,7 +10,8 @@ use crate::testing::programs;
 
 fn files(id: &str, platform: Platform, vars: &[(&str, &str)]) -> Vec<String> {
     let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let environment = Environment { vars, home: Some("/h".into()), cwd: "/work".into(), program: None };
+    let environment =
+        Environment { vars, home: Some("/h".into()), cwd: "/work".into(), ..Environment::default() };
     let files = client(id).unwrap().places.user_files(platform, &environment);
     files.iter().map(|path| path.display().to_string()).collect()
 }
@@ -55,7 +56,7 @@ fn a_program_is_there_by_its_file_its_folder_or_itself() {
         vars: [("PATH".to_owned(), path.display().to_string())].into(),
         home: Some(home.path().to_owned()),
         cwd: home.path().to_owned(),
-        program: None,
+        ..Environment::default()
     };
     let nowhere = environment(home.path());
     let present = |environment: &Environment| {

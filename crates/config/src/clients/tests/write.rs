@@ -277,6 +277,19 @@ fn an_entry_that_is_there_is_changed_where_it_differs() {
     );
 }
 
+// Gemini CLI's own command writes a URL with a type.
+#[test]
+fn an_entry_says_one_way_to_reach_us() {
+    let before = r#"{"mcpServers": {"m": {"url": "http://x/", "type": "http", "headers": {"A": "b"}, "trust": true}}}"#;
+    let (gemini, path) = (of("gemini"), Path::new("settings.json"));
+    let entry = |plug: &Plug| {
+        let after = gemini.put_entry(before, path, "m", plug).unwrap();
+        gemini.entry_in(&after, path, "m").unwrap().unwrap()
+    };
+    assert_eq!(entry(&stdio(&[])), r#"{"trust": true, "command": "/opt/m", "args": ["serve", "--stdio"]}"#);
+    assert_eq!(entry(&http(&[])), r#"{"trust": true, "httpUrl": "http://127.0.0.1:7777/mcp"}"#);
+}
+
 // opencode's second version has its servers one key deeper, and no `enabled`.
 #[test]
 fn the_place_that_a_file_has_is_kept() {

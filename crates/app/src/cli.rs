@@ -12,6 +12,7 @@ mod help;
 mod items;
 mod serve;
 mod servers;
+mod setup;
 mod values;
 
 use std::ffi::OsString;
@@ -45,6 +46,7 @@ pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
 use serve::{ServeCommand, Wrong};
 pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
+pub(crate) use setup::{InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
 use values::profile;
 
 /// The exit code of a wrong command line or an unusable config.
@@ -75,6 +77,8 @@ enum Command {
     Items(ItemCommand),
     #[command(flatten)]
     Clients(ClientCommand),
+    #[command(flatten)]
+    Setup(SetupCommand),
     #[command(flatten)]
     Serving(ServeCommand),
     #[command(flatten)]
@@ -119,6 +123,7 @@ pub(crate) enum Task {
     Entries(EntryCommand),
     Items(ItemCommand),
     Clients(ClientCommand),
+    Setup(SetupCommand),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
     Doctor(DoctorArgs),
@@ -174,6 +179,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Entries(command)), _) => Task::Entries(command),
         (Some(Command::Items(command)), _) => Task::Items(command),
         (Some(Command::Clients(command)), _) => Task::Clients(command),
+        (Some(Command::Setup(command)), _) => Task::Setup(command.with_http(http)),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Care(command)), _) => command.task(),

@@ -10,6 +10,7 @@ mod daemon;
 mod doctor;
 mod entries;
 pub(crate) mod http;
+mod install;
 mod items;
 mod litemcp;
 mod record;
@@ -21,6 +22,8 @@ mod source;
 mod status;
 mod stdio;
 mod token;
+mod undo;
+mod uninstall;
 mod units;
 mod verb;
 
@@ -37,7 +40,7 @@ use tracing::{info, warn};
 pub(crate) use attach::config_args;
 pub(crate) use shell::complete_if_asked;
 
-use crate::cli::{self, Flags, Invocation, Task, USAGE};
+use crate::cli::{self, Flags, Invocation, SetupCommand, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
 use crate::output::{Form, escaped_text, write};
@@ -73,6 +76,14 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Items(command) => items::run(&command, Verb::new(command.form(), &options, &invocation.flags)),
         Task::Clients(command) => {
             clients::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Setup(command) => {
+            let verb = Verb::new(command.form(), &options, &invocation.flags);
+            match command {
+                SetupCommand::Install(args) => verb.run(|verb| install::run(&args, verb)),
+                SetupCommand::Uninstall(args) => verb.run(|verb| uninstall::run(&args, verb)),
+                SetupCommand::Undo(args) => verb.run(|verb| undo::run(&args, verb)),
+            }
         }
         Task::Ask(ref command) => {
             let form = if command.how().json { Form::Json } else { Form::Text };

@@ -92,6 +92,11 @@ impl Client {
         &self.title
     }
 
+    /// Returns what it calls itself when it connects (`clientInfo.name`); its id where that is not known.
+    pub fn known_as(&self) -> &str {
+        self.known_as.as_deref().unwrap_or(self.id)
+    }
+
     pub fn writing(&self) -> Writing {
         self.writing
     }

@@ -15,6 +15,7 @@ use std::time::Instant;
 use jiff::{SignedDuration, Timestamp};
 use manifold_rendezvous::{Lock, LockError};
 
+use crate::digest;
 use crate::locks::{Locks, PATIENCE};
 pub(crate) use changes::remove_empty;
 pub use changes::{Changes, Watch};
@@ -28,6 +29,15 @@ const KEPT: usize = 30;
 pub struct Journal {
     folder: PathBuf,
     locks: Locks,
+}
+
+/// A file before a command was at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    /// `None`: it was not there.
+    pub text: Option<Vec<u8>>,
+    /// Folders that were made for it, the outermost first.
+    pub folders: Vec<PathBuf>,
 }
 
 impl Journal {
@@ -58,6 +68,30 @@ impl Journal {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
         Ok(Changes::new(self.clone(), verb, words))
+    }
+
+    /// Returns what stood in a file before a command put nothing but this entry into it, if the file is as that command
+    /// left it.
+    pub fn original(&self, path: &Path, now: &[u8], name: &str) -> io::Result<Option<Original>> {
+        let hash = digest(now);
+        for record in self.records()?.into_iter().filter(|record| record.undone.is_none()) {
+            let is_it = |change: &&Change| {
+                let left = matches!(&change.after, After::Text(copy) if copy.sha256 == hash);
+                let is_alone = matches!(&change.back, Back::Entries { names, .. } if names == &[name]);
+                change.path == path && left && is_alone && !change.is_undone
+            };
+            let Some(change) = record.changes.iter().find(is_it) else { continue };
+            let folder = self.folder_of(&record);
+            let text = match &change.before {
+                None => None,
+                Some(copy) => match copy.read(&folder) {
+                    None => return Ok(None),
+                    text => text,
+                },
+            };
+            return Ok(Some(Original { text, folders: change.folders.clone() }));
+        }
+        Ok(None)
     }
 
     pub(crate) fn locks(&self) -> &Locks {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use manifold_config::revert;
+use manifold_config::{client, revert};
 
 use crate::digest;
 use crate::error::WriteError;
@@ -202,6 +202,11 @@ fn take_out(target: &TargetFile, change: &Change, folder: &Path, now: &[u8]) -> 
         Err(error) => return Ok(Outcome::Left(format!("it has changed since: {error}"))),
     };
     let is_changed = reverted.text != text;
+    if is_changed && reverted.left.is_empty() && is_bare(change, target, &reverted.text) {
+        target.remove(now)?;
+        remove_empty(&change.folders);
+        return Ok(Outcome::Removed);
+    }
     if is_changed {
         replace(target, Some(now), reverted.text.as_bytes(), None)?;
     }
@@ -210,6 +215,13 @@ fn take_out(target: &TargetFile, change: &Change, folder: &Path, now: &[u8]) -> 
         return Ok(Outcome::Left(format!("somebody has changed {places} since")));
     }
     Ok(if is_changed { Outcome::Restored } else { Outcome::AsItWas })
+}
+
+/// Tells whether a file that was made for us has nothing left in it but what its program puts into any.
+fn is_bare(change: &Change, target: &TargetFile, text: &str) -> bool {
+    let client = change.client().and_then(client);
+    let is_bare = client.and_then(|client| client.holds_nothing(text, target.named()).ok());
+    change.before.is_none() && is_bare == Some(true)
 }
 
 fn before(change: &Change, folder: &Path) -> Option<Vec<u8>> {

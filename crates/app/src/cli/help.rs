@@ -22,8 +22,8 @@ Tools:
   resources, prompts            The same of resources and prompts
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
-  clients, ns                   Show who is connected; show namespaces and their rules, change them
-  audit                         Show what operators changed
+  install, uninstall, undo      Put Manifold into Cursor, Codex …, take it out, take changes back
+  clients, ns, audit            Who is connected; namespaces and their rules; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
@@ -73,6 +73,8 @@ pub(crate) fn command() -> clap::Command {
             "http" => &[OF_STDIO, MODES, OF_VERBS],
             "litemcp" => &[OF_HTTP, OF_STDIO, MODES, OF_VERBS],
             name if SERVING.contains(&name) => &[OF_VERBS],
+            "install" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_SECRETS, &["stdio"]],
+            "undo" | "uninstall" => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES],
             name if WITHOUT_CONFIG.contains(&name) => {
                 &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES, OF_VERBS]
             }

@@ -71,7 +71,11 @@ fn workers() -> usize {
 }
 
 /// Flag before environment before config.
-fn apply_flags(config: &mut Config, flags: &Flags, environment: &Environment) -> Result<(), String> {
+pub(super) fn apply_flags(
+    config: &mut Config,
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<(), String> {
     let http = &mut config.settings.http;
     if let Some(port) = flags.port {
         http.port = port;

@@ -2,7 +2,8 @@
 
 use manifold_admin::{CommandError, ErrorLine, ErrorRow};
 use manifold_admin_client::ClientError;
-use manifold_config::most_alike;
+use manifold_config::{EditError, most_alike};
+use manifold_setup::WriteError;
 
 use super::color::{Paint, Tone};
 use super::escape::escaped_text;
@@ -79,6 +80,26 @@ impl From<ClientError> for Failure {
             ClientError::Silent => Self::new(Exit::TimedOut, "timed-out", error.to_string()),
             error => Self::new(Exit::Failed, "unreachable", error.to_string()),
         }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::new(Exit::Failed, "failed", error.to_string()) }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        let (exit, code) = match error {
+            EditError::NoSuchServer { .. } | EditError::NoSuchNamespace { .. } => {
+                (Exit::Unknown, "unknown-server")
+            }
+            EditError::Unreadable(_) => (Exit::Usage, "config-refused"),
+            _ => (Exit::Failed, "failed"),
+        };
+        Self::new(exit, code, error.to_string())
     }
 }
 

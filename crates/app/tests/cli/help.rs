@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 31] = [
+const VERBS: [&str; 34] = [
     "add",
     "add-json",
     "remove",
@@ -32,6 +32,9 @@ const VERBS: [&str; 31] = [
     "clients",
     "ns",
     "audit",
+    "install",
+    "uninstall",
+    "undo",
     "status",
     "config",
     "daemon",
@@ -66,7 +69,9 @@ fn every_verb_has_examples_and_the_flags_that_act_there() {
         if !["daemon", "config", "secret"].contains(&verb) {
             assert!(page.contains("Example") && page.contains("--json"), "{verb}: {page}");
         }
-        assert!(page.contains("--config"), "{verb}: {page}");
+        // Which servers there are does not matter to these.
+        let is_without = ["uninstall", "undo"].contains(&verb);
+        assert_ne!(page.contains("--config"), is_without, "{verb}: {page}");
         for other in ["--port", "--tls-cert", "--framing"].iter().filter(|_| verb != "daemon") {
             assert!(!page.contains(other), "{verb} lists {other}: {page}");
         }

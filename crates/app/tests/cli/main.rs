@@ -11,6 +11,7 @@ mod fake;
 mod files;
 mod help;
 mod import;
+mod install;
 mod items;
 mod logs;
 mod secret;

@@ -55,6 +55,8 @@ pub struct Client {
     pub(super) is_strict: bool,
     pub(super) rewritten_by: Option<String>,
     pub(super) note: Option<String>,
+    /// What it calls itself when it connects.
+    pub(super) known_as: Option<String>,
     pub(super) deep_link: Option<String>,
     pub(super) commands: Option<Commands>,
     pub(super) limits: ToolLimits,
@@ -131,6 +133,7 @@ impl Client {
             is_strict: data.flag("strict")?,
             rewritten_by: data.text("rewritten_by")?,
             note: data.text("note")?,
+            known_as: data.text("known_as")?,
             deep_link: data.text("deep_link")?,
             commands: data.table("own_command")?.map(Commands::from_data).transpose()?,
             limits: ToolLimits::from_data(data.table("limits")?)?,

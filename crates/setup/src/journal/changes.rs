@@ -77,6 +77,23 @@ impl Changes {
         Err(WriteError::Changed(file.named().to_owned()).into())
     }
 
+    /// Removes a file, if it says what was expected, and the folders that were made for it where nothing else is in them.
+    pub fn remove(
+        &mut self,
+        file: &TargetFile,
+        expected: &[u8],
+        folders: &[PathBuf],
+        back: Back,
+    ) -> Result<(), WriteError> {
+        let _lock = file.lock(self.journal.locks())?;
+        self.add(file, Some(expected), Some(None), back, None)?;
+        file.remove(expected).inspect_err(|_| {
+            let _ = self.drop_change(self.record.changes.len() - 1);
+        })?;
+        remove_empty(folders);
+        Ok(())
+    }
+
     /// Notes a change that somebody else makes: the daemon, to whom the new text is sent. To be called before it is.
     pub fn note(
         &mut self,

@@ -81,6 +81,21 @@ fn a_file_that_was_made_goes_with_its_empty_folders() {
     assert!(!home.path(".a/b").exists() && home.path(".a/theirs").exists());
 }
 
+// opencode adds its schema to whatever it reads.
+#[test]
+fn a_file_that_was_made_goes_though_its_program_has_put_its_own_into_it() {
+    let home = Home::new();
+    let mut changes = home.begin("one");
+    let file = home.file("opencode/opencode.json");
+    let ours = "{\n  \"mcp\": {\n    \"m\": {\"type\": \"local\", \"command\": [\"/m\"]}\n  }\n}\n";
+    changes.write(&file, None, ours.as_bytes(), Back::entry("opencode", "m")).unwrap();
+    changes.finish().unwrap();
+    let schema = "{\n  \"$schema\": \"https://opencode.ai/config.json\",";
+    fs::write(file.path(), ours.replacen('{', schema, 1)).unwrap();
+    assert_eq!(home.undo().removed, [file.named()]);
+    assert!(!home.path("opencode").exists());
+}
+
 #[test]
 fn one_after_the_other_the_last_first() {
     let home = Home::new();
@@ -221,6 +236,29 @@ fn an_undo_that_broke_off_is_repeated() {
     fs::remove_file(home.path("d/y")).unwrap();
     let undone = home.undo();
     assert_eq!((undone.removed, undone.left), (vec![home.path("x")], vec![]));
+    assert!(!home.path("d").exists());
+}
+
+// Out again while nobody else was at it: as if it had never been there.
+#[test]
+fn what_stood_there_before_is_known_until_somebody_else_writes() {
+    let home = Home::new();
+    home.install("d/mcp.json", None);
+    let path = home.path("d/mcp.json");
+    let original = home.journal.original(&path, AFTER.as_bytes(), "m").unwrap().unwrap();
+    assert_eq!((original.text, original.folders.len()), (None, 1));
+    for (now, name) in [(BEFORE, "m"), (AFTER, "other")] {
+        assert_eq!(home.journal.original(&path, now.as_bytes(), name).unwrap(), None);
+    }
+    let mut changes = home.begin("uninstall");
+    let file = home.file("d/mcp.json");
+    changes.remove(&file, b"other", &original.folders, Back::entry("c", "m")).unwrap_err();
+    changes.remove(&file, AFTER.as_bytes(), &original.folders, Back::entry("c", "m")).unwrap();
+    changes.finish().unwrap();
+    assert!(!home.path("d").exists());
+    assert_eq!(home.undo().restored, [path]);
+    assert_eq!(home.text("d/mcp.json"), AFTER);
+    assert_eq!(home.undo().removed.len(), 1);
     assert!(!home.path("d").exists());
 }
 

@@ -1,0 +1,157 @@
+//! `undo`: takes back what commands changed in users' files, the last one first.
+
+use manifold_setup::{Journal, Record, UndoError, Undone, Which};
+use serde::Serialize;
+
+use super::verb::Verb;
+use crate::cli::UndoArgs;
+use crate::output::{Cell, Column, Exit, Failure, Table};
+
+/// What was undone, as programs read it.
+#[derive(Serialize)]
+struct Report {
+    restored: Vec<String>,
+    removed: Vec<String>,
+    left: Vec<LeftRow>,
+}
+
+#[derive(Serialize)]
+struct LeftRow {
+    file: String,
+    why: String,
+}
+
+/// One command that changed something.
+#[derive(Serialize)]
+struct Row<'r> {
+    id: &'r str,
+    at: &'r str,
+    command: &'r str,
+    files: Vec<String>,
+    undone: bool,
+}
+
+pub(super) fn run(args: &UndoArgs, verb: &Verb) -> Result<Exit, Failure> {
+    let journal = journal(verb)?;
+    if args.list {
+        return list(&journal, verb);
+    }
+    let which = match (&args.id, &args.client) {
+        (Some(id), _) => Which::Record(id),
+        (None, Some(client)) => Which::Client(client),
+        (None, None) => Which::Last,
+    };
+    let undone = journal.undo(which).map_err(refused)?;
+    let is_whole = undone.left.is_empty();
+    if verb.output.is_json() {
+        verb.output.json(&report(&undone));
+    } else {
+        tell(&undone, verb);
+    }
+    Ok(if is_whole { Exit::Ok } else { Exit::Failed })
+}
+
+/// Opens the records of this user.
+pub(super) fn journal(verb: &Verb) -> Result<Journal, Failure> {
+    let home = verb.options.environment.state_home();
+    let home = home.ok_or_else(|| {
+        Failure::new(Exit::Failed, "failed", "there is no home folder to keep records in")
+            .hint("set HOME or XDG_STATE_HOME")
+    })?;
+    Journal::open(&home).map_err(|error| {
+        Failure::new(Exit::Failed, "failed", format!("records cannot be kept in {}: {error}", home.display()))
+    })
+}
+
+fn tell(undone: &Undone, verb: &Verb) {
+    verb.output.line(&format!("undone: {}", undone.words));
+    let files = |word: &str, files: &[std::path::PathBuf]| {
+        for file in files {
+            verb.output.line(&format!("  {word} {}", file.display()));
+        }
+    };
+    files("restored", &undone.restored);
+    files("removed", &undone.removed);
+    if undone.restored.is_empty() && undone.removed.is_empty() && undone.left.is_empty() {
+        verb.output.line("  nothing of it was left in any file");
+    }
+    for left in &undone.left {
+        verb.output.remark(&format!("{} is left as it is: {}", left.file.display(), left.why));
+    }
+}
+
+fn report(undone: &Undone) -> Report {
+    let paths = |paths: &[std::path::PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    let left = undone.left.iter();
+    Report {
+        restored: paths(&undone.restored),
+        removed: paths(&undone.removed),
+        left: left
+            .map(|left| LeftRow { file: left.file.display().to_string(), why: left.why.clone() })
+            .collect(),
+    }
+}
+
+fn list(journal: &Journal, verb: &Verb) -> Result<Exit, Failure> {
+    let records = journal.records().map_err(|error| {
+        Failure::new(Exit::Failed, "failed", format!("the records cannot be read: {error}"))
+    })?;
+    if verb.output.is_json() {
+        let rows: Vec<Row> = records.iter().map(row).collect();
+        verb.output.json(&rows);
+        return Ok(Exit::Ok);
+    }
+    if records.is_empty() {
+        verb.output.remark("there is nothing to undo");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new([
+        Column::id("ID"),
+        Column::text("COMMAND"),
+        Column::text("FILES"),
+        Column::text("UNDONE"),
+    ]);
+    for record in &records {
+        let undone = if record.undone.is_some() { "yes" } else { "no" };
+        table.row([
+            Cell::new(&record.id),
+            Cell::new(&record.words),
+            Cell::new(files(record).join(", ")),
+            Cell::new(undone),
+        ]);
+    }
+    verb.output.table(&table);
+    Ok(Exit::Ok)
+}
+
+fn row(record: &Record) -> Row<'_> {
+    Row {
+        id: &record.id,
+        at: &record.at,
+        command: &record.words,
+        files: files(record),
+        undone: record.undone.is_some(),
+    }
+}
+
+fn files(record: &Record) -> Vec<String> {
+    let mut files: Vec<String> =
+        record.changes.iter().map(|change| change.path.display().to_string()).collect();
+    files.dedup();
+    files
+}
+
+fn refused(error: UndoError) -> Failure {
+    let exit = match error {
+        UndoError::NoSuchRecord(_) => Exit::Unknown,
+        _ => Exit::Failed,
+    };
+    let failure = Failure::new(exit, "nothing-to-undo", error.to_string());
+    match error {
+        UndoError::Nothing => failure,
+        UndoError::NothingOf(_) | UndoError::NoSuchRecord(_) => {
+            failure.hint("`manifold undo --list` shows what can be undone")
+        }
+        UndoError::Io { .. } => Failure { code: "failed".to_owned(), ..failure },
+    }
+}

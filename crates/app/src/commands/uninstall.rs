@@ -1,0 +1,113 @@
+//! `uninstall`: our entry out of the files of clients, and nothing else.
+
+use manifold_config::{Client, OwnCommand, Plug, Writing};
+use manifold_setup::{Back, Changes, WriteError};
+
+use super::install::{
+    ClientFile, Row, begin, change_by_command, check_not_running, check_ours, check_stays, chosen, each,
+    finish,
+};
+use super::undo::journal;
+use super::verb::Verb;
+use crate::cli::UninstallArgs;
+use crate::output::{Exit, Failure};
+
+pub(super) fn run(args: &UninstallArgs, verb: &Verb) -> Result<Exit, Failure> {
+    let clients = chosen(&args.which, "uninstall", verb)?;
+    let ids: Vec<&str> = clients.iter().map(|client| client.id()).collect();
+    let mut changes = match args.dry_run {
+        true => None,
+        false => Some(begin("uninstall", &format!("uninstall {}", ids.join(" ")), verb)?),
+    };
+    each(&clients, args.which.clients.len() == 1, verb, |client| {
+        uninstall(client, args, verb, changes.as_mut())
+    })
+    .inspect(|_| finish(changes.take(), verb))
+}
+
+fn uninstall(
+    client: &'static Client,
+    args: &UninstallArgs,
+    verb: &Verb,
+    changes: Option<&mut Changes>,
+) -> Result<Row, Failure> {
+    if client.writing() != Writing::File {
+        let said = format!("{} is not written by us: take the entry out by hand", client.title());
+        return Err(Failure::new(Exit::Failed, "unsupported", said));
+    }
+    let file = ClientFile::open(client, args.scope.into(), verb)?;
+    let is_there = file.has(&file.text, &args.name)?;
+    let mut backup = None;
+    if is_there {
+        if !args.force {
+            check_ours(&file, &file.text, &args.name, &unknown(), verb)?;
+        }
+        if let Some(changes) = changes {
+            write(&file, args, verb, changes)?;
+            backup = changes.folder();
+        }
+    }
+    if !verb.output.is_json() {
+        let said = match (is_there, args.dry_run) {
+            (false, _) => "has no entry of ours",
+            (true, true) => "would lose our entry",
+            (true, false) => "has lost our entry",
+        };
+        verb.output.line(&format!("{}: {} {said}", client.title(), file.shown()));
+    }
+    let backup = backup.map(|folder| folder.display().to_string());
+    Ok(Row { client: client.id(), file: file.shown(), backup, changed: is_there })
+}
+
+fn write(file: &ClientFile, args: &UninstallArgs, verb: &Verb, changes: &mut Changes) -> Result<(), Failure> {
+    let name = args.name.as_str();
+    let back = Back::entry(file.client.id(), name);
+    let steps = [(OwnCommand::Remove, name)];
+    let is_gone = |text: &str| file.has(text, name).is_ok_and(|is_there| !is_there);
+    let scope = args.scope.into();
+    if !change_by_command(file, &steps, &unknown(), scope, &back, changes, verb, &is_gone)? {
+        check_not_running(file, args.force)?;
+        if !bring_back(file, name, &back, changes, verb)? {
+            changes.edit(&file.target, &back, |old| -> Result<_, Failure> {
+                let text = file.read_as_text(old)?;
+                if is_gone(&text) {
+                    return Ok(None);
+                }
+                Ok(Some(file.client.take_entry(&text, file.path(), name)?.into_bytes()))
+            })?;
+        }
+    }
+    check_stays(file, &is_gone, verb)
+}
+
+/// Gives a file that nobody has written since `install` the bytes it had, or removes it. Tells whether it did.
+fn bring_back(
+    file: &ClientFile,
+    name: &str,
+    back: &Back,
+    changes: &mut Changes,
+    verb: &Verb,
+) -> Result<bool, Failure> {
+    let now = file.text.as_bytes();
+    let original = journal(verb)?.original(file.path(), now, name).ok().flatten();
+    let Some(original) = original else { return Ok(false) };
+    let before = original.text.clone();
+    let had_entry = file.has(&file.read_as_text(before.as_deref())?, name)?;
+    if had_entry {
+        return Ok(false);
+    }
+    let written = match before {
+        Some(before) => changes.write(&file.target, Some(now), &before, back.clone()),
+        None => changes.remove(&file.target, now, &original.folders, back.clone()),
+    };
+    match written {
+        Ok(()) => Ok(true),
+        Err(WriteError::Changed(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// To take an entry out, what it says need not be known.
+fn unknown() -> Plug {
+    Plug::Stdio { command: String::new(), args: Vec::new(), env: Vec::new() }
+}

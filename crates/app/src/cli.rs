@@ -8,6 +8,7 @@ mod flags;
 mod forms;
 mod help;
 mod items;
+mod search;
 mod serve;
 mod servers;
 mod values;
@@ -36,6 +37,7 @@ pub(crate) use forms::OneForm;
 pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
+pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
 pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
 use values::profile;
@@ -66,6 +68,8 @@ enum Command {
     Items(ItemCommand),
     #[command(flatten)]
     Clients(ClientCommand),
+    #[command(flatten)]
+    Search(SearchCommand),
     #[command(flatten)]
     Serving(ServeCommand),
     #[command(flatten)]
@@ -107,6 +111,7 @@ pub(crate) enum Task {
     Servers(ServerCommand),
     Items(ItemCommand),
     Clients(ClientCommand),
+    Search(SearchArgs),
     Daemon(DaemonCommand),
     Ask(AskCommand),
     Shell(ShellCommand),
@@ -158,6 +163,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Servers(command)), _) => Task::Servers(command),
         (Some(Command::Items(command)), _) => Task::Items(command),
         (Some(Command::Clients(command)), _) => Task::Clients(command),
+        (Some(Command::Search(SearchCommand::Search(args))), _) => Task::Search(args),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Tui), _) => Task::NotYet("tui"),

@@ -10,6 +10,7 @@ pub(crate) mod http;
 mod items;
 mod litemcp;
 mod scope;
+mod search;
 mod servers;
 mod shell;
 mod source;
@@ -65,6 +66,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Clients(command) => {
             clients::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
+        Task::Search(args) => search::run(&args, Verb::new(args.form.into(), &options, &invocation.flags)),
         Task::Ask(ref command) => {
             let form = if command.how().json { Form::Json } else { Form::Text };
             let verb = Verb::new(form, &options, &invocation.flags);

@@ -37,6 +37,11 @@ impl Environment {
         self.folder("XDG_CACHE_HOME", ".cache")
     }
 
+    /// Returns `$XDG_DATA_HOME`, else `~/.local/share`.
+    pub fn data_home(&self) -> Option<PathBuf> {
+        self.folder("XDG_DATA_HOME", ".local/share")
+    }
+
     /// Returns `$XDG_STATE_HOME`, else `~/.local/state`.
     pub fn state_home(&self) -> Option<PathBuf> {
         self.folder("XDG_STATE_HOME", ".local/state")

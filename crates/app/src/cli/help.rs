@@ -14,6 +14,7 @@ Servers:
   list, get                     Show all servers with their state, or all there is to say of one
   start, stop, restart          Run a server now, end it, or both
   enable, disable               Let a server be used or not, in the config
+  search                        Look for servers in the MCP Registry
   wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
   tools, tool                   Show what clients see, or what one tool takes

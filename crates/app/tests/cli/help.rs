@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 25] = [
     "list",
     "get",
     "start",
@@ -27,6 +27,7 @@ const VERBS: [&str; 24] = [
     "clients",
     "ns",
     "audit",
+    "search",
     "status",
     "config",
     "daemon",

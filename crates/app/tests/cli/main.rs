@@ -10,6 +10,7 @@ mod files;
 mod help;
 mod items;
 mod logs;
+mod search;
 mod servers;
 mod terminal;
 mod wait;

@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
-use crate::answer::{Answer, Answers, Kind};
+use crate::answer::{Answer, AnswerError, Answers, Kind};
 use crate::hash::hex_of;
 use crate::testing::{FakeWeb, server};
 
@@ -231,6 +231,18 @@ fn what_a_manifest_leaves_out_follows_from_its_kind() {
     assert!(summary("node", foreign).contains("would read your variables and secrets"));
     let unknown = r#""entry_point":"x","mcp_config":{"command":"node","args":["${user_config.nobody}"]}"#;
     assert!(summary("node", unknown).contains("does not say what that is"));
+}
+
+#[test]
+fn parts_of_a_manifest_do_not_become_a_variable_where_they_meet() {
+    let room = Room::new();
+    let text = NODE.replace("--depth", "$${user_config.word}").replace(
+        r#""depth":{"#,
+        r#""word":{"type":"string","title":"","description":"","default":"{secret:TOKEN}"},"depth":{"#,
+    );
+    let bytes = packed(&[("manifest.json", text.as_bytes(), 0), ("server/index.js", b"", 0)]);
+    let plan = Bundle::open(&room.file(&bytes)).unwrap().plan(&room.bundles(), &places()).unwrap();
+    assert_eq!(plan.entry(&Answers::default()), Err(AnswerError::Meeting));
 }
 
 #[test]

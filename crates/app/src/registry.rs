@@ -96,6 +96,7 @@ impl<'e> RegistryClient<'e> {
             self.environment.home.as_deref().ok_or_else(|| Failure::config("there is no home folder"))?;
         let plan = bundle.plan(&bundles, &Places::below(home));
         let plan = plan.map_err(|error| bundle_failure(name, &error))?;
+        let plan = plan.with_programs(|program| self.is_there(program));
         remarks
             .extend(bundle.manifest().runtimes().iter().filter_map(|needed| runtime::remark(needed, self)));
         Ok(Prepared::new(name.to_owned(), plan, remarks).with_bundle(bundle, bundles))

@@ -6,6 +6,9 @@ use crate::address::check_url;
 use crate::answer::{AnswerError, Answers, Question, resolve};
 use crate::template::{Lacking, Template};
 
+/// Programs, and those that can take their places.
+const ALIKE: [(&str, &str); 2] = [("docker", "podman"), ("python", "python3")];
+
 /// An entry in the making.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -75,14 +78,14 @@ impl Plan {
         &self.remarks
     }
 
-    /// Has Podman run what Docker would, where only that is there.
+    /// Takes another program that does the same where only that one is here.
     pub fn with_programs(mut self, is_there: impl Fn(&str) -> bool) -> Self {
-        if let Start::Command { command, .. } = &mut self.start
-            && command == "docker"
-            && !is_there("docker")
-            && is_there("podman")
-        {
-            *command = "podman".to_owned();
+        if let Start::Command { command, .. } = &mut self.start {
+            let other =
+                ALIKE.iter().find(|(usual, other)| command == usual && !is_there(usual) && is_there(other));
+            if let Some((_, other)) = other {
+                *command = (*other).to_owned();
+            }
         }
         self
     }

@@ -328,8 +328,12 @@ fn what_is_really_unpacked_is_counted() {
     assert!(matches!(refused, BundleError::TooLargeUnpacked(_)), "{refused:?}");
     assert!(fs::metadata(folder.path().join("zeros")).unwrap().len() <= 1 << 20);
 
-    // Both heads say that it is small.
+    // What says itself that it is too large is not begun.
     let size = (4_u32 << 20).to_le_bytes();
+    let honest = patched(bytes.clone(), &size, &(513_u32 << 20).to_le_bytes());
+    assert!(matches!(room.unpack(&honest), Err(BundleError::TooLargeUnpacked(MAX_UNPACKED_BYTES))));
+
+    // Both heads say that it is small.
     let lying = patched(bytes, &size, &10_u32.to_le_bytes());
     let mut bundle = Bundle::open(&room.file(&lying)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -350,6 +354,9 @@ fn a_broken_bundle_leaves_nothing() {
         assert!(matches!(room.unpack(bytes), Err(BundleError::Zip(_))));
     }
     assert!(matches!(Bundle::open(room.folder.path()), Err(BundleError::NotAFile)));
+    let huge = room.folder.path().join("huge");
+    File::create(&huge).unwrap().set_len(MAX_ARCHIVE_BYTES + 1).unwrap();
+    assert!(matches!(Bundle::open(&huge), Err(BundleError::TooLarge(_))));
     assert!(matches!(Bundle::open(&room.folder.path().join("none")), Err(BundleError::Io(_))));
 }
 

@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
         std::fs::read_dir(FOLDER)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     // In the order of their names on every machine: where two fit equally, the first is taken.
-    files.sort();
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
     let mut list = String::from("&[");
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,8 +1,8 @@
-//! No file makes the loader or an edit panic, and no problem that is reported shows a value of a variable.
+//! No file makes the loader, an edit or an import panic, and no problem that is reported shows a value of a variable.
 
 use std::path::Path;
 
-use manifold_config::{Edit, Environment, LoadOptions, apply, load_text};
+use manifold_config::{Edit, Environment, LoadOptions, apply, load_text, plan_import, servers_in};
 
 pub(crate) fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -16,9 +16,22 @@ pub(crate) fn check(data: &[u8]) {
             Err(error) => error.to_string(),
         };
         assert!(!shown.contains("top-secret-value"));
+        check_import(text, name, &options);
         let first = loaded.ok().and_then(|config| Some(config.servers.first()?.key.id.clone()));
         check_edits(text, name, &first.unwrap_or_default(), &options);
     }
+}
+
+/// What is imported from a file is planned whole, and nothing but entries shows what stands in them.
+fn check_import(text: &str, name: &str, options: &LoadOptions) {
+    let Ok(found) = servers_in(text, Path::new(name), None, &options.environment) else { return };
+    let plan = plan_import(&[], &found);
+    assert_eq!(plan.outcomes.len(), found.len());
+    let mut ids: Vec<&str> = plan.added.iter().map(|added| added.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), plan.added.len());
+    assert!(!format!("{found:?}").contains("top-secret-value"));
 }
 
 /// An edit that is made twice changes nothing the second time.

@@ -31,6 +31,8 @@ pub struct ServerRow {
     pub kind: Kind,
     /// How many it offers, or offered when it last ran; 0 if that is not known.
     pub tools: usize,
+    /// Whether it is known what it offers.
+    pub listed: bool,
     /// How many clients would use it.
     pub clients: usize,
     /// What is wrong with it.
@@ -188,6 +190,7 @@ impl ServerRow {
             state: server.state,
             kind: server.kind,
             tools: tools.unwrap_or(0),
+            listed: tools.is_some(),
             clients: of_instances(server).unwrap_or(0),
             error: wrong.map(|error| error.text.clone()),
             hint: wrong.and_then(|error| error.hint.clone()),

@@ -7,7 +7,6 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use manifold_admin::AuditLine;
-use sha2::{Digest as _, Sha256};
 
 use crate::logging::{Patience, Queue};
 use file::AuditFile;
@@ -68,12 +66,4 @@ impl Audit {
 
 fn path(state_home: &Path) -> PathBuf {
     state_home.join("manifold/audit/audit.jsonl")
-}
-
-/// Returns the SHA-256 of something, in hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -1,6 +1,7 @@
 //! The command line: one grammar for every name the program goes by (decision 1).
 
 mod call;
+mod care;
 mod clients;
 mod daemon;
 mod files;
@@ -27,6 +28,8 @@ use crate::output::{self, Failure, escaped_text};
 pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
 };
+use care::CareCommand;
+pub(crate) use care::SecretCommand;
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 use files::FileCommand;
@@ -74,6 +77,8 @@ enum Command {
     Serving(ServeCommand),
     #[command(flatten)]
     Files(FileCommand),
+    #[command(flatten)]
+    Care(CareCommand),
     /// The process that all stdio clients share: see it, start it, stop it
     #[command(after_help = "\
 Examples:
@@ -113,6 +118,7 @@ pub(crate) enum Task {
     Clients(ClientCommand),
     Search(SearchArgs),
     Daemon(DaemonCommand),
+    Secret(SecretCommand),
     Ask(AskCommand),
     Shell(ShellCommand),
     /// A command that a later version brings.
@@ -166,6 +172,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Search(SearchCommand::Search(args))), _) => Task::Search(args),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
+        (Some(Command::Care(command)), _) => command.task(),
         (Some(Command::Tui), _) => Task::NotYet("tui"),
         (Some(Command::Daemon { .. }), _) if http => {
             let why =

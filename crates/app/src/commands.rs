@@ -11,6 +11,7 @@ mod items;
 mod litemcp;
 mod scope;
 mod search;
+mod secret;
 mod servers;
 mod shell;
 mod source;
@@ -37,6 +38,7 @@ use crate::cli::{self, Flags, Invocation, Task, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
 use crate::output::{Form, escaped_text, write};
+use crate::secrets::{self, KEY_FILE};
 use crate::wiring::log_problems;
 use verb::Verb;
 
@@ -72,6 +74,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             let verb = Verb::new(form, &options, &invocation.flags);
             call::ask(command, &verb).unwrap_or_else(|failure| verb.output.fail(&failure))
         }
+        Task::Secret(command) => {
+            secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
         Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),
         Task::Stdio => {
@@ -96,8 +101,14 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
 }
 
 fn load_options(invocation: &Invocation) -> LoadOptions {
-    let environment = Environment::from_process();
+    let mut environment = Environment::from_process();
     wipe_environment();
+    if let Some(file) = &invocation.flags.key_file {
+        // Whoever is started for this command has it by the same name.
+        let file = environment.cwd.join(file).to_string_lossy().into_owned();
+        environment.vars.insert(KEY_FILE.to_owned(), file);
+    }
+    environment.secrets = secrets::of(&environment);
     // An empty variable is as good as none.
     let variable = |name: &str| environment.vars.get(name).filter(|path| !path.is_empty());
     let named = variable("MANIFOLD_CONFIG").or_else(|| variable("MCP_CONFIG"));

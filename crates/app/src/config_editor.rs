@@ -3,7 +3,6 @@
 //! Whoever writes holds a lock for that file, in this process and in others; what somebody else wrote meanwhile is seen
 //! before the new text takes its place.
 
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -18,9 +17,7 @@ use manifold_config::{
     Config, Edit, EditError, LoadOptions, Server, ServerFault, apply, config_path, diff, load_text, written,
 };
 use manifold_engine::{Reloader, reload_report};
-
-use crate::audit::digest;
-use place::Place;
+use manifold_setup::{Locks, Rules, TargetFile, WriteError, digest};
 
 /// How often a change is made anew when somebody else wrote the file at the same moment.
 const TRIES: usize = 8;
@@ -107,8 +104,9 @@ impl ConfigEditor {
     /// Changes the file. Blocks while another writes it.
     pub(crate) fn write(&self, edit: &Edit, expected: Option<&str>) -> Result<ConfigChanged, CommandError> {
         let path = self.path().ok_or_else(|| failed("there is no home folder to keep a config in"))?;
-        let place = Place::of(&path).map_err(|error| unwritten(&path, &error))?;
-        let _lock = place.lock(&self.options.environment).map_err(|error| unwritten(&path, &error))?;
+        let file = TargetFile::find(&path, &Rules::Own).map_err(|error| unwritten(&error))?;
+        let locks = Locks::of(&self.options.environment);
+        let _lock = file.lock(&locks).map_err(|error| unwritten(&error))?;
         for _ in 0..TRIES {
             let found = self.read_to_change(&path)?;
             let before = revision(&found.text);
@@ -124,11 +122,11 @@ impl ConfigEditor {
                 return Ok(changed);
             }
             let old = is_there.then_some(found.text.as_bytes());
-            match place.replace(old, new.as_bytes()) {
+            match file.replace(old, new.as_bytes()) {
                 Ok(()) => return Ok(changed),
                 // Somebody wrote it at the same moment: the change is made in what they wrote.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unwritten(&path, &error)),
+                Err(WriteError::Changed(_)) => {}
+                Err(error) => return Err(unwritten(&error)),
             }
         }
         Err(stale(&path))
@@ -236,9 +234,8 @@ fn stale(path: &Path) -> CommandError {
     CommandError { hint, ..CommandError::new(ErrorCode::Stale, message) }
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> CommandError {
-    let hint = Some("check the permissions of the file and of its folder".to_owned());
-    CommandError { hint, ..failed(&format!("{} cannot be changed: {error}", path.display())) }
+fn unwritten(error: &WriteError) -> CommandError {
+    CommandError { hint: error.hint(), ..failed(&error.to_string()) }
 }
 
 fn failed(what: &str) -> CommandError {

@@ -13,6 +13,7 @@ mod operator;
 mod output;
 mod registry;
 mod remembered;
+mod secrets;
 mod signals;
 mod watch;
 mod wiring;

@@ -41,6 +41,8 @@ impl ClientEnvironment {
             home: own.home.clone(),
             cwd: self.cwd.clone(),
             program: own.program.clone(),
+            // Nobody brings secrets of its own: they are the user's.
+            secrets: own.secrets.clone(),
         }
     }
 }

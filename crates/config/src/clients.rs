@@ -1,11 +1,19 @@
 //! Other programs' files, read as what they are: told by their content, brought into the shape of `mcpServers`.
 
 mod convert;
+mod data;
 mod entry;
+mod groups;
+mod limits;
+mod own_command;
+mod places;
+mod plug;
 mod recognize;
+mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +23,107 @@ use crate::file::{Node, Object, Value};
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use convert::{DISABLED, servers_only, workspace};
+pub(crate) use groups::{Groups, groups};
 use recognize::{is_bare, recognize};
-use table::clients;
+
+pub use limits::ToolLimits;
+pub use own_command::OwnCommand;
+pub use plug::Plug;
+pub use table::{Client, client, clients};
 
 /// Where servers stand in files of our own format; the first that holds any counts.
-const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
+pub(crate) const OWN_ROOTS: [&str; 3] = ["schemas", "servers", "mcpServers"];
 /// What an entry has to have to be taken for a server.
 const SERVER_KEYS: [&str; 6] = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
+
+/// Whose servers a file has: a user's everywhere, or those of one project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    User,
+    Project,
+}
+
+/// How our entry gets into a program's config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writing {
+    /// Into its file.
+    File,
+    /// By its user: its file cannot be written from outside.
+    Print,
+    /// Not at all.
+    Never,
+}
+
+/// How sure we are of what we know about a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sure {
+    /// The program itself took what we wrote.
+    Tried,
+    /// Its source says so.
+    Source,
+    /// Its documentation does.
+    Documented,
+    /// Other tools that write its file do.
+    Reported,
+}
+
+impl Writing {
+    const WORDS: [(&'static str, Self); 3] =
+        [("file", Self::File), ("print", Self::Print), ("never", Self::Never)];
+}
+
+impl Sure {
+    const WORDS: [(&'static str, Self); 4] = [
+        ("tried", Self::Tried),
+        ("source", Self::Source),
+        ("documented", Self::Documented),
+        ("reported", Self::Reported),
+    ];
+}
+
+impl Client {
+    /// Returns what commands call it.
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Returns what people call it.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub fn writing(&self) -> Writing {
+        self.writing
+    }
+
+    pub fn sure(&self) -> Sure {
+        self.sure
+    }
+
+    /// Returns the month or day our knowledge is of: `2026-08`.
+    pub fn as_of(&self) -> &str {
+        &self.as_of
+    }
+
+    pub fn limits(&self) -> &ToolLimits {
+        &self.limits
+    }
+
+    /// Returns why it takes no URL in its file, and what to do instead.
+    pub fn no_remote(&self) -> Option<&str> {
+        self.no_remote.as_deref()
+    }
+
+    /// Returns what its user has to know or do once our entry is there.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Returns the program that rewrites the file as a whole while it runs, so that nobody else should.
+    pub fn rewritten_by(&self) -> Option<&str> {
+        self.rewritten_by.as_deref()
+    }
+}
 
 /// A file in the shape of our own.
 pub(crate) struct Reading {

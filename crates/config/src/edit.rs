@@ -5,10 +5,12 @@
 
 mod brackets;
 mod change;
+mod entries;
 mod json;
 mod lines;
 mod locate;
 mod plan;
+mod revert;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -23,8 +25,12 @@ use crate::model::{Config, Server};
 use crate::problem::Problems;
 use crate::syntax::{self, Syntax};
 use change::{Change, have_same_members, is_in_order};
+pub(crate) use entries::{Entries, entry_text};
+pub(crate) use json::inline;
 use lines::LineEnds;
 use locate::Servers;
+
+pub use revert::{Reverted, revert};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,20 +117,34 @@ pub fn apply(
     if let Edit::Text(new) = edit {
         return Ok(new.clone());
     }
+    let plan = |document: &Object| {
+        let servers = Servers::locate(document, path, &options.environment.cwd);
+        plan::plan(edit, document, &servers)
+    };
+    let new = with_changes(text, |text| read(text, path), plan)?;
+    if new != text {
+        check_meaning(edit, &new, path, options)?;
+    }
+    Ok(new)
+}
+
+/// Returns a text with the changes that are planned for its tree, and nothing else changed: what came out is read again.
+fn with_changes(
+    text: &str,
+    read: impl Fn(&str) -> Result<(Syntax, Object), EditError>,
+    plan: impl FnOnce(&Object) -> Result<Vec<Change>, EditError>,
+) -> Result<String, EditError> {
     let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
     let ends = LineEnds::of(&text[mark.len()..]);
     let old = ends.unified(&text[mark.len()..]);
-    let (syntax, document) = read(&old, path)?;
-    let servers = Servers::locate(&document, path, &options.environment.cwd);
-    let changes = plan::plan(edit, &document, &servers)?;
+    let (syntax, document) = read(&old)?;
+    let changes = plan(&document)?;
     if changes.is_empty() {
         return Ok(text.to_owned());
     }
     let new = write(&old, syntax, &changes)?;
     check_tree(&document, &changes, &new, syntax)?;
-    let new = format!("{mark}{}", ends.restored(&old, &new));
-    check_meaning(edit, &new, path, options)?;
-    Ok(new)
+    Ok(format!("{mark}{}", ends.restored(&old, &new)))
 }
 
 /// Reads a text as a tree. One in which nothing stands is an empty file of the syntax its name says.
@@ -134,10 +154,18 @@ fn read(text: &str, path: Option<&Path>) -> Result<(Syntax, Object), EditError> 
         return Ok((empty, Object::default()));
     }
     let mut problems = Problems::new(path);
-    syntax::parse_as(text, path, clients::is_known, &mut problems).ok_or_else(|| {
-        let said: Vec<String> = problems.into_sorted().iter().map(ToString::to_string).collect();
-        EditError::Unreadable(said.join("\n"))
-    })
+    syntax::parse_as(text, path, clients::is_known, &mut problems).ok_or_else(|| unreadable(problems))
+}
+
+/// Reads a text of a syntax that is known. One in which nothing stands is an empty file.
+fn read_as(syntax: Syntax, text: &str, path: &Path) -> Result<Object, EditError> {
+    let mut problems = Problems::new(Some(path));
+    syntax::parse_only(syntax, text, &mut problems).ok_or_else(|| unreadable(problems))
+}
+
+fn unreadable(problems: Problems) -> EditError {
+    let said: Vec<String> = problems.into_sorted().iter().map(ToString::to_string).collect();
+    EditError::Unreadable(said.join("\n"))
 }
 
 /// Cuts every change into the text, one after the other.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::secrets::Secrets;
+
 /// The variables and directories a configuration is read with.
 #[derive(Clone, Default)]
 pub struct Environment {
@@ -12,6 +14,8 @@ pub struct Environment {
     pub cwd: PathBuf,
     /// The program that runs, by its real path.
     pub program: Option<PathBuf>,
+    /// What `${secret:NAME}` stands for.
+    pub secrets: Secrets,
 }
 
 impl Environment {
@@ -24,6 +28,7 @@ impl Environment {
             home: etcetera::home_dir().ok(),
             cwd: std::env::current_dir().unwrap_or_default(),
             program: std::env::current_exe().and_then(std::fs::canonicalize).ok(),
+            secrets: Secrets::default(),
         }
     }
 
@@ -61,6 +66,7 @@ impl fmt::Debug for Environment {
             .field("home", &self.home)
             .field("cwd", &self.cwd)
             .field("program", &self.program)
+            .field("secrets", &self.secrets)
             .finish()
     }
 }

@@ -1,15 +1,20 @@
 //! Variables and `~` in the strings of a configuration file.
 //!
 //! `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${env:VAR:-default}` and the names editors have for folders are filled in;
-//! in the files of some programs also `$VAR`, `%VAR%`, `{env:VAR}` and the content of files. A value is never looked into
-//! again. Everything else is plain text.
+//! in our own files also `${secret:NAME}`, a value from the secret store, `${file:path}`, the content of a file, and
+//! `${:-text}`, the text itself; in the files of some
+//! programs also `$VAR`, `%VAR%`, `{env:VAR}` and the content of files. A value is never looked into again. Everything
+//! else is plain text.
 
+pub(crate) mod pieces;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
+use crate::secrets::SECRET;
+use pieces::{Meaning, Piece, Reference};
 
 /// What the strings of one file are filled in with.
 pub(crate) struct Variables<'a> {
@@ -34,11 +39,25 @@ pub(crate) struct Forms {
     pub(crate) bare_braces: bool,
     /// `${file:path}`
     pub(crate) files: bool,
+    /// `${:-text}`: a name that is never set, so the text stands for itself.
+    pub(crate) verbatim: bool,
+    /// `${secret:NAME}`
+    pub(crate) secrets: bool,
 }
 
 impl Forms {
-    pub(crate) const OURS: Self =
-        Self { braced: true, dollar: false, percent: false, bare_braces: false, files: false };
+    /// What our own files may say.
+    pub(crate) const OURS: Self = Self { files: true, verbatim: true, secrets: true, ..Self::USUAL };
+    /// What most programs know.
+    pub(crate) const USUAL: Self = Self {
+        braced: true,
+        dollar: false,
+        percent: false,
+        bare_braces: false,
+        files: false,
+        verbatim: false,
+        secrets: false,
+    };
 }
 
 /// How a file that could not be read is named among missing variables.
@@ -56,6 +75,8 @@ pub(crate) struct Text {
     pub(crate) missing: Vec<String>,
     /// Every variable that would count, were it set: also in defaults and for inputs. The environment has no part in it.
     pub(crate) names: Vec<String>,
+    /// Every secret referred to, each once, in order.
+    pub(crate) secrets: Vec<String>,
     /// `${input:…}` placeholders, which only the editor that wrote them could fill in.
     pub(crate) inputs: Vec<String>,
 }
@@ -64,81 +85,37 @@ impl Variables<'_> {
     /// Fills in the variables of `raw`.
     pub(crate) fn expand(&self, raw: &str) -> Text {
         let mut text = Text { raw: raw.to_owned(), ..Text::default() };
-        let mut rest = raw;
-        while let Some(start) = rest.find(['$', '%', '{']) {
-            text.value.push_str(&rest[..start]);
-            rest = &rest[start..];
-            match self.reference(rest).filter(|reference| self.fill(&mut text, reference)) {
-                Some(reference) => rest = &rest[reference.whole.len()..],
-                // Not one of ours: plain text, though one of ours may stand behind it.
-                None => {
-                    let skipped = if rest.starts_with("${") { 2 } else { 1 };
-                    text.value.push_str(&rest[..skipped]);
-                    rest = &rest[skipped..];
-                }
+        for piece in self.forms.pieces(raw) {
+            match piece {
+                Piece::Literal(literal) => text.value.push_str(literal),
+                Piece::Reference(reference) => self.fill(&mut text, &reference),
             }
         }
-        text.value.push_str(rest);
         text
     }
 
-    /// Returns what the text begins with, if this file may refer to something so.
-    fn reference<'t>(&self, text: &'t str) -> Option<Reference<'t>> {
-        let forms = self.forms;
-        if text.starts_with("${") {
-            let (whole, inside) = placeholder(text)?;
-            return forms.braced.then_some(Reference { whole, inside, braced: true });
+    /// Adds what stands for one reference.
+    fn fill(&self, text: &mut Text, reference: &Reference<'_>) {
+        let whole = reference.whole;
+        match reference.meaning {
+            Meaning::Input(input) => self.fill_input(text, whole, input),
+            Meaning::File(path) => {
+                let file = self.folder.join(expand_home(path, self.environment));
+                match std::fs::read_to_string(file) {
+                    Ok(content) => text.value.push_str(content.trim_end()),
+                    Err(_) => text.lack(&format!("{FILE}{path}"), whole),
+                }
+            }
+            Meaning::Secret(name) => self.fill_secret(text, whole, name),
+            Meaning::Verbatim(literal) => text.value.push_str(literal),
+            Meaning::Editor(name) => text.value.push_str(self.editor(name).as_deref().unwrap_or(whole)),
+            Meaning::Variable { name, default } => self.fill_variable(text, reference, name, default),
         }
-        if let Some(after) = text.strip_prefix('{').filter(|_| forms.bare_braces) {
-            let inside = &after[..after.find('}')?];
-            let named = inside.starts_with("env:") || inside.starts_with(FILE);
-            return named.then(|| Reference { whole: &text[..inside.len() + 2], inside, braced: false });
-        }
-        if let Some(after) = text.strip_prefix('$').filter(|_| forms.dollar) {
-            let inside = &after[..name_length(after)];
-            return Some(Reference { whole: &text[..=inside.len()], inside, braced: false });
-        }
-        let after = text.strip_prefix('%').filter(|_| forms.percent)?;
-        let inside = &after[..name_length(after)];
-        after[inside.len()..].starts_with('%').then(|| Reference {
-            whole: &text[..inside.len() + 2],
-            inside,
-            braced: false,
-        })
     }
 
-    /// Adds what stands for one reference; says whether it is one.
-    fn fill(&self, text: &mut Text, reference: &Reference<'_>) -> bool {
-        let (whole, inside) = (reference.whole, reference.inside);
-        if let Some(input) = inside.strip_prefix("input:").filter(|_| reference.braced) {
-            self.fill_input(text, whole, input);
-            return true;
-        }
-        let reads_files = self.forms.files || self.forms.bare_braces;
-        if let Some(path) = inside.strip_prefix(FILE).filter(|_| reads_files) {
-            let path = self.folder.join(expand_home(path.trim(), self.environment));
-            match std::fs::read_to_string(path) {
-                Ok(content) => text.value.push_str(content.trim_end()),
-                Err(_) => text.lack(inside, whole),
-            }
-            return true;
-        }
-        let inside = inside.strip_prefix("env:").unwrap_or(inside);
-        let (name, default) = match inside.split_once(":-").filter(|_| reference.braced) {
-            Some((name, default)) => (name, Some(default)),
-            None => (inside, None),
-        };
+    fn fill_variable(&self, text: &mut Text, reference: &Reference<'_>, name: &str, default: Option<&str>) {
         if let Some(default) = default {
             self.expand(default).names.iter().for_each(|name| remember(&mut text.names, name));
-        }
-        if !is_variable_name(name) {
-            return match self.editor(inside).filter(|_| reference.braced) {
-                Some(value) => {
-                    text.value.push_str(&value);
-                    true
-                }
-                None => false,
-            };
         }
         remember(&mut text.names, name);
         // As in a shell, `:-` also replaces an empty value.
@@ -147,14 +124,13 @@ impl Variables<'_> {
             && let Some(value) = self.editor(name).filter(|_| reference.braced)
         {
             text.value.push_str(&value);
-            return true;
+            return;
         }
         remember(&mut text.variables, name);
         match found.map(String::as_str).or(default) {
             Some(value) => text.value.push_str(value),
-            None => text.lack(name, whole),
+            None => text.lack(name, reference.whole),
         }
-        true
     }
 
     /// Nobody can be asked here, but a variable may hold the answer.
@@ -167,6 +143,15 @@ impl Variables<'_> {
                 remember(&mut text.inputs, input);
                 text.value.push_str(whole);
             }
+        }
+    }
+
+    /// A value that comes from here is hidden from now on wherever it turns up, whatever becomes of this text.
+    fn fill_secret(&self, text: &mut Text, whole: &str, name: &str) {
+        remember(&mut text.secrets, name);
+        match self.environment.secrets.get(name) {
+            Ok(Some(value)) => text.value.push_str(value.expose()),
+            Ok(None) | Err(_) => text.lack(&format!("{SECRET}{name}"), whole),
         }
     }
 
@@ -183,15 +168,6 @@ impl Variables<'_> {
             _ => None,
         }
     }
-}
-
-/// A reference in a text.
-struct Reference<'t> {
-    whole: &'t str,
-    /// What stands between its marks.
-    inside: &'t str,
-    /// Written as `${…}`.
-    braced: bool,
 }
 
 impl Text {
@@ -229,29 +205,10 @@ pub(crate) fn expand_home(text: &str, environment: &Environment) -> String {
     }
 }
 
-/// Returns a placeholder as a whole and what stands inside it. Braces are counted, so a default may be JSON.
-fn placeholder(text: &str) -> Option<(&str, &str)> {
-    let mut depth = 0_usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' if depth == 1 => return Some((&text[..=at], &text["${".len()..at])),
-            b'}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
 pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     first && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Returns how much of the text can be the name of a variable.
-fn name_length(text: &str) -> usize {
-    text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count()
 }
 
 fn remember(names: &mut Vec<String>, name: &str) {

@@ -11,6 +11,7 @@ mod expand;
 mod fields;
 mod file;
 mod identity;
+mod import;
 mod keys;
 mod load;
 mod meant;
@@ -22,6 +23,7 @@ mod redact;
 mod resolve;
 mod schema;
 mod secret;
+mod secrets;
 mod select;
 mod started_with;
 mod syntax;
@@ -31,10 +33,15 @@ mod variables_used;
 
 pub use alike::{did_you_mean, distance, most_alike};
 pub use client_environment::{ClientEnvironment, is_base_variable, project_root};
+pub use clients::{Client, OwnCommand, Plug, Scope, Sure, ToolLimits, Writing, client, clients};
 pub use diff::{Difference, diff, same_but_for_start, same_connection};
-pub use edit::{Edit, EditError, PermissionKind, apply};
+pub use edit::{Edit, EditError, PermissionKind, Reverted, apply, revert};
 pub use environment::Environment;
 pub use identity::generate_id;
+pub use import::{
+    FoundServer, ImportPlan, LiteralSecret, Outcome, PlannedServer, Question, Scan, files_to_import,
+    find_servers, plan_import, read_to_import, servers_in,
+};
 pub use load::{LoadError, LoadOptions, OwnPort, config_path, load, load_text, stand_in, written};
 pub use model::*;
 pub use nesting::{ABOVE, Nesting};
@@ -46,6 +53,7 @@ pub use profile::{
 pub use redact::{redact, redact_cut};
 pub use schema::schema;
 pub use secret::Secret;
+pub use secrets::{SecretSource, Secrets};
 pub use select::{How, Selection, select_namespace};
 pub use started_with::{StartedWith, hash_seed, restore_hash_seed, started_with};
-pub use variables_used::{VariablesUsed, variables_used, variables_used_in};
+pub use variables_used::{VariablesUsed, secrets_used_in, variables_used, variables_used_in};

@@ -142,9 +142,9 @@ pub fn stand_in(why: LoadError, options: &LoadOptions) -> Result<Config, LoadErr
 }
 
 /// What a config may hold.
-const MAX_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
-fn read(path: &Path) -> Result<String, LoadError> {
+pub(crate) fn read(path: &Path) -> Result<String, LoadError> {
     let found = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => {
             failure(path, "does not exist", "name an existing file, or leave out --config for the default")
@@ -162,7 +162,7 @@ fn read(path: &Path) -> Result<String, LoadError> {
     String::from_utf8(bytes).map_err(|_| failure(path, "is not UTF-8 text", "save it as UTF-8"))
 }
 
-fn failure(path: &Path, what: &str, hint: &str) -> LoadError {
+pub(crate) fn failure(path: &Path, what: &str, hint: &str) -> LoadError {
     let mut problems = Problems::new(Some(path));
     problems.whole_file(what, Some(hint.to_owned()));
     LoadError { problems: problems.into_sorted(), recognized: None }

@@ -13,6 +13,8 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use itself::is_own_address;
+
 use std::path::Path;
 
 use crate::check::check;
@@ -28,6 +30,7 @@ use crate::load::OwnPort;
 use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
 use crate::problem::Problems;
 use crate::profile::Profile;
+use crate::secrets::SECRET;
 
 /// Where the text came from, and what was said beside it.
 #[derive(Clone, Copy)]
@@ -73,7 +76,7 @@ pub(crate) fn resolve(
     mut problems: Problems,
 ) -> Result<Config, Problems> {
     check(document, &TOP, "", &mut problems);
-    warn_of_missing_variables(document, &mut problems);
+    warn_of_missing_variables(document, origin.start.own, &mut problems);
     let top = Fields::new(document, &TOP);
     let profile = choose_profile(top, origin);
     let Some(settings) = settings::resolve(top, profile, origin.start.own, &mut problems) else {
@@ -188,7 +191,7 @@ fn shared(top: Fields<'_>, key: &str, context: &mut Context<'_>) -> (Vec<Server>
 }
 
 /// Outside servers a placeholder without a value stays as it is. Servers are marked instead, each for itself.
-fn warn_of_missing_variables(document: &Object, problems: &mut Problems) {
+fn warn_of_missing_variables(document: &Object, environment: &Environment, problems: &mut Problems) {
     for (name, node) in &document.members {
         let is_setting = TOP.key(name).is_some_and(|key| !matches!(key.kind, Kind::Unused | Kind::Map(_)));
         if is_setting {
@@ -201,6 +204,11 @@ fn warn_of_missing_variables(document: &Object, problems: &mut Problems) {
                 }
                 let missing = if place == settings::TOKEN { &[] } else { text.missing.as_slice() };
                 for variable in missing {
+                    if let Some(name) = variable.strip_prefix(SECRET) {
+                        let (what, hint) = environment.secrets.why_missing(name);
+                        problems.warn(line, place, what, Some(format!("{hint}; it stays as written")));
+                        continue;
+                    }
                     let hint = format!("set it, or write `${{{variable}:-default}}`; it stays as written");
                     problems.warn(line, place, format!("variable `{variable}` is not set"), Some(hint));
                 }

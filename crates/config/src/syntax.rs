@@ -82,14 +82,26 @@ pub(crate) fn parse_as(
         read => read,
     };
     match read {
-        Ok(Some(Node { value: Value::Object(object), .. })) => Some((syntax, object)),
+        Ok(None) => {
+            problems.whole_file("is empty", Some("write at least `{}`".to_owned()));
+            None
+        }
+        read => object_of(read, problems).map(|object| (syntax, object)),
+    }
+}
+
+/// Reads a file whose syntax is known; one in which nothing stands is empty.
+pub(crate) fn parse_only(syntax: Syntax, text: &str, problems: &mut Problems) -> Option<Object> {
+    object_of(syntax.read(text, problems), problems)
+}
+
+fn object_of(read: Result<Option<Node>, Unread>, problems: &mut Problems) -> Option<Object> {
+    match read {
+        Ok(None) => Some(Object::default()),
+        Ok(Some(Node { value: Value::Object(object), .. })) => Some(object),
         Ok(Some(node)) => {
             let what = format!("expected an object, found {}", node.value.describe());
             problems.error(node.line, "", what, Some("put everything between `{` and `}`".to_owned()));
-            None
-        }
-        Ok(None) => {
-            problems.whole_file("is empty", Some("write at least `{}`".to_owned()));
             None
         }
         Err(unread) => {

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::environment::Environment;
 use crate::load::{LoadError, LoadOptions, load_text};
 use crate::model::{Config, Server};
+use crate::secrets::Secrets;
 
 /// A value that must not turn up in any output.
 pub(crate) const SECRET: &str = "hunter2-hunter2";
@@ -17,6 +18,7 @@ pub(crate) fn environment() -> Environment {
         home: Some("/home/ann".into()),
         cwd: "/".into(),
         program: None,
+        secrets: Secrets::default(),
     }
 }
 

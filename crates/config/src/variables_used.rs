@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::clients;
+use crate::clients::{self, OWN_ROOTS};
 use crate::environment::Environment;
 use crate::fields::Fields;
 use crate::file::{Node, Object, Value};
@@ -38,6 +38,41 @@ pub fn variables_used(options: &LoadOptions) -> Result<VariablesUsed, LoadError>
 
 /// Returns what [`variables_used`] does for text as if it were read from `path`.
 pub fn variables_used_in(text: &str, path: Option<&Path>) -> Result<VariablesUsed, LoadError> {
+    let document = filled_with_nothing(text, path)?;
+    let mut used = VariablesUsed { names: BTreeSet::from(["PATH".to_owned()]), everything: false };
+    each_server(&document, &mut |_, server| {
+        let fields = Fields::new(server, &SERVER);
+        used.names.extend(named_by(fields));
+        used.everything |= inherits_everything(fields);
+    });
+    Ok(used)
+}
+
+/// Returns the secrets that a file refers to, each with the servers that use it; a setting is named by its key.
+pub fn secrets_used_in(text: &str, path: Option<&Path>) -> Result<BTreeMap<String, Vec<String>>, LoadError> {
+    let document = filled_with_nothing(text, path)?;
+    let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut note = |user: &str, node: &Node| {
+        node.each_text("", &mut |text, _, _| {
+            for name in &text.secrets {
+                let users = used.entry(name.clone()).or_default();
+                if !users.iter().any(|known| known == user) {
+                    users.push(user.to_owned());
+                }
+            }
+        });
+    };
+    each_server(&document, &mut |id, server| {
+        let counts = |key: &str| SERVER.key(key).is_some_and(|key| !matches!(key.kind, Kind::Unused));
+        server.members.iter().filter(|(key, _)| counts(key)).for_each(|(_, node)| note(id, node));
+    });
+    let settings = document.members.iter().filter(|(key, _)| !OWN_ROOTS.contains(&key.as_str()));
+    settings.for_each(|(key, node)| note(key, node));
+    Ok(used)
+}
+
+/// Reads a file as if no variable were set.
+fn filled_with_nothing(text: &str, path: Option<&Path>) -> Result<Object, LoadError> {
     let mut problems = Problems::new(path);
     let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
         return Err(LoadError { problems: problems.into_sorted(), recognized: None });
@@ -47,13 +82,7 @@ pub fn variables_used_in(text: &str, path: Option<&Path>) -> Result<VariablesUse
     let mut reading = clients::read_everywhere(document, path, &mut unheard);
     reading.fill(path, &nothing, &nothing);
     meant::read(&mut reading.document, &mut unheard);
-    let mut used = VariablesUsed { names: BTreeSet::from(["PATH".to_owned()]), everything: false };
-    each_server(&reading.document, &mut |server| {
-        let fields = Fields::new(server, &SERVER);
-        used.names.extend(named_by(fields));
-        used.everything |= inherits_everything(fields);
-    });
-    Ok(used)
+    Ok(reading.document)
 }
 
 /// Returns the variables that one definition names.
@@ -77,10 +106,11 @@ pub(crate) fn inherits_everything(server: Fields<'_>) -> bool {
     server.flag("inheritEnv") == Some(true)
 }
 
-fn each_server<'a>(document: &'a Object, visit: &mut dyn FnMut(&'a Object)) {
+fn each_server<'a>(document: &'a Object, visit: &mut dyn FnMut(&'a str, &'a Object)) {
     let mut of_all = |node: &'a Node| {
         if let Value::Object(servers) = &node.value {
-            servers.members.values().filter_map(Node::object).for_each(&mut *visit);
+            let servers = servers.members.iter().filter_map(|(id, node)| Some((id.as_str(), node.object()?)));
+            servers.for_each(|(id, server)| visit(id, server));
         }
     };
     ["servers", "mcpServers"].iter().filter_map(|root| document.members.get(*root)).for_each(&mut of_all);

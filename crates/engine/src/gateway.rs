@@ -11,6 +11,7 @@ mod logging;
 mod lookup;
 mod notifications;
 pub(crate) mod operator;
+mod pace;
 mod prompts;
 mod resources;
 mod subscriptions;
@@ -48,6 +49,7 @@ use listings::Purpose;
 pub use lookup::KnownTool;
 pub(crate) use notifications::{answer_from_config, roots_of};
 pub use operator::{FoundItem, NotFound};
+use pace::Pace;
 use task_owners::TaskOwners;
 use view::{Asking, view};
 
@@ -89,6 +91,8 @@ pub struct Gateway {
     catalog: ArcSwap<Catalog>,
     /// Held while a new catalog is built, so that an older one never replaces a newer.
     building: Mutex<()>,
+    /// How often changed listings are taken in.
+    pace: Pace,
     clients: Arc<Clients>,
     discovery: Arc<Discovery>,
     /// Whether a client has introduced itself: nothing starts before (decision 29).
@@ -123,6 +127,7 @@ impl Gateway {
             Self {
                 catalog: ArcSwap::from_pointee(Catalog::build(Arc::new(view))),
                 building: Mutex::default(),
+                pace: Pace::default(),
                 clients: Arc::default(),
                 discovery: Arc::new(Discovery::new(Arc::clone(fleet.places()), leaving.clone())),
                 introduced: AtomicBool::new(false),

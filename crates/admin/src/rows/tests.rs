@@ -16,12 +16,15 @@ fn a_server_in_a_list() {
     assert_eq!(
         failed,
         json!({
-            "id": "git", "state": "failed", "kind": "stdio", "tools": 12, "clients": 1,
+            "id": "git", "state": "failed", "kind": "stdio", "tools": 12, "listed": true, "clients": 1,
             "error": "Server 'git' failed to start: it ended at once", "hint": "see its log",
         })
     );
     let bare = Server { key: ServerId::from("main/x"), ..Server::default() };
-    assert_eq!(members(&json!(ServerRow::of(&bare))), ["clients", "id", "kind", "schema", "state", "tools"]);
+    assert_eq!(
+        members(&json!(ServerRow::of(&bare))),
+        ["clients", "id", "kind", "listed", "schema", "state", "tools"]
+    );
 }
 
 #[test]

@@ -63,11 +63,6 @@ fn a_full_file_begins_anew_whoever_writes() {
     assert_eq!(file::last(&path, 1000).unwrap().len(), 50);
 }
 
-#[test]
-fn a_digest_is_sha_256() {
-    assert_eq!(digest(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
-
 /// Whoever was killed in the middle of its line takes no other along.
 #[test]
 fn a_torn_line_is_ended_before_the_next() {

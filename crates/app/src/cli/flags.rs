@@ -30,6 +30,9 @@ pub(crate) struct Flags {
     /// Whose defaults apply: manifold, mcps-proxy, mcp-studio or mcp-all-in-one [env: MANIFOLD_PROFILE]
     #[arg(long, global = true, value_name = "NAME", value_parser = profile)]
     pub(crate) profile: Option<Profile>,
+    /// A file with the key of stored secrets [env: MANIFOLD_KEY_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
     /// Serve by ourselves, without the user's daemon [env: MANIFOLD_DAEMON=off]
     #[arg(long, global = true)]
     pub(crate) alone: bool,

@@ -11,10 +11,9 @@ pub(super) const TEMPLATE: &str = "\
 Usage: {usage}
 
 Servers:
-  list, get                     Show all servers with their state, or all there is to say of one
+  list, get, search             Show all servers, one of them, or what the MCP Registry has
   start, stop, restart          Run a server now, end it, or both
   enable, disable               Let a server be used or not, in the config
-  search                        Look for servers in the MCP Registry
   wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
   tools, tool                   Show what clients see, or what one tool takes
@@ -28,6 +27,7 @@ Serving:
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
+  secret                        Store secrets that the config refers to by name
   tui                           Watch and manage servers in the terminal
   completions, man              Completions for your shell, manual pages
 
@@ -51,6 +51,7 @@ const OF_HTTP: &[&str] =
 const OF_STDIO: &[&str] = &["framing"];
 const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent", "alone"];
 const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];
+const OF_SECRETS: &[&str] = &["key_file"];
 const OF_VERBS: &[&str] = &["color", "verbose"];
 const MODES: &[&str] = &["stdio", "http"];
 
@@ -72,9 +73,10 @@ pub(crate) fn command() -> clap::Command {
             "litemcp" => &[OF_HTTP, OF_STDIO, MODES, OF_VERBS],
             name if SERVING.contains(&name) => &[OF_VERBS],
             name if WITHOUT_CONFIG.contains(&name) => {
-                &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, MODES, OF_VERBS]
+                &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES, OF_VERBS]
             }
-            _ => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
+            "secret" => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
+            _ => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_SECRETS, MODES],
         };
         hide(below, &hidden.concat());
         if name == "config"
@@ -83,7 +85,8 @@ pub(crate) fn command() -> clap::Command {
             hide(schema, OF_CONFIGS);
         }
     }
-    let first_page = [OF_HTTP, OF_STDIO, &["eager", "log_format", "silent", "alone", "profile"]].concat();
+    let first_page =
+        [OF_HTTP, OF_STDIO, OF_SECRETS, &["eager", "log_format", "silent", "alone", "profile"]].concat();
     hide_here(&mut command, &first_page);
     // One line for each.
     command.mut_args(|arg| arg.hide_possible_values(true))

@@ -109,7 +109,20 @@ fn every_command_is_on_the_first_page() {
 // What a verb asks or orders is a route of the control API; others serve, or read files.
 #[test]
 fn every_verb_has_its_route() {
-    let local = ["serve", "stdio", "http", "litemcp", "tui", "config schema", "completions", "man", "search"];
+    let local = [
+        "serve",
+        "stdio",
+        "http",
+        "litemcp",
+        "tui",
+        "config schema",
+        "completions",
+        "man",
+        "search",
+        "secret set",
+        "secret list",
+        "secret rm",
+    ];
     let of_this_process =
         ["daemon run", "daemon self-check", "daemon start", "daemon install", "daemon uninstall"];
     let routed: Vec<&str> = manifold_admin::ROUTES.iter().flat_map(|route| route.verbs).copied().collect();

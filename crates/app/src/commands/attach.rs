@@ -15,13 +15,14 @@ use manifold_shim::{Attaching, Language, NoDaemon, Start, attach, serve};
 use crate::cli::Invocation;
 use crate::daemon::{base_folders, identity, is_below_another};
 use crate::machine::slim_down_at_once;
+use crate::secrets::KEY_FILE;
 
 /// How long a client may wait for its daemon before it is served without one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs and
-/// to reach servers.
-const OWN: [&str; 7] = [
+/// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs, to
+/// reach servers and to open stored secrets.
+const OWN: [&str; 9] = [
     "PATH",
     "TMPDIR",
     "SSL_CERT_FILE",
@@ -29,6 +30,8 @@ const OWN: [&str; 7] = [
     "MANIFOLD_LOG_LEVEL",
     "MCP_LOG_LEVEL",
     "MANIFOLD_DAEMON",
+    "MANIFOLD_KEY",
+    KEY_FILE,
 ];
 
 /// Serves the client by the daemon; none where it is to be served without one.

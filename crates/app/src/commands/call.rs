@@ -31,6 +31,7 @@ use asker::Asker;
 use deadline::Deadline;
 use gateway::Gateway;
 use inbox::Interrupts;
+pub(super) use person::Hidden;
 use person::{Person, Terminal};
 
 use crate::cli::AskCommand;

@@ -9,11 +9,11 @@ use manifold_engine::configured;
 use serde::Serialize;
 
 use super::asked_namespace;
-use super::servers;
 use super::verb::Verb;
+use super::{secret, servers};
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
-use crate::output::{Exit, Failure, counted, escaped_text, span};
+use crate::output::{Exit, Failure, counted, escaped_line, escaped_text, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
 
@@ -34,6 +34,9 @@ struct Report {
     namespaces: Vec<NamespaceRow>,
     default_namespace: Option<String>,
     problems: Vec<Problem>,
+    /// What is stored for `${secret:NAME}`, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<secret::Summary>,
 }
 
 #[derive(Serialize)]
@@ -137,6 +140,7 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
         remembered(&mut snapshot, &config, &cache(verb.options));
         let rows = rows(&snapshot, found.live());
         let mut report = render(snapshot, config.summary(), &rows, found.live());
+        report.secrets = secret::summary(&verb.options.environment);
         let is_behind = found.live().and_then(Live::why_behind);
         report.problems.extend(is_behind.as_deref().map(whole_file));
         match verb.output.is_json() {
@@ -262,6 +266,7 @@ fn render(snapshot: Snapshot, summary: String, rows: &[ServerRow], live: Option<
         namespaces: namespaces.into_iter().filter_map(namespace).collect(),
         default_namespace: config.default_namespace,
         problems: config.problems,
+        secrets: None,
     }
 }
 
@@ -313,9 +318,10 @@ fn text(report: &Report) -> String {
     let _ = writeln!(text, "manifold {}, profile {}", report.version, report.profile);
     let whose = report.client.as_ref().map_or_else(String::new, |_| format!(" ({})", report.summary));
     let _ = writeln!(text, "config: {source}{whose}\n");
+    // One line for each, whatever it is called.
     let name = |row: &Row| match &row.schema {
-        Some(schema) => format!("{schema}/{}", row.id),
-        None => row.id.clone(),
+        Some(schema) => escaped_line(&format!("{schema}/{}", row.id)).into_owned(),
+        None => escaped_line(&row.id).into_owned(),
     };
     let width = report.servers.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
     for row in &report.servers {
@@ -324,14 +330,23 @@ fn text(report: &Report) -> String {
             (Some(problem), _) => format!("cannot work: {problem}"),
             (None, true) => format!("{}{}", row.start, known(row.saved.as_ref())),
         };
-        let _ = writeln!(text, "  {:width$}  {:8}{}  [{state}]", name(row), row.transport, row.target);
+        let target = escaped_line(&row.target);
+        let _ = writeln!(text, "  {:width$}  {:8}{target}  [{state}]", name(row), row.transport);
     }
     if report.servers.is_empty() {
         let _ = writeln!(text, "  no servers");
     }
     for namespace in &report.namespaces {
         let disabled = if namespace.enabled { "" } else { " (disabled)" };
-        let _ = writeln!(text, "\nnamespace {}{disabled}: {}", namespace.id, namespace.server_ids.join(", "));
+        let _ = writeln!(
+            text,
+            "\nnamespace {}{disabled}: {}",
+            escaped_line(&namespace.id),
+            escaped_line(&namespace.server_ids.join(", "))
+        );
+    }
+    if let Some(secrets) = &report.secrets {
+        let _ = writeln!(text, "\nsecrets: {secrets}");
     }
     if !report.problems.is_empty() {
         let _ = writeln!(text, "\nproblems:");

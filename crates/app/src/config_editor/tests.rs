@@ -173,22 +173,6 @@ fn no_change_is_lost_among_many_writers() {
     assert!(text.contains("// mine"));
 }
 
-// Somebody whose editor knows nothing of our lock.
-#[test]
-fn what_another_wrote_meanwhile_is_not_overwritten() {
-    let home = Home::new(Some("theirs"));
-    let place = Place::of(&home.path()).unwrap();
-    for old in [Some(CONFIG.as_bytes()), None] {
-        let error = place.replace(old, b"ours").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-    }
-    assert_eq!(home.text(), "theirs");
-    let files: Vec<_> = fs::read_dir(home.path().parent().unwrap()).unwrap().collect();
-    assert_eq!(files.len(), 1, "{files:?}");
-    place.replace(Some(b"theirs"), b"ours").unwrap();
-    assert_eq!(home.text(), "ours");
-}
-
 struct CountedReloads(Mutex<usize>);
 
 impl Reloader for CountedReloads {

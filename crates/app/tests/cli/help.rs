@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "list",
     "get",
     "start",
@@ -31,6 +31,7 @@ const VERBS: [&str; 25] = [
     "status",
     "config",
     "daemon",
+    "secret",
 ];
 
 #[test]
@@ -57,7 +58,7 @@ fn every_verb_has_examples_and_the_flags_that_act_there() {
     for verb in VERBS {
         let page = alone(&sandbox, &format!("{verb} --help")).stdout;
         assert!(page.contains(&format!("manifold {verb}")), "{verb}: {page}");
-        if !["daemon", "config"].contains(&verb) {
+        if !["daemon", "config", "secret"].contains(&verb) {
             assert!(page.contains("Example") && page.contains("--json"), "{verb}: {page}");
         }
         assert!(page.contains("--config"), "{verb}: {page}");

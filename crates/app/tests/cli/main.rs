@@ -11,6 +11,7 @@ mod help;
 mod items;
 mod logs;
 mod search;
+mod secret;
 mod servers;
 mod terminal;
 mod wait;

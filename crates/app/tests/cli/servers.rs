@@ -17,13 +17,13 @@ fn list_shows_every_server_in_each_form() {
     let gateway = two();
     expect![[r#"
         git  ready  stdio  12  2  -
-        files  failed  http  0  0  it said \u{1b}[31mno\u{1b}[0m; look at `manifold logs files`
+        files  failed  http  -  0  it said \u{1b}[31mno\u{1b}[0m; look at `manifold logs files`
     "#]]
     .assert_eq(&gateway.shown("list"));
     assert_eq!(gateway.shown("list -q"), "git\nfiles\n");
     let expected = json!([
-        {"id": "git", "state": "ready", "kind": "stdio", "tools": 12, "clients": 2},
-        {"id": "files", "state": "failed", "kind": "http", "tools": 0, "clients": 0,
+        {"id": "git", "state": "ready", "kind": "stdio", "tools": 12, "listed": true, "clients": 2},
+        {"id": "files", "state": "failed", "kind": "http", "tools": 0, "listed": false, "clients": 0,
          "error": "it said \u{1b}[31mno\u{1b}[0m", "hint": "look at `manifold logs files`"},
     ]);
     assert_eq!(gateway.json("list --json"), expected);
@@ -38,7 +38,7 @@ fn which_gateway_was_asked_is_said_to_those_who_ask() {
     let sandbox = Sandbox::new();
     let ran = alone(&sandbox, "list -v");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), "manifold: asked the files, as nothing runs\n"));
-    assert_eq!(ran.stdout, "time  idle  builtin  0  0  -\n");
+    assert_eq!(ran.stdout, "time  idle  builtin  -  0  -\n");
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Told {
 pub(super) const DISABLED: &str = "disabledMcpServers";
 
 /// Returns the servers a project goes without. A list that cannot be read must not mean that all are used.
-fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Vec<&'a str> {
+pub(super) fn disabled<'a>(project: &'a Object, place: &str, problems: &mut Problems) -> Vec<&'a str> {
     let Some(node) = project.members.get(DISABLED).filter(|node| !matches!(node.value, Value::Null)) else {
         return Vec::new();
     };

@@ -41,6 +41,14 @@ pub(super) fn convert(client: &Client, node: &Node, place: &str, problems: &mut 
     Some(Node { line: node.line, value: Value::Object(Object { line: object.line, members: entry.members }) })
 }
 
+/// Tells whether only the program itself could run an entry.
+pub(super) fn is_own(client: &Client, node: &Node) -> bool {
+    let Some(object) = node.object() else { return false };
+    let mut entry = Entry { members: object.members.clone(), line: node.line };
+    entry.unfold_transport();
+    entry.is_own(client)
+}
+
 /// Puts the members of a nested `transport` into the entries themselves.
 pub(super) fn unfold_transports(servers: &mut Node) {
     let Value::Object(servers) = &mut servers.value else { return };
@@ -139,6 +147,15 @@ impl Entry {
                 });
                 let names: Vec<_> = names.collect();
                 self.merge("env", names);
+            }
+            "inherited names" => {
+                // Each is a name, or an object that has it.
+                let names = node.list().unwrap_or_default().iter().filter_map(|item| {
+                    let name = item.written().or_else(|| item.object()?.written("name"))?;
+                    Some(Node { line: item.line, value: Value::Text(Text::written(name)) })
+                });
+                let names = Node { line: node.line, value: Value::List(names.collect()) };
+                self.members.entry("inheritEnv".to_owned()).or_insert(names);
             }
             ours => match node.value {
                 Value::Object(object) => self.merge(ours, object.members),

@@ -42,7 +42,11 @@ pub(super) fn recognize(document: &Object, path: Option<&Path>) -> Option<Told> 
 }
 
 /// Returns the first of a program's roots that holds servers, or that is there to hold some.
-fn root_of(client: &'static Client, document: &Object, by_sign: bool) -> Option<&'static [String]> {
+pub(super) fn root_of(
+    client: &'static Client,
+    document: &Object,
+    by_sign: bool,
+) -> Option<&'static [String]> {
     let holds = |root: &&Vec<String>| at(document, root).is_some_and(|node| entries(node).any(is_server));
     let waits = |root: &&Vec<String>| {
         at(document, root).is_some_and(|node| size(node) == 0 && !matches!(node.value, Value::Null))

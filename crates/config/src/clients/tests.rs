@@ -1,7 +1,9 @@
 //! Every program's file, as its users have it on disk (D8). These files stay for good.
 
 mod data;
+mod places;
 mod telling;
+mod write;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -13,7 +13,7 @@ use super::lines::{indent_unit, spliced};
 use crate::file::Value;
 use crate::syntax::json::options;
 use render::Style;
-pub(super) use render::inline;
+pub(crate) use render::inline;
 pub(super) use render::quoted;
 
 pub(super) fn write(text: &str, change: &Change) -> Result<String, Stuck> {

@@ -103,7 +103,7 @@ fn replacement(document: &Object, there: &Found, mut entry: Object) -> Vec<Chang
     changes
 }
 
-fn differences(place: &[Step], old: &Node, new: &Node, changes: &mut Vec<Change>) {
+pub(super) fn differences(place: &[Step], old: &Node, new: &Node, changes: &mut Vec<Change>) {
     if let (Some(before @ [_, ..]), Some(after @ [_, ..])) = (old.list(), new.list()) {
         return list_differences(place, before, after, changes);
     }
@@ -253,6 +253,6 @@ fn flag_of(node: &Node) -> Option<bool> {
     }
 }
 
-fn below(place: &[Step], last: &str) -> Vec<Step> {
+pub(super) fn below(place: &[Step], last: &str) -> Vec<Step> {
     place.iter().cloned().chain([key(last)]).collect()
 }

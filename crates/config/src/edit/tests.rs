@@ -1,5 +1,6 @@
 mod any;
 mod json;
+mod revert;
 mod rules;
 mod toml;
 mod yaml;

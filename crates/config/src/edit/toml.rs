@@ -10,7 +10,7 @@ use super::brackets::{Brackets, Comments, NewItem};
 use super::change::{Change, Step, wrapped};
 use super::lines::{indent_at, line_end, line_start, spliced};
 use crate::file::{Object, Value};
-use body::{body_end, cut_lines, cut_tables, tables_of};
+use body::{body_end, cut_lines, cut_tables, gap_before, next_table, tables_of};
 use render::{array_head, dotted, inline, key_text, table_head, table_lines};
 
 const NO_MEMBER: Stuck = Stuck("there is no such member");
@@ -123,8 +123,8 @@ fn add_table(
         }
         _ => None,
     };
-    let at = last.map_or(text.len(), |end| (line_end(text, end) + 1).min(text.len()));
-    let gap = if at == 0 || text[..at].ends_with("\n\n") { "" } else { "\n" };
+    let at = last.map_or(text.len(), |end| next_table(text, end));
+    let gap = gap_before(text, at);
     Ok(spliced(text, at..at, &format!("{gap}{head}\n{}", table_lines(object)?)))
 }
 
@@ -144,9 +144,9 @@ fn push(text: &str, root: &Table, list: &[Step], value: &Value) -> Result<String
     match (find(root, list), value) {
         (Ok(Here::Item(Item::ArrayOfTables(tables))), Value::Object(object)) => {
             let ends = tables.iter().flat_map(tables_of).filter_map(body_end);
-            let at = (line_end(text, ends.max().ok_or(NO_MEMBER)?) + 1).min(text.len());
-            let lines = table_lines(object)?;
-            Ok(spliced(text, at..at, &format!("\n{}\n{lines}", array_head(list)?)))
+            let at = next_table(text, ends.max().ok_or(NO_MEMBER)?);
+            let (gap, lines) = (gap_before(text, at), table_lines(object)?);
+            Ok(spliced(text, at..at, &format!("{gap}{}\n{lines}", array_head(list)?)))
         }
         (Ok(Here::Value(Toml::Array(array))), _) => Ok(insert(text, &items_of(array)?, inline(value)?)),
         (Err(_), Value::Object(object)) => add_table(text, root, &[], &array_head(list)?, object),

@@ -81,10 +81,11 @@ fn names_are_kept_for_the_message() {
 // D8: each program has its own way to refer to a variable, and what is none of its ways is plain text.
 #[test]
 fn each_program_has_its_own_forms() {
-    let none = Forms { braced: false, ..Forms::OURS };
+    let none = Forms { braced: false, ..Forms::USUAL };
     let check = |forms: Forms, raw: &str, expected: &str| {
         assert_eq!(variables(&environment(), forms).expand(raw).value, expected, "{raw}");
     };
+    check(Forms::USUAL, "${:-${NAME}} ${file:none}", "${:-ann} ${file:none}");
     check(none, "${NAME} $NAME %NAME% {env:NAME}", "${NAME} $NAME %NAME% {env:NAME}");
     let dollar = Forms { dollar: true, ..Forms::OURS };
     check(dollar, "$NAME/${NAME} $$ $1 $ %NAME%", "ann/ann $$ $1 $ %NAME%");
@@ -117,15 +118,23 @@ fn an_input_may_be_answered_by_a_variable() {
     );
 }
 
+// What looks like a variable and is none can be written in our own files.
+#[test]
+fn a_text_may_stand_for_itself() {
+    check_expand("${:-${NAME}}", "${NAME}");
+    check_expand("a${:-$}{NAME}b", "a${NAME}b");
+    check_expand("${:-}${:-${:-x}}", "${:-x}");
+    let text = expand("${:-${NONE}} ${:-${input:x}}", &environment());
+    assert!(text.names.is_empty() && text.missing.is_empty() && text.inputs.is_empty());
+}
+
 // D8: `{file:…}` and `${file:…}` are the content of a file.
 #[test]
 fn a_file_may_hold_a_value() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("key"), format!("{SECRET}\n")).unwrap();
     let environment = environment();
-    for (forms, mark) in
-        [(Forms { bare_braces: true, ..Forms::OURS }, ""), (Forms { files: true, ..Forms::OURS }, "$")]
-    {
+    for (forms, mark) in [(Forms { bare_braces: true, ..Forms::USUAL }, ""), (Forms::OURS, "$")] {
         let variables = Variables {
             environment: &environment,
             forms,

@@ -87,6 +87,8 @@ pub enum ServerFault {
         /// It stands in a remote server's address or headers: the credential of decision 16.
         credential: bool,
     },
+    /// A `${secret:NAME}` that is not stored, or that cannot be read.
+    MissingSecret { what: String, hint: String },
     /// The program is not on `PATH`, or not there, or not executable.
     NoSuchProgram { command: String, hint: String },
     /// The entry itself is wrong (both `command` and `url`, neither, a bad URL).
@@ -105,6 +107,7 @@ impl ServerFault {
                 Some(file) => format!("the file {file} cannot be read; create it"),
                 None => format!("the variable {variable} is not set; set it or give it a default"),
             },
+            Self::MissingSecret { what, hint } => format!("{what}; {hint}"),
             Self::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
             Self::BadEntry { why } => why.clone(),
             Self::Unasked { input, variable } => format!(

@@ -28,7 +28,7 @@ pub(super) fn is_ourselves(spec: &ProcessSpec, config: Option<&Path>, start: Sur
 }
 
 /// Returns whether an address is the one we serve at ourselves.
-pub(super) fn is_own_address(url: &str, host: &str, port: Option<u16>) -> bool {
+pub(crate) fn is_own_address(url: &str, host: &str, port: Option<u16>) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);

@@ -13,6 +13,7 @@ use crate::keys::Kind;
 use crate::keys::table::SERVER;
 use crate::model::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing, Transport};
 use crate::profile::StartPolicy;
+use crate::secrets::SECRET;
 use crate::variables_used::{BY_NAME, inherits_everything, named_by};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -132,6 +133,12 @@ fn missing_variables(
             let unset =
                 by_name && text.missing.is_empty() && !context.environment.vars.contains_key(&text.value);
             for variable in text.missing.iter().chain(unset.then_some(&text.value)) {
+                if let Some(name) = variable.strip_prefix(SECRET) {
+                    let (what, hint) = context.environment.secrets.why_missing(name);
+                    context.problems.error(line, place, what.clone(), Some(hint.clone()));
+                    missing.push(ServerFault::MissingSecret { what, hint });
+                    continue;
+                }
                 let (what, hint) = match variable.strip_prefix(FILE) {
                     Some(file) => (format!("the file `{file}` cannot be read"), "create it".to_owned()),
                     None => (format!("variable `{variable}` is not set"), how_to_set(variable, &text.raw)),

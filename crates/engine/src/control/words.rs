@@ -130,7 +130,9 @@ fn reason(fault: &Fault) -> admin::Reason {
 /// Returns why a server cannot work as configured.
 pub(super) fn fault(fault: &ServerFault) -> admin::Error {
     let reason = match fault {
-        ServerFault::MissingVariable { .. } | ServerFault::Unasked { .. } => admin::Reason::MissingVariable,
+        ServerFault::MissingVariable { .. }
+        | ServerFault::MissingSecret { .. }
+        | ServerFault::Unasked { .. } => admin::Reason::MissingVariable,
         ServerFault::NoSuchProgram { .. } => admin::Reason::NoSuchProgram,
         ServerFault::BadEntry { .. } => admin::Reason::BadEntry,
         ServerFault::Itself => admin::Reason::Itself,
@@ -139,6 +141,7 @@ pub(super) fn fault(fault: &ServerFault) -> admin::Error {
         ServerFault::NoSuchProgram { command, hint } => {
             (format!("no such program `{command}`"), Some(hint.clone()))
         }
+        ServerFault::MissingSecret { what, hint } => (what.clone(), Some(hint.clone())),
         _ => (fault.message(), None),
     };
     admin::Error { reason, text, hint, ..admin::Error::default() }

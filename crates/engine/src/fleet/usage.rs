@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use super::slot::{Slot, Wanted};
 use super::{Fleet, InstanceKey};
 use crate::audience::{Audience, Downstream};
+use crate::gateway::Gateway;
 use crate::sync::Lock as _;
 
 /// What becomes of an instance whose definition is not the one that is wanted now.
@@ -51,7 +52,8 @@ impl Fleet {
             self.slots.store(Arc::new(slots));
             (chosen, moves)
         };
-        moves.joined.iter().for_each(|joined| self.joined(user, joined));
+        moves.joined.iter().for_each(|joined| joined_by(user, joined));
+        others_of(user, &moves.joined).iter().for_each(|gateway| gateway.refresh());
         for slot in &moves.left {
             tell_of_roots(user, slot);
             // A new config ends what it leaves to nobody by itself, and waits for it.
@@ -113,20 +115,30 @@ impl Fleet {
             }
         }
     }
+}
 
-    fn joined(&self, user: &Arc<Downstream>, joined: &Joined) {
-        let Joined { slot, was_of_one, is_second } = joined;
-        if *is_second {
-            slot.upstream.widened();
-        }
-        if slot.users.introduced() {
-            slot.upstream.introduced();
-        }
-        tell_of_roots(user, slot);
-        // What there is for whom differs where it is no longer one client's.
-        let others = slot.users.gateways_but(user);
-        others.iter().filter(|_| *was_of_one).for_each(|gateway| gateway.refresh());
+fn joined_by(user: &Arc<Downstream>, Joined { slot, is_second, .. }: &Joined) {
+    if *is_second {
+        slot.upstream.widened();
     }
+    if slot.users.introduced() {
+        slot.upstream.introduced();
+    }
+    tell_of_roots(user, slot);
+}
+
+/// Returns the gateways for which something changes because servers are no longer one client's: what there is for whom
+/// differs then. Each is there once, however many servers it is about.
+fn others_of(user: &Arc<Downstream>, joined: &[Joined]) -> Vec<Arc<Gateway>> {
+    let mut others: Vec<Arc<Gateway>> = Vec::new();
+    for one in joined.iter().filter(|one| one.was_of_one) {
+        for gateway in one.slot.users.gateways_but(user) {
+            if !others.iter().any(|known| Arc::ptr_eq(known, &gateway)) {
+                others.push(gateway);
+            }
+        }
+    }
+    others
 }
 
 /// Lets a user in where it is to be and out where it is not.

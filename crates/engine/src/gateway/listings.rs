@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use manifold_config::{ServerKey, ServerStart};
 use manifold_protocol::{Caller, Kind, List, Raw};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
 
 use super::Gateway;
+use super::pace::Turn;
 use crate::catalog::{Catalog, ClientProfile, Member, ViewKey};
 use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
@@ -132,10 +133,31 @@ impl Gateway {
     }
 
     /// Takes over the listing a server has published, unless a list that waits for it is about to.
-    pub(crate) fn listing_changed(&self) {
-        if !self.discovery.is_gathering() {
-            self.refresh();
+    pub(crate) fn listing_changed(self: &Arc<Self>) {
+        if self.discovery.is_gathering() {
+            return;
         }
+        match self.pace.next() {
+            Turn::Now => self.take_in(),
+            Turn::Awaited => {}
+            Turn::At(due) => {
+                let (me, dropped) = (Arc::downgrade(self), self.dropped.clone());
+                self.fleet.tasks().spawn_background(async move {
+                    if dropped.run_until_cancelled(sleep_until(due)).await.is_some()
+                        && let Some(gateway) = me.upgrade()
+                    {
+                        gateway.take_in();
+                    }
+                });
+            }
+        }
+    }
+
+    fn take_in(&self) {
+        self.pace.begun();
+        let began = Instant::now();
+        self.refresh();
+        self.pace.took(began.elapsed());
     }
 
     /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes
@@ -143,8 +165,8 @@ impl Gateway {
     pub(super) fn catch_up(&self, seen: &Catalog) -> bool {
         let behind = !seen.is_current();
         // Another call may have taken them over since.
-        if behind && !self.catalog.load().is_current() {
-            self.refresh();
+        if behind {
+            self.replace_if(|now| !now.is_current(), |old| Arc::clone(&old.view));
         }
         behind
     }

@@ -49,8 +49,20 @@ impl Gateway {
     }
 
     pub(super) fn replace(&self, view: impl FnOnce(&Catalog) -> Arc<View>) {
+        self.replace_if(|_| true, view);
+    }
+
+    /// Does so if the catalog in force, once nobody else replaces it, is one to be replaced.
+    pub(super) fn replace_if(
+        &self,
+        is_wanted: impl FnOnce(&Catalog) -> bool,
+        view: impl FnOnce(&Catalog) -> Arc<View>,
+    ) {
         let _building = self.building.locked();
         let old = self.catalog.load_full();
+        if !is_wanted(&old) {
+            return;
+        }
         let new = Arc::new(Catalog::build(view(&old)));
         self.catalog.store(Arc::clone(&new));
         let mut is_changed = false;

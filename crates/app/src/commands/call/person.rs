@@ -98,12 +98,13 @@ fn read_line(question: &str, inbox: &mut Inbox) -> Line {
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Hidden {
+pub(crate) struct Hidden {
     before: Option<Termios>,
 }
 
 impl Hidden {
-    fn start() -> Self {
+    /// Has the terminal show nothing from now on.
+    pub(crate) fn start() -> Self {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(mut silent) = before.clone() {
             silent.local_flags.remove(LocalFlags::ECHO);

@@ -135,12 +135,14 @@ fn string_end(text: &str) -> usize {
     text.len()
 }
 
-/// Hides everything but references to variables.
+/// Hides everything but references to variables and stored secrets.
 fn without_literals(text: &str) -> String {
     let is_reference = |text: &str| {
         let name = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
         name.is_some_and(|name| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            let (name, more) = name.strip_prefix("secret:").map_or((name, ""), |name| (name, ".-"));
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || more.contains(c))
         })
     };
     match text {
@@ -173,7 +175,7 @@ mod tests {
         let text = r#"{
   // my "servers", with a {brace} in a comment
   "mcpServers": {
-    "git": { "command": "uvx", "args": ["--password=hunter2", "${DIR}"], "env": {"KEY": "k\"1", "T": "${T}"} },
+    "git": { "command": "uvx", "args": ["--password=hunter2", "${DIR}"], "env": {"KEY": "k\"1", "T": "${T}", "S": "${secret:a.b-c}"} },
     "web": { "url": "https://me:pw@h.example:1/mcp?key=1", "headers": {"Authorization": "Bearer ${T}", "X": "abc"} },
   },
   "namespaces": {"work": {"serverIds": ["git", "web"], "odd": [{"name": "n"}, "x"]}},
@@ -184,7 +186,7 @@ mod tests {
             {
               // ...
               "mcpServers": {
-                "git": { "command": "uvx", "args": ["***", "${DIR}"], "env": {"KEY": "***", "T": "${T}"} },
+                "git": { "command": "uvx", "args": ["***", "${DIR}"], "env": {"KEY": "***", "T": "${T}", "S": "${secret:a.b-c}"} },
                 "web": { "url": "https://h.example:1/***", "headers": {"Authorization": "Bearer ${T}", "X": "***"} },
               },
               "namespaces": {"work": {"serverIds": ["git", "web"], "odd": [{"name": "n"}, "***"]}},

@@ -39,7 +39,7 @@ pub(in crate::commands) fn table(rows: &[ServerRow]) -> Table {
             Cell::new(named(row)),
             Cell::new(row.state.as_str()).tone(tone(row.state)),
             Cell::new(row.kind.as_str()),
-            Cell::new(row.tools.to_string()),
+            Cell::new(if row.listed { row.tools.to_string() } else { "-".to_owned() }),
             Cell::new(row.clients.to_string()),
             wrong,
         ]);

@@ -11,6 +11,7 @@ fn list_on_a_terminal_is_a_table_cut_to_its_width() {
         state,
         kind: Kind::Stdio,
         tools: 7,
+        listed: state == State::Ready,
         error: error.map(str::to_owned),
         ..ServerRow::default()
     };
@@ -21,7 +22,7 @@ fn list_on_a_terminal_is_a_table_cut_to_its_width() {
     expect![[r#"
         ID     STATE   KIND   TOOLS  CLIENTS  WHAT IS WRONG
         git    ready   stdio      7        0
-        files  failed  stdio      7        0  no such program `npx`, neither…
+        files  failed  stdio      -        0  no such program `npx`, neither…
     "#]]
     .assert_eq(&rendered(&table(&rows), 70));
 }

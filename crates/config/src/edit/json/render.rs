@@ -41,7 +41,7 @@ impl<'t> Style<'t> {
 }
 
 /// Writes a value in one line.
-pub(in super::super) fn inline(value: &Value) -> String {
+pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::Object(object) if !object.members.is_empty() => {
             let members = object.members.iter();

@@ -43,6 +43,10 @@ pub(super) fn plan(
         .filter_map(|(index, rule)| Some((vec![key(list), Step::Index(index)], rule.object()?)));
     let mut about: Vec<Rule<'_>> = about.filter_map(|(at, rule)| matches(item, &server, at, rule)).collect();
     let Some(allow) = allow else {
+        // A list of no rules says nothing.
+        if about.len() == rules.len() && !about.is_empty() && about.iter().all(|rule| rule.alone) {
+            return Ok(vec![Change::Remove { at: vec![key(list)] }]);
+        }
         // From the end, so that the others keep their numbers.
         return Ok(about.drain(..).rev().map(Rule::without).collect());
     };

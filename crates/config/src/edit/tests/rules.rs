@@ -313,3 +313,17 @@ fn rules_and_namespaces_of_other_syntaxes_are_changed_too() {
     "#]],
     );
 }
+
+#[test]
+fn the_last_rule_takes_its_list_with_it() {
+    let text = "{\n  \"servers\": {\"a\": {\"command\": \"a\"}},\n  \"namespaces\": [{\"id\": \"n\", \"serverIds\": [\"a\"]}]\n}\n";
+    let rule = |allow| Edit::SetPermission {
+        namespace: "n".into(),
+        server: "a".into(),
+        kind: PermissionKind::Tool,
+        name: "t".into(),
+        allow,
+    };
+    let denied = edit("c.json", text, &rule(Some(false))).unwrap();
+    assert_eq!(edit("c.json", &denied, &rule(None)).unwrap(), text);
+}

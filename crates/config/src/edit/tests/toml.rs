@@ -206,6 +206,10 @@ fn what_was_put_in_goes_without_a_trace() {
         "[mcp_servers]\na = { command = \"a\" }\n",
         "mcp_servers = { a = { command = \"a\" } }\n",
         "[mcpServers.a]\ncommand = \"a\"",
+        "[mcp_servers.a]\ncommand = \"a\"\n# enabled = false\n\n# the rest\n[other]\nx = 1\n",
+        "[mcp_servers.a]\ncommand = \"a\"\n# the rest\n[other]\nx = 1\n",
+        "[[mcp_servers]]\nname = \"a\"\ncommand = \"a\"\n# off = true\n\n[other]\nx = 1\n",
+        "[[mcp_servers]]\nname = \"a\"\ncommand = \"a\"\n[other]\nx = 1\n",
     ] {
         check_round_trip("config.toml", text);
     }

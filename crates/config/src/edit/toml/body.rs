@@ -25,6 +25,22 @@ pub(super) fn body_end(table: &Table) -> Option<usize> {
     last_value_end(table).into_iter().chain(table.span().map(|head| head.end)).max()
 }
 
+/// Returns where a table may follow one whose own lines end here: behind the comments right below them too, unless these
+/// belong to what stands below.
+pub(super) fn next_table(text: &str, end: usize) -> usize {
+    let at = (line_end(text, end) + 1).min(text.len());
+    let comments = text[at..].split_inclusive('\n').take_while(|line| line.trim_start().starts_with('#'));
+    let behind = at + comments.map(str::len).sum::<usize>();
+    let is_own = is_blank(text[behind..].lines().next().unwrap_or_default());
+    if is_own { behind } else { at }
+}
+
+/// Returns the blank line before a new table; none where those around it have none.
+pub(super) fn gap_before(text: &str, at: usize) -> &'static str {
+    let is_dense = !is_blank(text[at..].lines().next().unwrap_or_default());
+    if at == 0 || is_dense || text[..at].ends_with("\n\n") { "" } else { "\n" }
+}
+
 /// Returns where the last value ends that is written in a table's own lines.
 pub(super) fn last_value_end(table: &Table) -> Option<usize> {
     table.get_values().into_iter().filter_map(|(_, value)| span(value)).max()

@@ -10,6 +10,7 @@ use crate::keys::table::{CORS, HTTP, TLS};
 use crate::model::{Cors, HttpSettings, Tls};
 use crate::problem::Problems;
 use crate::secret::Secret;
+use crate::secrets::SECRET;
 
 pub(super) fn http(
     top: Fields<'_>,
@@ -36,15 +37,22 @@ pub(super) fn http(
     settings.lenient_headers = server.flag("lenientHeaders").unwrap_or(false);
     settings.cors = server.section("cors", &CORS).and_then(|section| cors(section, problems));
     // Both are judged before giving up, so that every problem is told at once.
-    let (token, tls) = (token(server, problems), tls(server, environment, problems));
+    let (token, tls) = (token(server, environment, problems), tls(server, environment, problems));
     (settings.token, settings.tls) = (token?, tls?);
     Some(settings)
 }
 
 /// Returns the token, if any. A token that was asked for and is not there must not mean an open door.
-fn token(server: Fields<'_>, problems: &mut Problems) -> Option<Option<Secret>> {
+fn token(server: Fields<'_>, environment: &Environment, problems: &mut Problems) -> Option<Option<Secret>> {
     let Some(node) = server.present("token") else { return Some(None) };
     let what = match &node.value {
+        Value::Text(text) if text.missing.iter().any(|name| name.starts_with(SECRET)) => {
+            for name in text.missing.iter().filter_map(|name| name.strip_prefix(SECRET)) {
+                let (what, hint) = environment.secrets.why_missing(name);
+                problems.error(node.line, TOKEN, what, Some(hint));
+            }
+            return None;
+        }
         Value::Text(text) if !text.missing.is_empty() => {
             format!("variable `{}` is not set", text.missing.join("`, `"))
         }

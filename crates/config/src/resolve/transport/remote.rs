@@ -8,6 +8,7 @@ use crate::expand::{Text, is_variable_name};
 use crate::fields::Fields;
 use crate::model::{RemoteKind, RemoteSpec, Transport};
 use crate::secret::Secret;
+use crate::secrets::SECRET;
 use crate::variables_used::BY_NAME;
 
 pub(super) fn remote(
@@ -84,15 +85,17 @@ fn headers(fields: Fields<'_>, environment: &Environment) -> Result<Vec<(String,
     Ok(headers)
 }
 
-/// Returns the names of all variables that the address and headers depend on, each once.
+/// Returns the names of all variables and secrets that the address and headers depend on, each once.
 fn credential_variables(fields: Fields<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (key, node) in fields.object.members.iter().filter(|(key, _)| holds_credentials(key)) {
         let by_name = BY_NAME.contains(&key.as_str());
         node.each_text("", &mut |text, _, _| {
-            for name in text.variables.iter().chain(by_name.then_some(&text.value)) {
-                if !names.contains(name) {
-                    names.push(name.clone());
+            let variables = text.variables.iter().chain(by_name.then_some(&text.value)).cloned();
+            let secrets = text.secrets.iter().map(|name| format!("{SECRET}{name}"));
+            for name in variables.chain(secrets) {
+                if !names.contains(&name) {
+                    names.push(name);
                 }
             }
         });

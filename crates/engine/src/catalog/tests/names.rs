@@ -24,7 +24,7 @@ proptest! {
         offers in prop::collection::btree_map(any::<u8>(), a_server(), 1..6),
         separator in prop::sample::select(vec!["__", "-", ".", ""]),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let _entered = runtime.enter();
         // The same key twice in a file is one server.
         let offers: BTreeMap<String, Vec<String>> = offers.into_values().collect();
@@ -62,7 +62,7 @@ proptest! {
         separator in prop::sample::select(vec!["__", "-", ".", ""]),
         turn in 0..6usize,
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let _entered = runtime.enter();
         let offers: BTreeMap<String, Vec<String>> = offers.into_values().collect();
         let mut ids: Vec<&str> = offers.keys().map(String::as_str).filter(|id| !id.contains("${")).collect();
@@ -93,7 +93,7 @@ proptest! {
         offers in prop::collection::btree_map(any::<u8>(), a_server(), 1..6),
         separator in prop::sample::select(vec!["__", "-", ".", ""]),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let _entered = runtime.enter();
         let offers: BTreeMap<String, Vec<String>> = offers.into_values().collect();
         let ids: Vec<&str> = offers.keys().map(String::as_str).filter(|id| !id.contains("${")).collect();

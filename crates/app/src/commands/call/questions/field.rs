@@ -146,8 +146,18 @@ fn choices(schema: &Schema) -> Vec<(Raw, Option<String>)> {
 
 /// Returns a value by its text, or by what it is called.
 fn chosen(typed: &str, schema: &Schema) -> Option<String> {
-    convert(typed, schema).or_else(|| {
-        let by_title = choices(schema).into_iter().find(|(_, title)| title.as_deref() == Some(typed));
-        by_title.map(|(value, _)| value.as_str().to_owned())
-    })
+    let by_title = || {
+        let titled = choices(schema).into_iter().find(|(_, title)| title.as_deref() == Some(typed));
+        titled.map(|(value, _)| value.as_str().to_owned())
+    };
+    convert(typed, schema).or_else(by_title).or_else(|| convert(yes_or_no(typed)?, schema))
+}
+
+/// Returns what somebody means who answers as people do.
+fn yes_or_no(typed: &str) -> Option<&'static str> {
+    match typed.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some("true"),
+        "n" | "no" => Some("false"),
+        _ => None,
+    }
 }

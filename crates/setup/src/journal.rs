@@ -1,0 +1,116 @@
+//! The record of what commands changed in users' files: a folder for each command, with what stood in every file before and
+//! after. It is on disk before the first file is written, so that what a crash left half done can be undone too.
+
+mod changes;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use manifold_rendezvous::{Lock, LockError};
+
+use crate::locks::{Locks, PATIENCE};
+pub(crate) use changes::remove_empty;
+pub use changes::{Changes, Watch};
+pub use record::{After, Back, Change, Copy, Record};
+
+/// So many commands can be undone.
+const KEPT: usize = 30;
+
+/// The records of one user.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    folder: PathBuf,
+    locks: Locks,
+}
+
+impl Journal {
+    /// Opens the records in a folder for state, as `$XDG_STATE_HOME` names it. Nothing is written yet.
+    pub fn open(state_home: &Path) -> io::Result<Self> {
+        if !state_home.is_absolute() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "the folder for state is no absolute path"));
+        }
+        Ok(Self { folder: state_home.join("manifold/backups"), locks: Locks::of_state(state_home) })
+    }
+
+    /// Returns every record, the last one first. A folder in which none stands was left by a crash before anything was
+    /// written.
+    pub fn records(&self) -> io::Result<Vec<Record>> {
+        let folders = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            folders => folders?,
+        };
+        let mut names: Vec<String> =
+            folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(names.iter().filter_map(|name| Record::load(&self.folder.join(name), name)).collect())
+    }
+
+    /// Begins the record of a command. `words` tell people what it was: nothing secret may be among them. There will be a
+    /// record once something is changed.
+    pub fn begin(&self, verb: &str, words: &str) -> io::Result<Changes> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
+        Ok(Changes::new(self.clone(), verb, words))
+    }
+
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.locks
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn folder_of(&self, record: &Record) -> PathBuf {
+        self.folder.join(&record.id)
+    }
+
+    /// Makes the folder of a new record, which comes after all the others, and holds it.
+    fn make(&self, record: &mut Record) -> io::Result<Lock> {
+        let _one_by_one = take(&self.folder.join(".lock"))?;
+        let mut now = Timestamp::now();
+        // A clock that was set back must not put it before those that are there.
+        if let Some(last) = self.records()?.first().and_then(|last| last.at.parse::<Timestamp>().ok())
+            && last >= now
+        {
+            now = last.checked_add(SignedDuration::from_micros(1)).unwrap_or(now);
+        }
+        let verb: String = record.verb.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        record.at = now.to_string();
+        record.id = format!("{}-{verb}", now.strftime("%Y%m%dT%H%M%S.%6fZ"));
+        let folder = self.folder_of(record);
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        self.hold(&folder)
+    }
+
+    /// Holds a record: nobody else writes it, and it is not dropped.
+    pub(crate) fn hold(&self, folder: &Path) -> io::Result<Lock> {
+        take(&folder.join("lock"))
+    }
+
+    /// Drops the oldest records, but none that is being written.
+    fn prune(&self) -> io::Result<()> {
+        let _one_by_one = take(&self.folder.join(".lock"))?;
+        for old in self.records()?.iter().skip(KEPT) {
+            let folder = self.folder_of(old);
+            if let Ok(_lock) = Lock::try_take(&folder.join("lock")) {
+                fs::remove_dir_all(&folder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn take(path: &Path) -> io::Result<Lock> {
+    Lock::take_until(path, Instant::now() + PATIENCE).map_err(|error| match error {
+        LockError::Io(error) => error,
+        LockError::Held => io::Error::new(ErrorKind::WouldBlock, "another command is at it"),
+    })
+}

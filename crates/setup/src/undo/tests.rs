@@ -1,0 +1,235 @@
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::file::Rules;
+use crate::journal::Changes;
+
+struct Home {
+    folder: TempDir,
+    journal: Journal,
+}
+
+const BEFORE: &str = "{\n  // mine\n  \"mcpServers\": {}\n}\n";
+const AFTER: &str = "{\n  // mine\n  \"mcpServers\": {\"m\": {\"command\": \"/m\"}}\n}\n";
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("state")).unwrap();
+        Self { folder, journal }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self, name: &str) -> TargetFile {
+        let rules = Rules::Client { home: self.folder.path().to_owned() };
+        TargetFile::find(&self.path(name), &rules).unwrap()
+    }
+
+    fn begin(&self, words: &str) -> Changes {
+        self.journal.begin("install", words).unwrap()
+    }
+
+    /// Has a command put our entry into a file.
+    fn install(&self, name: &str, before: Option<&str>) {
+        let path = self.path(name);
+        if let Some(before) = before {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, before).unwrap();
+        }
+        let mut changes = self.begin(&format!("install {name}"));
+        let before = before.map(str::as_bytes);
+        changes.write(&self.file(name), before, AFTER.as_bytes(), Back::entry(name, "m")).unwrap();
+        changes.finish().unwrap();
+    }
+
+    fn undo(&self) -> Undone {
+        self.journal.undo(Which::Last).unwrap()
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+}
+
+#[test]
+fn a_file_gets_its_bytes_and_its_mode_back() {
+    let home = Home::new();
+    home.install("mcp.json", Some(BEFORE));
+    fs::set_permissions(home.path("mcp.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    let undone = home.undo();
+    assert_eq!(undone.restored, [home.path("mcp.json")]);
+    assert_eq!((undone.removed.len(), undone.left.len()), (0, 0));
+    assert_eq!(home.text("mcp.json"), BEFORE);
+    assert_eq!(fs::metadata(home.path("mcp.json")).unwrap().mode() & 0o777, 0o640);
+    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+}
+
+#[test]
+fn a_file_that_was_made_goes_with_its_empty_folders() {
+    let home = Home::new();
+    home.install(".a/b/mcp.json", None);
+    assert_eq!(home.undo().removed, [home.path(".a/b/mcp.json")]);
+    assert!(!home.path(".a").exists());
+    home.install(".a/b/mcp.json", None);
+    fs::write(home.path(".a/theirs"), "").unwrap();
+    home.undo();
+    assert!(!home.path(".a/b").exists() && home.path(".a/theirs").exists());
+}
+
+#[test]
+fn one_after_the_other_the_last_first() {
+    let home = Home::new();
+    home.install("one.json", Some(BEFORE));
+    home.install("two.json", None);
+    assert_eq!(home.undo().words, "install two.json");
+    assert_eq!(home.undo().words, "install one.json");
+    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    assert_eq!((home.text("one.json").as_str(), home.path("two.json").exists()), (BEFORE, false));
+}
+
+#[test]
+fn a_file_that_was_written_twice_by_one_command() {
+    let home = Home::new();
+    fs::write(home.path("x"), "0").unwrap();
+    let mut changes = home.begin("init");
+    changes.write(&home.file("x"), Some(b"0"), b"1", Back::None).unwrap();
+    changes.write(&home.file("x"), Some(b"1"), b"2", Back::None).unwrap();
+    changes.write(&home.file("y"), None, b"2", Back::None).unwrap();
+    changes.finish().unwrap();
+    let undone = home.undo();
+    assert_eq!((undone.restored, undone.removed), (vec![home.path("x")], vec![home.path("y")]));
+    assert_eq!(home.text("x"), "0");
+}
+
+#[test]
+fn only_our_entry_leaves_a_file_that_has_moved_on() {
+    let home = Home::new();
+    home.install("mcp.json", Some(BEFORE));
+    fs::write(home.path("mcp.json"), AFTER.replace("// mine", "// mine\n  \"count\": 5,")).unwrap();
+    assert_eq!(home.undo().restored, [home.path("mcp.json")]);
+    assert_eq!(home.text("mcp.json"), BEFORE.replace("// mine", "// mine\n  \"count\": 5,"));
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_left_with_the_reason() {
+    let home = Home::new();
+    let left = |change: &dyn Fn(&Path)| {
+        home.install("mcp.json", Some(BEFORE));
+        change(&home.path("mcp.json"));
+        let undone = home.undo();
+        assert_eq!(undone.restored.len() + undone.removed.len(), 0);
+        let [Left { why, .. }] = &undone.left[..] else { panic!("{undone:?}") };
+        fs::remove_file(home.path("mcp.json")).ok();
+        why.clone()
+    };
+    let edited = |path: &Path| fs::write(path, AFTER.replace("/m", "/n")).unwrap();
+    assert_eq!(left(&edited), "somebody has changed mcpServers.m since");
+    assert!(left(&|path| fs::write(path, "{").unwrap()).starts_with("it has changed since: "));
+    assert_eq!(left(&|path| fs::remove_file(path).unwrap()), "somebody has removed it since");
+    let readonly = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o400)).unwrap();
+    assert!(left(&readonly).contains("keep us from writing it"));
+    let elsewhere = |path: &Path| {
+        fs::rename(path, home.path("other")).unwrap();
+        symlink("other", path).unwrap();
+    };
+    assert!(left(&elsewhere).starts_with("it leads to "));
+}
+
+// What was left can be asked for by name once it is put right.
+#[test]
+fn a_command_can_be_named() {
+    let home = Home::new();
+    home.install("mcp.json", Some(BEFORE));
+    let id = home.journal.records().unwrap()[0].id.clone();
+    fs::write(home.path("mcp.json"), "{").unwrap();
+    assert_eq!(home.undo().left.len(), 1);
+    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    fs::write(home.path("mcp.json"), AFTER).unwrap();
+    assert_eq!(home.journal.undo(Which::Record(&id)).unwrap().restored.len(), 1);
+    for wrong in ["../../x", "x"] {
+        assert!(matches!(home.journal.undo(Which::Record(wrong)), Err(UndoError::NoSuchRecord(_))));
+    }
+}
+
+#[test]
+fn the_files_of_one_client_only() {
+    let home = Home::new();
+    let mut changes = home.begin("install --all");
+    for name in ["a", "b"] {
+        changes.write(&home.file(name), None, AFTER.as_bytes(), Back::entry(name, "m")).unwrap();
+    }
+    changes.finish().unwrap();
+    assert_eq!(home.journal.undo(Which::Client("a")).unwrap().removed, [home.path("a")]);
+    assert!(matches!(home.journal.undo(Which::Client("a")), Err(UndoError::NothingOf(_))));
+    assert_eq!(home.undo().removed, [home.path("b")]);
+    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+}
+
+// The command died between record and file, in the middle of the file, or right after it.
+#[test]
+fn what_a_crash_left_is_undone() {
+    let home = Home::new();
+    fs::write(home.path("x"), BEFORE).unwrap();
+    let mut changes = home.begin("one");
+    changes.note(&home.file("x"), Some(BEFORE.as_bytes()), Some(AFTER.as_bytes()), Back::None).unwrap();
+    drop(changes);
+    assert_eq!(home.undo(), Undone { words: "one".to_owned(), ..Undone::default() });
+    assert_eq!(home.text("x"), BEFORE);
+    let mut changes = home.begin("two");
+    changes.write(&home.file("x"), Some(BEFORE.as_bytes()), AFTER.as_bytes(), Back::None).unwrap();
+    drop(changes);
+    let draft = home.journal.records().unwrap()[0].changes[0].draft.clone().unwrap();
+    fs::write(&draft, "half a te").unwrap();
+    assert_eq!(home.undo().restored.len(), 1);
+    assert_eq!((home.text("x").as_str(), draft.exists()), (BEFORE, false));
+}
+
+// A client's own command was at it.
+#[test]
+fn what_another_program_wrote_is_undone_though_nobody_saw_its_end() {
+    let home = Home::new();
+    fs::write(home.path("x"), BEFORE).unwrap();
+    for (is_seen, count) in [(true, 1), (false, 2)] {
+        let mut changes = home.begin("one");
+        let watch = changes.watch(&home.file("x"), Back::entry("claude-code", "m")).unwrap();
+        let written = AFTER.replace("\"mcp", &format!("\"count\": {count}, \"mcp"));
+        fs::write(home.path("x"), &written).unwrap();
+        if is_seen {
+            assert!(changes.settle(watch).unwrap());
+        }
+        drop(changes);
+        assert_eq!(home.undo().restored.len(), 1);
+        let kept = if is_seen { BEFORE.to_owned() } else { BEFORE.replace("\"mcp", "\"count\": 2, \"mcp") };
+        assert_eq!(home.text("x"), kept);
+        fs::write(home.path("x"), BEFORE).unwrap();
+    }
+}
+
+// The undo itself died after the first of two files, before it could say so.
+#[test]
+fn an_undo_that_broke_off_is_repeated() {
+    let home = Home::new();
+    let mut changes = home.begin("one");
+    changes.write(&home.file("x"), None, b"x", Back::None).unwrap();
+    changes.write(&home.file("d/y"), None, b"y", Back::None).unwrap();
+    changes.finish().unwrap();
+    fs::remove_file(home.path("d/y")).unwrap();
+    let undone = home.undo();
+    assert_eq!((undone.removed, undone.left), (vec![home.path("x")], vec![]));
+    assert!(!home.path("d").exists());
+}
+
+#[test]
+fn a_damaged_backup_is_not_written() {
+    let home = Home::new();
+    home.install("mcp.json", Some(BEFORE));
+    let folder = home.journal.folder_of(&home.journal.records().unwrap()[0]);
+    fs::write(folder.join("1"), "nonsense").unwrap();
+    assert_eq!(home.undo().left[0].why, "its backup is damaged");
+    assert_eq!(home.text("mcp.json"), AFTER);
+}

@@ -10,6 +10,7 @@ mod flags;
 mod forms;
 mod help;
 mod items;
+mod search;
 mod serve;
 mod servers;
 mod setup;
@@ -44,6 +45,7 @@ pub(crate) use forms::OneForm;
 pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
+pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
 pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
 pub(crate) use setup::{InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
@@ -79,6 +81,7 @@ enum Command {
     Clients(ClientCommand),
     #[command(flatten)]
     Setup(SetupCommand),
+    Search(SearchCommand),
     #[command(flatten)]
     Serving(ServeCommand),
     #[command(flatten)]
@@ -124,6 +127,7 @@ pub(crate) enum Task {
     Items(ItemCommand),
     Clients(ClientCommand),
     Setup(SetupCommand),
+    Search(SearchArgs),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
     Doctor(DoctorArgs),
@@ -180,6 +184,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Items(command)), _) => Task::Items(command),
         (Some(Command::Clients(command)), _) => Task::Clients(command),
         (Some(Command::Setup(command)), _) => Task::Setup(command.with_http(http)),
+        (Some(Command::Search(SearchCommand::Search(args))), _) => Task::Search(args),
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Care(command)), _) => command.task(),

@@ -15,6 +15,7 @@ mod items;
 mod litemcp;
 mod record;
 mod scope;
+mod search;
 mod secret;
 mod servers;
 mod shell;
@@ -85,6 +86,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
                 SetupCommand::Undo(args) => verb.run(|verb| undo::run(&args, verb)),
             }
         }
+        Task::Search(args) => search::run(&args, Verb::new(args.form.into(), &options, &invocation.flags)),
         Task::Ask(ref command) => {
             let form = if command.how().json { Form::Json } else { Form::Text };
             let verb = Verb::new(form, &options, &invocation.flags);

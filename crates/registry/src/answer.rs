@@ -73,6 +73,10 @@ pub enum AnswerError {
     Several(String),
     #[error("the answer to `{0}` is too long or has control characters")]
     Unfit(String),
+    #[error(
+        "parts of a text would be read as a variable of yours where they meet; answer without `$` and `{{`"
+    )]
+    Meeting,
     #[error("nothing asks for `{0}`")]
     NotAsked(String),
     #[error("with these answers the server's address is none that can be asked")]

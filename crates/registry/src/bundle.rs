@@ -111,8 +111,12 @@ impl Bundle {
     /// Looks through a bundle: all its names, its manifest, and whether it is for this system. Nothing is written.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         // Asked before it is opened: a pipe would never let us go.
-        if !fs::metadata(path)?.is_file() {
+        let metadata = fs::metadata(path)?;
+        if !metadata.is_file() {
             return Err(BundleError::NotAFile);
+        }
+        if metadata.len() > MAX_ARCHIVE_BYTES {
+            return Err(BundleError::TooLarge(MAX_ARCHIVE_BYTES));
         }
         Self::read(File::open(path)?)
     }

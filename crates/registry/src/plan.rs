@@ -6,6 +6,9 @@ use crate::address::check_url;
 use crate::answer::{AnswerError, Answers, Question, resolve};
 use crate::template::{Lacking, Template};
 
+/// Programs, and those that can take their places.
+const ALIKE: [(&str, &str); 2] = [("docker", "podman"), ("python", "python3")];
+
 /// An entry in the making.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -75,14 +78,14 @@ impl Plan {
         &self.remarks
     }
 
-    /// Has Podman run what Docker would, where only that is there.
+    /// Takes another program that does the same where only that one is here.
     pub fn with_programs(mut self, is_there: impl Fn(&str) -> bool) -> Self {
-        if let Start::Command { command, .. } = &mut self.start
-            && command == "docker"
-            && !is_there("docker")
-            && is_there("podman")
-        {
-            *command = "podman".to_owned();
+        if let Start::Command { command, .. } = &mut self.start {
+            let other =
+                ALIKE.iter().find(|(usual, other)| command == usual && !is_there(usual) && is_there(other));
+            if let Some((_, other)) = other {
+                *command = (*other).to_owned();
+            }
         }
         self
     }
@@ -112,27 +115,31 @@ impl Plan {
     /// Returns the entry as a JSON object. Secrets are named in it, never written.
     pub fn entry(&self, answers: &Answers) -> Result<String, AnswerError> {
         let values = resolve(&self.questions, answers)?;
-        let pairs = |pairs: &[(String, Template)]| {
-            let filled = |(name, value): &(String, Template)| {
+        let pairs = |pairs: &[(String, Template)]| -> Result<Pairs, AnswerError> {
+            let filled = |(name, value): &(String, Template)| -> Result<_, AnswerError> {
                 // Several folders in one variable are written as in `PATH`.
-                let values = value.fill(&values, Lacking::LeavesItOut);
-                if values.is_empty() { None } else { Some((name.clone(), values.join(":"))) }
+                let values = value.fill(&values, Lacking::LeavesItOut)?;
+                Ok(if values.is_empty() { None } else { Some((name.clone(), values.join(":"))) })
             };
-            Pairs(pairs.iter().filter_map(filled).collect())
+            Ok(Pairs(pairs.iter().filter_map(|pair| filled(pair).transpose()).collect::<Result<_, _>>()?))
         };
         let entry = match &self.start {
             Start::Command { command, args, env, cwd } => {
-                let env = pairs(env);
-                let args = args.iter().flat_map(|arg| arg.filled(&values, &env)).collect();
+                let env = pairs(env)?;
+                let mut all = Vec::new();
+                for arg in args {
+                    all.extend(arg.filled(&values, &env)?);
+                }
+                let args = all;
                 Entry::Command { command: command.clone(), args, env, cwd: cwd.clone() }
             }
             Start::Remote { kind, url, headers } => {
-                let url = url.fill(&values, Lacking::IsEmpty).into_iter().next().unwrap_or_default();
+                let url = url.fill(&values, Lacking::IsEmpty)?.into_iter().next().unwrap_or_default();
                 // What a variable holds is not known here; the config is checked once it is.
                 if !url.contains("${") {
                     check_url(&url).map_err(|_| AnswerError::Address)?;
                 }
-                Entry::Remote { kind, url, headers: pairs(headers) }
+                Entry::Remote { kind, url, headers: pairs(headers)? }
             }
         };
         // Texts under texts: nothing in it can fail to be written.
@@ -145,19 +152,19 @@ impl Arg {
         Self::Value(Template::text(text), Lacking::IsEmpty)
     }
 
-    fn filled(&self, values: &[Vec<String>], env: &Pairs) -> Vec<String> {
-        match self {
-            Self::Value(value, lacking) => value.fill(values, *lacking),
+    fn filled(&self, values: &[Vec<String>], env: &Pairs) -> Result<Vec<String>, AnswerError> {
+        Ok(match self {
+            Self::Value(value, lacking) => value.fill(values, *lacking)?,
             Self::Flag(flag, value) => {
-                let values = value.fill(values, Lacking::LeavesItOut);
+                let values = value.fill(values, Lacking::LeavesItOut)?;
                 values.into_iter().flat_map(|value| [flag.clone(), value]).collect()
             }
             Self::Joined(flag, value) => {
-                let values = value.fill(values, Lacking::LeavesItOut);
+                let values = value.fill(values, Lacking::LeavesItOut)?;
                 values.into_iter().map(|value| format!("{flag}={value}")).collect()
             }
             Self::EnvNames => env.0.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]).collect(),
-        }
+        })
     }
 }
 

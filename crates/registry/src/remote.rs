@@ -46,6 +46,8 @@ impl Transport {
         let url = Template(pieces);
         if !matches!(url.0.first(), Some(Piece::Answer(_))) {
             let example = url.fill(&vec![vec!["x".to_owned()]; questions.0.len()], Lacking::IsEmpty);
+            // Parts that must not meet make no address.
+            let example = example.unwrap_or_default();
             check_url(example.first().map_or("", String::as_str)).map_err(|flaw| flaw.at("url"))?;
         }
         Ok(url)

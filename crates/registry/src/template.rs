@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::answer::{Kind, Question};
+use crate::answer::{AnswerError, Kind, Question};
 use crate::flaw::{Flaw, Refused, Shown};
 use crate::server_json::Input;
 use crate::text::check_value;
@@ -39,29 +39,37 @@ impl Template {
     }
 
     /// Returns the text once for each repetition, or not at all.
-    pub(crate) fn fill(&self, values: &[Vec<String>], lacking: Lacking) -> Vec<String> {
+    pub(crate) fn fill(&self, values: &[Vec<String>], lacking: Lacking) -> Result<Vec<String>, AnswerError> {
         let answers = self.0.iter().filter_map(|piece| match piece {
             Piece::Answer(question) => Some(values[*question].len()),
             Piece::Text(_) => None,
         });
         let counts: Vec<usize> = answers.collect();
         if counts.contains(&0) && lacking == Lacking::LeavesItOut {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let times = counts.into_iter().max().unwrap_or(1).max(1);
         (0..times).map(|turn| self.filled(values, turn)).collect()
     }
 
-    fn filled(&self, values: &[Vec<String>], turn: usize) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            // Who is asked once is meant every time.
-            Piece::Answer(question) => {
-                let values = &values[*question];
-                values.get(turn).or(values.last()).cloned().unwrap_or_default()
+    fn filled(&self, values: &[Vec<String>], turn: usize) -> Result<String, AnswerError> {
+        let mut text = String::new();
+        for piece in &self.0 {
+            let part = match piece {
+                Piece::Text(text) => text.as_str(),
+                // Who is asked once is meant every time.
+                Piece::Answer(question) => {
+                    let values = &values[*question];
+                    values.get(turn).or(values.last()).map_or("", String::as_str)
+                }
+            };
+            // Each part was looked at alone: together they must not name what our config fills in.
+            if text.ends_with('$') && part.starts_with('{') {
+                return Err(AnswerError::Meeting);
             }
-        };
-        self.0.iter().map(piece).collect()
+            text.push_str(part);
+        }
+        Ok(text)
     }
 
     /// Returns the text with `<name>` where answers go.

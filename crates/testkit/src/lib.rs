@@ -13,6 +13,7 @@ pub mod http_client;
 pub mod http_fake;
 pub mod modern;
 pub mod processes;
+pub mod registry_fake;
 pub mod sandbox;
 
 pub use client::{Client, Framing};
@@ -20,4 +21,5 @@ pub use http_client::HttpCaller;
 pub use http_fake::{HttpFake, Style, Trouble};
 pub use modern::Era;
 pub use processes::{Usage, alive, own_kib, processes_with_marker, until};
+pub use registry_fake::RegistryFake;
 pub use sandbox::{Sandbox, bin, fake};

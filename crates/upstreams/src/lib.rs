@@ -27,6 +27,7 @@ pub use cache::{Cache, Saved};
 pub use handover::{Handover, HandoverError};
 use handover::{Live, Unclaimed};
 use process::ProcessHost;
+pub use remote::{Fetched, GetError, get as http_get};
 use supervisor::Supervised;
 
 /// Makes upstreams for every kind of server we can reach.

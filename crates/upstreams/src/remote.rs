@@ -28,6 +28,7 @@ use crate::era::{self, Found, Plan};
 use crate::litemcp;
 use crate::logs::LogRing;
 use crate::supervisor::{Ending, Launcher, Life, Running};
+pub use client::{Fetched, GetError, get};
 pub(crate) use client::{HttpClient, Unreached};
 pub(crate) use dial::Trust;
 pub(crate) use h1::{Fields, Noted, Stream};

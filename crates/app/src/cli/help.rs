@@ -11,7 +11,7 @@ pub(super) const TEMPLATE: &str = "\
 Usage: {usage}
 
 Servers:
-  list, get                     Show all servers with their state, or all there is to say of one
+  list, get, search             Show all servers, one of them, or what the MCP Registry has
   start, stop, restart          Run a server now, end it, or both
   add, add-json, import         Put a server into the config; import those of other programs' files
   remove, rename                Take a server out of the config, or give it another name

@@ -118,6 +118,7 @@ fn every_verb_has_its_route() {
         "config schema",
         "completions",
         "man",
+        "search",
         "secret set",
         "secret list",
         "secret rm",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 34] = [
+const VERBS: [&str; 35] = [
     "add",
     "add-json",
     "remove",
@@ -35,6 +35,7 @@ const VERBS: [&str; 34] = [
     "install",
     "uninstall",
     "undo",
+    "search",
     "status",
     "config",
     "daemon",

@@ -14,6 +14,7 @@ mod import;
 mod install;
 mod items;
 mod logs;
+mod search;
 mod secret;
 mod servers;
 mod terminal;

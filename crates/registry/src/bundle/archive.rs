@@ -8,7 +8,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::names::Names;
 use super::section::Section;
-use super::{BundleError, MAX_ENTRIES, MAX_MANIFEST_BYTES};
+use super::{BundleError, MAX_ENTRIES, MAX_MANIFEST_BYTES, MAX_UNPACKED_BYTES};
 use crate::flaw::Shown;
 
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -33,6 +33,7 @@ impl Archive {
         // Both heads of an entry say the same, no two share bytes, and none is hidden.
         zip.validate_header_consistency()?;
         let mut names = Names::default();
+        let mut bytes = 0_u64;
         for at in 0..zip.len() {
             let entry = zip.by_index_data(at)?;
             let name = entry.name()?.into_owned();
@@ -41,6 +42,11 @@ impl Archive {
                 || entry.encrypted()
             {
                 return Err(BundleError::Packing(Shown::new(&name)));
+            }
+            // Whoever says so himself is not unpacked to find out.
+            bytes = bytes.saturating_add(entry.size());
+            if bytes > MAX_UNPACKED_BYTES {
+                return Err(BundleError::TooLargeUnpacked(MAX_UNPACKED_BYTES));
             }
             // Said by the upper half, whatever system says it.
             let expected = if entry.is_dir() { FOLDER } else { FILE };

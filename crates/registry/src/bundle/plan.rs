@@ -165,12 +165,13 @@ impl Filling<'_> {
             rest = &rest[end..];
         }
         pieces.push(Piece::Text(rest.to_owned()));
+        let pieces = joined(pieces);
         for piece in &pieces {
             if let Piece::Text(text) = piece {
                 check_value(text)?;
             }
         }
-        Ok(Template(joined(pieces)))
+        Ok(Template(pieces))
     }
 
     /// Returns what a name of the manifest's own stands for.

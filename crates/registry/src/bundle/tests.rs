@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
-use crate::answer::{Answer, Answers, Kind};
+use crate::answer::{Answer, AnswerError, Answers, Kind};
 use crate::hash::hex_of;
 use crate::testing::{FakeWeb, server};
 
@@ -234,6 +234,18 @@ fn what_a_manifest_leaves_out_follows_from_its_kind() {
 }
 
 #[test]
+fn parts_of_a_manifest_do_not_become_a_variable_where_they_meet() {
+    let room = Room::new();
+    let text = NODE.replace("--depth", "$${user_config.word}").replace(
+        r#""depth":{"#,
+        r#""word":{"type":"string","title":"","description":"","default":"{secret:TOKEN}"},"depth":{"#,
+    );
+    let bytes = packed(&[("manifest.json", text.as_bytes(), 0), ("server/index.js", b"", 0)]);
+    let plan = Bundle::open(&room.file(&bytes)).unwrap().plan(&room.bundles(), &places()).unwrap();
+    assert_eq!(plan.entry(&Answers::default()), Err(AnswerError::Meeting));
+}
+
+#[test]
 fn other_formats_and_systems_are_refused() {
     let room = Room::new();
     let refused = |text: &str| {
@@ -316,8 +328,12 @@ fn what_is_really_unpacked_is_counted() {
     assert!(matches!(refused, BundleError::TooLargeUnpacked(_)), "{refused:?}");
     assert!(fs::metadata(folder.path().join("zeros")).unwrap().len() <= 1 << 20);
 
-    // Both heads say that it is small.
+    // What says itself that it is too large is not begun.
     let size = (4_u32 << 20).to_le_bytes();
+    let honest = patched(bytes.clone(), &size, &(513_u32 << 20).to_le_bytes());
+    assert!(matches!(room.unpack(&honest), Err(BundleError::TooLargeUnpacked(MAX_UNPACKED_BYTES))));
+
+    // Both heads say that it is small.
     let lying = patched(bytes, &size, &10_u32.to_le_bytes());
     let mut bundle = Bundle::open(&room.file(&lying)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -338,6 +354,9 @@ fn a_broken_bundle_leaves_nothing() {
         assert!(matches!(room.unpack(bytes), Err(BundleError::Zip(_))));
     }
     assert!(matches!(Bundle::open(room.folder.path()), Err(BundleError::NotAFile)));
+    let huge = room.folder.path().join("huge");
+    File::create(&huge).unwrap().set_len(MAX_ARCHIVE_BYTES + 1).unwrap();
+    assert!(matches!(Bundle::open(&huge), Err(BundleError::TooLarge(_))));
     assert!(matches!(Bundle::open(&room.folder.path().join("none")), Err(BundleError::Io(_))));
 }
 

@@ -86,38 +86,44 @@ fn is_digest(digest: &str) -> bool {
 /// Accepts a mount whose source the user names, or that is none of this machine's folders.
 pub(super) fn check_mount(template: &Template, questions: &mut [Question]) -> Result<(), Flaw> {
     let text = judged(template);
-    let source = match text.contains('=') {
-        false => text.split_once(':').map(|(source, _)| source),
+    let (at, source) = match text.contains('=') {
+        false => (0, text.split(':').next().unwrap_or_default()),
         true => mount_source(&text)?,
     };
-    match source {
-        Some(source) if source.starts_with(ANSWER) => {
-            // Which folder it is must be said, not taken over with everything else.
-            if let Some(Piece::Answer(first)) =
-                template.0.iter().find(|piece| matches!(piece, Piece::Answer(_)))
-            {
-                questions[*first].default.clear();
-                questions[*first].required = true;
-            }
-            Ok(())
-        }
-        Some(source) if !is_volume(source) => Err(Flaw::Mount(Shown::new(source))),
-        _ => Ok(()),
+    let Some(below) = source.strip_prefix(ANSWER) else {
+        let is_fine = source.is_empty() || is_volume(source);
+        return if is_fine { Ok(()) } else { Err(Flaw::Mount(Shown::new(source))) };
+    };
+    if below.contains("..") {
+        return Err(Flaw::Mount(Shown::new(below)));
     }
+    // Which folder it is must be said, not taken over with everything else.
+    let before = text[..at].matches(ANSWER).count();
+    let mut answers = template.0.iter().filter_map(|piece| match piece {
+        Piece::Answer(question) => Some(*question),
+        Piece::Text(_) => None,
+    });
+    if let Some(question) = answers.nth(before) {
+        questions[question].default.clear();
+        questions[question].required = true;
+    }
+    Ok(())
 }
 
-/// Returns the source of `type=bind,src=…,dst=…`.
-fn mount_source(text: &str) -> Result<Option<&str>, Flaw> {
-    let mut source = None;
+/// Returns the source of `type=bind,src=…,dst=…`, and where it begins.
+fn mount_source(text: &str) -> Result<(usize, &str), Flaw> {
+    let mut source = (0, "");
+    let mut at = 0;
     for pair in text.split(',') {
         match pair.split_once('=') {
-            Some(("src" | "source", named)) => source = Some(named),
+            Some((name @ ("src" | "source"), named)) => source = (at + name.len() + 1, named),
             Some(("type" | "dst" | "destination" | "target" | "tmpfs-size" | "tmpfs-mode", _)) => {}
             Some(("readonly" | "ro", _)) => {}
             None if matches!(pair, "readonly" | "ro") => {}
             // A volume's driver can be told to open any folder.
             _ => return Err(Flaw::Mount(Shown::new(pair))),
         }
+        at += pair.len() + 1;
     }
     Ok(source)
 }
@@ -127,14 +133,14 @@ fn is_volume(source: &str) -> bool {
     source.bytes().all(is_allowed) && source.starts_with(|first: char| first.is_ascii_alphanumeric())
 }
 
-/// Accepts `NAME=value`, and a bare `NAME` only if it is one of the server's own: others are the user's.
-pub(super) fn check_env(template: &Template, own: &Package) -> Result<(), Flaw> {
+/// Accepts `NAME=value`; says whether it is a bare `NAME`, by which a container gets whatever the user has under it. That is
+/// said by us, for the server's own variables that have a value.
+pub(super) fn is_bare_env(template: &Template, own: &Package) -> Result<bool, Flaw> {
     let text = judged(template);
-    let flaw = || Flaw::VariableName(Shown::new(&text));
     match text.split_once('=') {
-        Some((name, _)) if is_variable_name(name) => Ok(()),
-        None if own.environment_variables.iter().any(|variable| variable.name == text) => Ok(()),
-        _ => Err(flaw()),
+        Some((name, _)) if is_variable_name(name) => Ok(false),
+        None if own.environment_variables.iter().any(|variable| variable.name == text) => Ok(true),
+        _ => Err(Flaw::VariableName(Shown::new(&text))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a server may ask of the program that runs it. Everything else is for the user to add by hand: an option can open
 //! this machine to a container, or fetch another package than the one that is named.
 
-use super::container::{check_env, check_mount, is_local_port, judged};
+use super::container::{check_mount, is_bare_env, is_local_port, judged};
 use crate::flaw::{Flaw, Refused, Shown};
 use crate::plan::Arg;
 use crate::server_json::{Argument, ArgumentKind, Package};
@@ -221,7 +221,7 @@ impl Judge<'_> {
                 check_mount(&value, &mut self.questions.0)?;
                 self.remarks.push(format!("its container sees {}", value.shown(&self.questions.0)));
             }
-            Use::Env => check_env(&value, self.package)?,
+            Use::Env if is_bare_env(&value, self.package)? => return Ok(Judged::LeftOut),
             Use::Network => match judged(&value).as_str() {
                 "none" | "bridge" => {}
                 "host" => self.remarks.push("its container shares the network of this machine".to_owned()),

@@ -434,6 +434,28 @@ fn nothing_reads_the_users_variables_or_changes_how_programs_start() {
     );
 }
 
+/// Parts that mean nothing alone can be a variable of ours together.
+#[test]
+fn parts_do_not_become_a_variable_where_they_meet() {
+    let input = |value: &str, variables: &str| {
+        let package = npm(&format!(
+            r#","packageArguments":[{{"type":"positional","value":"{value}","variables":{{{variables}}}}}]"#
+        ));
+        let text = format!(r#"{{"name":"com.example/x","version":"1.0.0","packages":[{package}]}}"#);
+        server(&text).choices()[0].plan().unwrap()
+    };
+    let fixed = input("{a}{b}", r#""a":{"value":"$"},"b":{"value":"{secret:TOKEN}"}"#);
+    assert_eq!(fixed.entry(&Answers::default()), Err(AnswerError::Meeting));
+    let default = input("{a}{b}", r#""a":{"default":"$"},"b":{"default":"{HOME}"}"#);
+    assert_eq!(default.entry(&Answers::default()), Err(AnswerError::Meeting));
+    let typed = input("{a}{HOME}", r#""a":{}"#);
+    let answers = [("a", text("costs 5$"))].into_iter().collect();
+    assert_eq!(typed.entry(&answers), Err(AnswerError::Meeting));
+    // What the user writes is the user's.
+    let answers = [("a", text("${HOME}/x"))].into_iter().collect();
+    assert!(typed.entry(&answers).unwrap().contains("${HOME}/x{HOME}"));
+}
+
 #[test]
 fn a_container_opens_nothing_of_this_machine_unasked() {
     let named =
@@ -447,6 +469,19 @@ fn a_container_opens_nothing_of_this_machine_unasked() {
     check_refused(&named("-v", "~/.ssh:/ssh"), "would open the folder");
     check_refused(&named("--mount", "type=bind,src=/var/run/docker.sock,dst=/x"), "would open the folder");
     check_refused(&named("--mount", "type=volume,src=a,dst=/x,volume-opt=device=/"), "would open the folder");
+    let mount = |value: &str| {
+        oci(&format!(
+            r#"{{"type":"named","name":"--mount","value":"{value}","variables":{{"s":{{"default":"/"}},"d":{{"default":"/x"}}}}}}"#
+        ))
+    };
+    check_refused(&mount("type=bind,src={s}/../..,dst={d}"), "would open the folder");
+    check_refused(&mount("type=bind,src=/{s},dst={d}"), "would open the folder");
+    let text = format!(
+        r#"{{"name":"com.example/x","version":"1","packages":[{}]}}"#,
+        mount("type=bind,dst={d},src={s}")
+    );
+    let refused = server(&text).choices()[0].plan().unwrap().entry(&Answers::default());
+    assert_eq!(refused, Err(AnswerError::Missing("s".to_owned())), "the folder is the user's to name");
     check_refused(&named("-p", "8080:8080"), "is not one a server may ask for");
     check_refused(&named("--network", "container:other"), "is not one a server may ask for");
     check_refused(&named("-e", "AWS_SECRET_ACCESS_KEY"), "is no name of a variable");
@@ -459,7 +494,7 @@ fn a_container_opens_nothing_of_this_machine_unasked() {
            {"type":"named","name":"--init"}"#);
     let text = format!(r#"{{"name":"com.example/x","version":"1.0.0","packages":[{fine}]}}"#);
     let summary = server(&text).choices()[0].plan().unwrap().summary();
-    assert_eq!(summary, "docker run -i --rm -e KEY -v cache:/cache -p 127.0.0.1:80:80 -e KEY --init a/b:1");
+    assert_eq!(summary, "docker run -i --rm -e KEY -v cache:/cache -p 127.0.0.1:80:80 --init a/b:1");
 }
 
 #[test]

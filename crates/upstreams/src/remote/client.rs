@@ -1,5 +1,7 @@
 //! A lean HTTP/1.1 client for one server: reused connections, and no redirect that would carry credentials away.
 
+mod get;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use tokio::time::timeout;
 use super::credentials::{Credentials, Fixed};
 use super::dial::{Dialer, Trust};
 use super::h1::{self, Asked, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
+pub use get::{Fetched, GetError, get};
 
 const MAX_REDIRECTS: usize = 3;
 /// What of an error's body is shown.

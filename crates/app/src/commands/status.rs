@@ -61,6 +61,7 @@ struct Row {
     state: State,
     kind: admin::Kind,
     tools: usize,
+    listed: bool,
     clients: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -296,6 +297,7 @@ fn full_row(server: admin::Server, row: ServerRow) -> Row {
         state: row.state,
         kind: row.kind,
         tools: row.tools,
+        listed: row.listed,
         clients: row.clients,
         error: row.error,
         hint: row.hint,

@@ -29,7 +29,7 @@ Serving:
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
-  tui, completions, man         Manage servers in the terminal; completions for your shell, manual pages
+  tui, completions, man         Servers in the terminal; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}

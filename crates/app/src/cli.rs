@@ -81,6 +81,7 @@ enum Command {
     Clients(ClientCommand),
     #[command(flatten)]
     Setup(SetupCommand),
+    #[command(flatten)]
     Search(SearchCommand),
     #[command(flatten)]
     Serving(ServeCommand),

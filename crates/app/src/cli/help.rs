@@ -30,7 +30,7 @@ Serving:
 Files and help:
   status, config                What is configured, what is wrong with it, and how it is doing
   secret, doctor                Store secrets for the config; find what is wrong, and mend it
-  tui, completions, man         Manage servers in the terminal; completions for your shell, manual pages
+  tui, completions, man         Servers in the terminal; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}

@@ -57,6 +57,7 @@ impl Audited {
         }
         if line.verb == "rename"
             && let Ok(ServerRename { to }) = serde_json::from_slice(body)
+            && !to.is_empty()
             && let Some(target) = &mut line.target
         {
             target.push_str(" to ");

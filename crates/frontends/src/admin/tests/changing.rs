@@ -120,7 +120,7 @@ async fn entries_and_rules_are_edits() {
             ("add", Some("git")),
             ("remove", Some("git")),
             ("rename", Some("git to vcs")),
-            ("rename", Some("git to ")),
+            ("rename", Some("git")),
             ("disable", Some("s")),
             ("ns deny", Some("n git.p")),
         ]

@@ -4,6 +4,7 @@ mod checks;
 mod clients;
 mod config;
 mod context;
+mod entries;
 mod files;
 mod gateway;
 mod machine;

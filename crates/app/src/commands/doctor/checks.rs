@@ -1,7 +1,9 @@
 //! All that is looked at, in this order: what lies in files first, what has to be started later, other programs' files
 //! last.
 
-use super::{Check, clients, config, files, gateway, machine, needs, processes, secrets, servers, sockets};
+use super::{
+    Check, clients, config, entries, files, gateway, machine, needs, processes, secrets, servers, sockets,
+};
 
 const fn check(
     id: &'static str,
@@ -68,7 +70,12 @@ pub(super) static CHECKS: [Check; 45] = [
     // Other programs' files
     check("client-file", "every client's file can be read", clients::files),
     check("client-without-us", "every client that is there has us", clients::without_us),
-    check("client-entry-path", "every entry of ours starts a program that is there", clients::entry_paths),
+    mended(
+        "client-entry-path",
+        "every entry of ours starts a program that is there",
+        clients::entry_paths,
+        entries::mend,
+    ),
     check("client-entry-edited", "every entry of ours is as it was written", clients::edited_entries),
     check("client-duplicates", "no client has a server that we serve", clients::duplicates),
     check("client-tool-count", "no client gets more tools than it takes", clients::tool_counts),

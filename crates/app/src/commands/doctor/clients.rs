@@ -16,16 +16,16 @@ const SERVES: [&str; 4] = ["serve", "stdio", "--stdio", "litemcp"];
 const MAX_BYTES: u64 = 64 << 20;
 
 /// A file of a client's that is there.
-struct ClientFile {
-    client: &'static Client,
-    path: PathBuf,
+pub(super) struct ClientFile {
+    pub(super) client: &'static Client,
+    pub(super) path: PathBuf,
     /// What is in it, as we read it; or why it cannot be read.
     config: Result<Config, String>,
 }
 
 impl ClientFile {
     /// Returns the entries that start us, or lead to us.
-    fn ours(&self) -> impl Iterator<Item = &Server> {
+    pub(super) fn ours(&self) -> impl Iterator<Item = &Server> {
         self.servers().filter(|server| is_ourselves(server))
     }
 
@@ -47,7 +47,7 @@ fn is_ourselves(server: &Server) -> bool {
 }
 
 /// Returns the files of every client whose file we know how to write.
-fn found(context: &Context<'_>) -> Vec<ClientFile> {
+pub(super) fn found(context: &Context<'_>) -> Vec<ClientFile> {
     let mut found = Vec::new();
     for client in clients().iter().filter(|client| client.writing() == Writing::File) {
         let of = |scope| client.files(scope, context.environment());
@@ -103,9 +103,7 @@ pub(super) fn entry_paths(context: &Context<'_>) -> Outcome {
     let mut troubles = Vec::new();
     for file in found(context) {
         for server in file.ours() {
-            let Transport::Process(spec) = &server.transport else { continue };
-            let path = Path::new(&spec.command);
-            if path.is_absolute() && !path.exists() {
+            if let Some(path) = gone_program(server) {
                 let message = format!(
                     "{}: the entry `{}` starts {}, which is gone",
                     file.path.display(),
@@ -117,6 +115,13 @@ pub(super) fn entry_paths(context: &Context<'_>) -> Outcome {
         }
     }
     troubles.into()
+}
+
+/// Returns the program that an entry starts and that is not there any more.
+pub(super) fn gone_program(server: &Server) -> Option<&Path> {
+    let Transport::Process(spec) = &server.transport else { return None };
+    let path = Path::new(&spec.command);
+    (path.is_absolute() && !path.exists()).then_some(path)
 }
 
 /// An entry of ours that does something else.

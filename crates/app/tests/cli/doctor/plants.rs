@@ -327,7 +327,7 @@ fn of_clients() -> Vec<Plant> {
             Planted::default()
         }),
         plant("client-without-us", |sandbox| cursor(sandbox, json!({}))),
-        plant("client-entry-path", |sandbox| {
+        mended("client-entry-path", |sandbox| {
             cursor(
                 sandbox,
                 json!({"manifold": {"command": "/nowhere/manifold", "args": ["serve", "--stdio"]}}),

@@ -10,6 +10,7 @@ mod daemon;
 mod doctor;
 mod entries;
 pub(crate) mod http;
+mod init;
 mod install;
 mod items;
 mod litemcp;
@@ -81,6 +82,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Setup(command) => {
             let verb = Verb::new(command.form(), &options, &invocation.flags);
             match command {
+                SetupCommand::Init(args) => verb.run(|verb| init::run(args, verb)),
                 SetupCommand::Install(args) => verb.run(|verb| install::run(&args, verb)),
                 SetupCommand::Uninstall(args) => verb.run(|verb| uninstall::run(&args, verb)),
                 SetupCommand::Undo(args) => verb.run(|verb| undo::run(&args, verb)),

@@ -64,10 +64,8 @@ impl Journal {
 
     /// Begins the record of a command. `words` tell people what it was: nothing secret may be among them. There will be a
     /// record once something is changed.
-    pub fn begin(&self, verb: &str, words: &str) -> io::Result<Changes> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
-        Ok(Changes::new(self.clone(), verb, words))
+    pub fn begin(&self, verb: &str, words: &str) -> Changes {
+        Changes::new(self.clone(), verb, words)
     }
 
     /// Returns what stood in a file before a command put nothing but this entry into it, if the file is as that command
@@ -108,6 +106,8 @@ impl Journal {
 
     /// Makes the folder of a new record, which comes after all the others, and holds it.
     fn make(&self, record: &mut Record) -> io::Result<Lock> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
         let _one_by_one = take(&self.folder.join(".lock"))?;
         let mut now = Timestamp::now();
         // A clock that was set back must not put it before those that are there.

@@ -22,7 +22,8 @@ Tools:
   resources, prompts            The same of resources and prompts
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
-  install, uninstall, undo      Put Manifold into Cursor, Codex …, take it out, take changes back
+  init, install, uninstall      Set up everything at once; put Manifold into Cursor …, take it out
+  undo                          Take back the last change of clients' files and of the config
   clients, ns, audit            Who is connected; namespaces and their rules; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP

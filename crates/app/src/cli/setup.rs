@@ -1,4 +1,4 @@
-//! `install`, `uninstall` and `undo`: our entry in other programs' files, and the way back.
+//! `init`, `install`, `uninstall` and `undo`: our entry in other programs' files, and the way back.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -7,6 +7,15 @@ use crate::output::Form;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum SetupCommand {
+    /// Set up everything: import the servers of all clients, and put Manifold into each of them
+    #[command(after_help = "\
+Examples:
+  manifold init                    asks before it does anything
+  manifold init --yes              asks nothing; servers of project files are added disabled
+  manifold init --dry-run          what would be done
+
+`manifold undo` takes all of it back: every file is as it was.")]
+    Init(InitArgs),
     /// Put Manifold into clients: one entry in the file of each
     #[command(after_help = "\
 Examples:
@@ -30,6 +39,21 @@ Examples:
   manifold undo --list             what can be undone
   manifold undo --client cursor    only what was last done to the files of one client")]
     Undo(UndoArgs),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(crate) struct InitArgs {
+    /// Ask nothing: import all there is, servers of project files disabled, and install into every client
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Leave the clients' own entries where they are, beside ours
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) form: OneForm,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -59,6 +83,9 @@ pub(crate) struct InstallArgs {
     /// The entry has a URL instead of a command (`--http`, which all commands have).
     #[arg(skip)]
     pub(crate) http: bool,
+    /// Only a line is said of each client.
+    #[arg(skip)]
+    pub(crate) is_brief: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -125,6 +152,7 @@ impl From<ScopeArg> for manifold_config::Scope {
 impl SetupCommand {
     pub(crate) fn form(&self) -> Form {
         match self {
+            Self::Init(args) => args.form.into(),
             Self::Install(args) => args.form.into(),
             Self::Uninstall(args) => args.form.into(),
             Self::Undo(args) => args.form.into(),

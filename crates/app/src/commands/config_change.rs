@@ -121,6 +121,15 @@ impl<'v> ConfigWriter<'v> {
         Err(Failure::new(Exit::Usage, "stale", message).hint("try again"))
     }
 
+    /// Writes what is built in to where the config belongs, if there is no file yet. Returns where that is.
+    pub(super) fn make_file(&self, is_dry_run: bool, record: &mut Record) -> Result<PathBuf, Failure> {
+        let base = self.base(Missing::BuiltIn)?;
+        if !base.is_there && !is_dry_run {
+            record.write(&Planned { path: base.path.clone(), before: None, after: base.text })?;
+        }
+        Ok(base.path)
+    }
+
     /// Returns the config as it stands.
     pub(super) fn base(&self, missing: Missing) -> Result<Base, Failure> {
         let mut base = match &self.gateway {

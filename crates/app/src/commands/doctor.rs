@@ -52,19 +52,19 @@ struct Trouble {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+pub(super) enum Status {
     Ok,
     Warn,
     Fail,
 }
 
 #[derive(Serialize)]
-struct Finding {
-    id: &'static str,
-    status: Status,
-    message: String,
+pub(super) struct Finding {
+    pub(super) id: &'static str,
+    pub(super) status: Status,
+    pub(super) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
+    pub(super) fix: Option<String>,
     /// There is nothing to say of it.
     #[serde(skip)]
     is_plain: bool,
@@ -112,6 +112,13 @@ pub(super) fn run(args: DoctorArgs, verb: Verb) -> ExitCode {
         }
         Ok(if fails { Exit::Failed } else { Exit::Ok })
     })
+}
+
+/// Makes some of the checks, by their ids.
+pub(super) fn look(ids: &[&str], verb: &Verb) -> Vec<Finding> {
+    let context = Context::new(verb);
+    let checks = CHECKS.iter().filter(|check| ids.contains(&check.id));
+    checks.flat_map(|check| findings(check, &context, false)).collect()
 }
 
 /// Looks, mends where that is asked for, and looks again: what is still wrong is told as it is.

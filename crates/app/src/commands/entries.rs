@@ -15,6 +15,9 @@ mod secrets;
 
 use std::process::ExitCode;
 
+pub(super) use ask::is_somebody_there;
+pub(super) use import::{Imported, find_all, import_found};
+
 use super::verb::Verb;
 use crate::cli::EntryCommand;
 

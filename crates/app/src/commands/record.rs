@@ -30,8 +30,13 @@ impl Record {
         };
         let state = verb.options.environment.state_home();
         let state = state.ok_or_else(|| unkept("there is no home folder".to_owned()))?;
-        let begun = Journal::open(&state).and_then(|journal| journal.begin(name, words));
-        Ok(Self { changes: begun.map_err(|error| unkept(error.to_string()))? })
+        let journal = Journal::open(&state).map_err(|error| unkept(error.to_string()))?;
+        Ok(Self { changes: journal.begin(name, words) })
+    }
+
+    /// Returns the changes, for those of other programs' files.
+    pub(super) fn changes(&mut self) -> &mut Changes {
+        &mut self.changes
     }
 
     /// Writes our config, if it still says what it said before.

@@ -4,9 +4,9 @@ use manifold_config::{Client, OwnCommand, Plug, Writing};
 use manifold_setup::{Back, Changes, WriteError};
 
 use super::install::{
-    ClientFile, Row, begin, change_by_command, check_not_running, check_ours, check_stays, chosen, each,
-    finish,
+    ClientFile, Row, change_by_command, check_not_running, check_ours, check_stays, chosen, each,
 };
+use super::record::Record;
 use super::undo::journal;
 use super::verb::Verb;
 use crate::cli::UninstallArgs;
@@ -15,21 +15,19 @@ use crate::output::{Exit, Failure};
 pub(super) fn run(args: &UninstallArgs, verb: &Verb) -> Result<Exit, Failure> {
     let clients = chosen(&args.which, "uninstall", verb)?;
     let ids: Vec<&str> = clients.iter().map(|client| client.id()).collect();
-    let mut changes = match args.dry_run {
-        true => None,
-        false => Some(begin("uninstall", &format!("uninstall {}", ids.join(" ")), verb)?),
-    };
-    each(&clients, args.which.clients.len() == 1, verb, |client| {
-        uninstall(client, args, verb, changes.as_mut())
-    })
-    .inspect(|_| finish(changes.take(), verb))
+    let mut record = Record::of(verb, "uninstall", &format!("uninstall {}", ids.join(" ")))?;
+    let done = each(&clients, args.which.clients.len() == 1, verb, |client| {
+        uninstall(client, args, verb, record.changes())
+    });
+    record.finish(&verb.output);
+    done
 }
 
 fn uninstall(
     client: &'static Client,
     args: &UninstallArgs,
     verb: &Verb,
-    changes: Option<&mut Changes>,
+    changes: &mut Changes,
 ) -> Result<Row, Failure> {
     if client.writing() != Writing::File {
         let said = format!("{} is not written by us: take the entry out by hand", client.title());
@@ -42,7 +40,7 @@ fn uninstall(
         if !args.force {
             check_ours(&file, &file.text, &args.name, &unknown(), verb)?;
         }
-        if let Some(changes) = changes {
+        if !args.dry_run {
             write(&file, args, verb, changes)?;
             backup = changes.folder();
         }
@@ -56,7 +54,7 @@ fn uninstall(
         verb.output.line(&format!("{}: {} {said}", client.title(), file.shown()));
     }
     let backup = backup.map(|folder| folder.display().to_string());
-    Ok(Row { client: client.id(), file: file.shown(), backup, changed: is_there })
+    Ok(Row { client: client.id(), file: file.shown(), backup, changed: is_there, ..Row::default() })
 }
 
 fn write(file: &ClientFile, args: &UninstallArgs, verb: &Verb, changes: &mut Changes) -> Result<(), Failure> {

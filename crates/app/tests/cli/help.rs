@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 35] = [
+const VERBS: [&str; 36] = [
     "add",
     "add-json",
     "remove",
@@ -32,6 +32,7 @@ const VERBS: [&str; 35] = [
     "clients",
     "ns",
     "audit",
+    "init",
     "install",
     "uninstall",
     "undo",

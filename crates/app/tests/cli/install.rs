@@ -14,33 +14,33 @@ use serde_json::{Value, json};
 use crate::fake::{Ran, ran};
 
 /// Runs a command where no client's own command is on `PATH`.
-fn run(sandbox: &Sandbox, line: &str) -> Ran {
+pub(crate) fn run(sandbox: &Sandbox, line: &str) -> Ran {
     let mut command = sandbox.manifold();
     command.env("PATH", sandbox.path("bin")).args(line.split(' ')).stdin(Stdio::null());
     ran(command)
 }
 
 #[track_caller]
-fn done(sandbox: &Sandbox, line: &str) -> String {
+pub(crate) fn done(sandbox: &Sandbox, line: &str) -> String {
     let ran = run(sandbox, line);
     assert_eq!(ran.code, Some(0), "{line}: {ran:?}");
     ran.stdout
 }
 
 #[track_caller]
-fn json_of(sandbox: &Sandbox, line: &str) -> Value {
+pub(crate) fn json_of(sandbox: &Sandbox, line: &str) -> Value {
     let text = done(sandbox, line);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}: {text}"))
 }
 
-fn environment(sandbox: &Sandbox) -> Environment {
+pub(crate) fn environment(sandbox: &Sandbox) -> Environment {
     let vars = [("XDG_CONFIG_HOME".to_owned(), sandbox.path(".config").display().to_string())].into();
     let home = sandbox.home().to_owned();
     Environment { vars, home: Some(home.clone()), cwd: home, ..Environment::default() }
 }
 
 /// Every file below a folder, with what stands in it; our own state is left out.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(one) = folders.pop() {
@@ -228,7 +228,7 @@ fn undo_takes_only_our_entry_out_of_a_file_that_has_moved_on() {
 }
 
 /// Puts a program into the folder on `PATH` that does as the own command of Claude Code does.
-fn own_command(sandbox: &Sandbox, script: &str) {
+pub(crate) fn own_command(sandbox: &Sandbox, script: &str) {
     let path = sandbox.write("bin/claude", &format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }

@@ -11,12 +11,14 @@ mod fake;
 mod files;
 mod help;
 mod import;
+mod init;
 mod install;
 mod items;
 mod logs;
 mod search;
 mod secret;
 mod servers;
+mod take_over;
 mod terminal;
 mod wait;
 

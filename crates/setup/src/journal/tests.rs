@@ -21,7 +21,7 @@ fn target(home: &TempDir, name: &str) -> TargetFile {
 #[test]
 fn a_record_is_there_before_the_file_and_only_ours_to_read() {
     let (home, journal) = home();
-    let mut changes = journal.begin("install", "install cursor").unwrap();
+    let mut changes = journal.begin("install", "install cursor");
     assert_eq!(journal.records().unwrap().len(), 0);
     let file = target(&home, ".cursor/mcp.json");
     changes.note(&file, None, Some(b"new"), Back::None).unwrap();
@@ -42,9 +42,9 @@ fn a_record_is_there_before_the_file_and_only_ours_to_read() {
 #[test]
 fn what_changed_nothing_leaves_no_record() {
     let (home, journal) = home();
-    assert_eq!(journal.begin("install", "").unwrap().finish().unwrap(), None);
+    assert_eq!(journal.begin("install", "").finish().unwrap(), None);
     let file = target(&home, ".cursor/mcp.json");
-    let mut changes = journal.begin("install", "").unwrap();
+    let mut changes = journal.begin("install", "");
     let error = changes.write(&file, Some(b"other"), b"new", Back::None).unwrap_err();
     assert!(matches!(error, WriteError::Changed(_)));
     let same: Result<bool, WriteError> = changes.edit(&file, &Back::None, |_| Ok(None));
@@ -61,7 +61,7 @@ fn what_changed_nothing_leaves_no_record() {
 fn a_write_that_fails_is_out_of_the_record_again() {
     let (home, journal) = home();
     let (good, bad) = (target(&home, "good"), target(&home, "sub/bad"));
-    let mut changes = journal.begin("install", "").unwrap();
+    let mut changes = journal.begin("install", "");
     changes.write(&good, None, b"1", Back::None).unwrap();
     // A file where a folder has to be.
     fs::write(home.path().join("sub"), "").unwrap();
@@ -76,7 +76,7 @@ fn thirty_are_kept_and_the_last_comes_first() {
     let (home, journal) = home();
     let file = target(&home, "file");
     for number in 0..35 {
-        let mut changes = journal.begin("add", &format!("add {number}")).unwrap();
+        let mut changes = journal.begin("add", &format!("add {number}"));
         let done: Result<bool, WriteError> =
             changes.edit(&file, &Back::None, |_| Ok(Some(number.to_string().into_bytes())));
         assert!(done.unwrap());
@@ -90,7 +90,7 @@ fn thirty_are_kept_and_the_last_comes_first() {
 fn a_clock_that_was_set_back_changes_no_order() {
     let (home, journal) = home();
     let file = target(&home, "file");
-    let mut changes = journal.begin("add", "first").unwrap();
+    let mut changes = journal.begin("add", "first");
     changes.write(&file, None, b"1", Back::None).unwrap();
     let folder = changes.folder().unwrap();
     changes.finish().unwrap();
@@ -101,7 +101,7 @@ fn a_clock_that_was_set_back_changes_no_order() {
     record.id = format!("{}-add", ahead.strftime("%Y%m%dT%H%M%S.%6fZ"));
     fs::rename(&folder, journal.folder_of(&record)).unwrap();
     record.save(&journal.folder_of(&record)).unwrap();
-    let mut changes = journal.begin("add", "second").unwrap();
+    let mut changes = journal.begin("add", "second");
     changes.write(&file, Some(b"1"), b"2", Back::None).unwrap();
     changes.finish().unwrap();
     assert_eq!(journal.records().unwrap()[0].words, "second");
@@ -119,7 +119,7 @@ fn two_hundred_writers_lose_nothing() {
         for number in 0..200 {
             let (file, folder) = (&file, &folder);
             scope.spawn(move || {
-                let mut changes = Journal::open(folder).unwrap().begin("add", "add").unwrap();
+                let mut changes = Journal::open(folder).unwrap().begin("add", "add");
                 let done: Result<bool, WriteError> = changes.edit(file, &Back::None, |old| {
                     let old = old.unwrap_or_default();
                     Ok(Some([old, format!("{number}\n").as_bytes()].concat()))

@@ -31,7 +31,7 @@ impl Home {
     }
 
     fn begin(&self, words: &str) -> Changes {
-        self.journal.begin("install", words).unwrap()
+        self.journal.begin("install", words)
     }
 
     /// Has a command put our entry into a file.

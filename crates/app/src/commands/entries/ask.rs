@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use crate::output::escaped_text;
 
 /// Returns whether somebody can read a question and answer it.
-pub(super) fn is_somebody_there() -> bool {
+pub(in crate::commands) fn is_somebody_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 

@@ -38,17 +38,43 @@ pub(in crate::commands) fn import(
 ) -> Result<Imported, Failure> {
     let writer = ConfigWriter::reach(verb)?;
     let own = writer.base(Missing::Nothing)?.path;
-    let mut found = find::servers(args.from.as_deref(), &own, verb)?;
+    let found = find::servers(args.from.as_deref(), &own, verb)?;
+    import_with(found, &writer, args, verb, record)
+}
+
+/// Imports servers that were found already.
+pub(in crate::commands) fn import_found(
+    found: Vec<FoundServer>,
+    args: &ImportArgs,
+    verb: &Verb,
+    record: &mut Record,
+) -> Result<Imported, Failure> {
+    import_with(found, &ConfigWriter::reach(verb)?, args, verb, record)
+}
+
+/// Returns the servers of all files, but not those of our own config.
+pub(in crate::commands) fn find_all(verb: &Verb) -> Result<Vec<FoundServer>, Failure> {
+    let own = ConfigWriter::reach(verb)?.base(Missing::Nothing)?.path;
+    find::servers(None, &own, verb)
+}
+
+fn import_with(
+    mut found: Vec<FoundServer>,
+    writer: &ConfigWriter,
+    args: &ImportArgs,
+    verb: &Verb,
+    record: &mut Record,
+) -> Result<Imported, Failure> {
     let may_ask = is_somebody_there() && !args.yes && !args.dry_run && !verb.output.is_json();
     if may_ask {
-        let new = plan(&found, &writer, &writer.base(Missing::Nothing)?, verb)?;
+        let new = plan(&found, writer, &writer.base(Missing::Nothing)?, verb)?;
         questions::ask(&mut found, &new, verb)?;
     }
     let purpose = Purpose { verb: "import", target: String::new(), is_dry_run: args.dry_run };
     let changed = writer.change(&purpose, Missing::Nothing, record, |base| {
-        edits(&plan(&found, &writer, base, verb)?, &writer, base, verb)
+        edits(&plan(&found, writer, base, verb)?, writer, base, verb)
     })?;
-    let plan = plan(&found, &writer, &changed.base, verb)?;
+    let plan = plan(&found, writer, &changed.base, verb)?;
     Ok(Imported { found, plan, changed })
 }
 
@@ -85,6 +111,11 @@ fn edits(plan: &ImportPlan, writer: &ConfigWriter, base: &Base, verb: &Verb) -> 
 }
 
 impl Imported {
+    /// Says what people should know of the servers that were added.
+    pub(in crate::commands) fn remark(&self, verb: &Verb) {
+        show::remarks(self, verb);
+    }
+
     /// Returns it as programs read it.
     pub(in crate::commands) fn report(&self) -> ImportReport {
         show::report(self)

@@ -24,10 +24,7 @@ pub(in super::super) fn chosen(
         }
         return Ok(found);
     }
-    let present: Vec<&'static Client> = clients()
-        .iter()
-        .filter(|client| client.writing() == Writing::File && client.is_present(&verb.options.environment))
-        .collect();
+    let present = present(verb);
     if which.all {
         return if present.is_empty() { Err(none()) } else { Ok(present) };
     }
@@ -36,6 +33,15 @@ pub(in super::super) fn chosen(
     }
     let is_asked = !verb.output.is_json() && io::stdin().is_terminal() && io::stderr().is_terminal();
     if is_asked { ask(&present, command) } else { Err(unnamed(&present, command)) }
+}
+
+/// Returns the clients that are here and whose files we write.
+pub(in super::super) fn present(verb: &Verb) -> Vec<&'static Client> {
+    let environment = &verb.options.environment;
+    clients()
+        .iter()
+        .filter(|client| client.writing() == Writing::File && client.is_present(environment))
+        .collect()
 }
 
 fn known(id: &str) -> Result<&'static Client, Failure> {

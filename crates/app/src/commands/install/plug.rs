@@ -11,7 +11,7 @@ use crate::cli::InstallArgs;
 use crate::output::Failure;
 
 /// Returns the entry's content for what the command was given.
-pub(super) fn of(args: &InstallArgs, verb: &Verb) -> Result<Plug, Failure> {
+pub(in super::super) fn of(args: &InstallArgs, verb: &Verb) -> Result<Plug, Failure> {
     if args.http { by_url(verb) } else { by_command(verb) }
 }
 

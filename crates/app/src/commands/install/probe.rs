@@ -77,9 +77,33 @@ pub(super) fn tell(client: &Client, name: &str, plug: &Plug, verb: &Verb) {
         }
         Err(why) => vec![format!("{} would not get through: {why}", client.title())],
     };
+    say(&said, verb);
+}
+
+/// Connects once for all of these clients, which get the same, and says what is too much for any of them.
+pub(in super::super) fn tell_all(clients: &[&'static Client], name: &str, plug: &Plug, verb: &Verb) {
+    let Some(first) = clients.first() else { return };
+    let progress = verb.output.progress("connecting as a client would");
+    let seen = tools(first, plug, verb);
+    drop(progress);
+    let said = match seen {
+        Ok(tools) => {
+            let mut said = vec![format!("they will see {}", counted(tools.len(), "tool"))];
+            for client in clients {
+                let told = overruns(client, name, &tools).into_iter();
+                said.extend(told.map(|one| format!("{}: {one}", client.title())));
+            }
+            said
+        }
+        Err(why) => vec![format!("a client would not get through: {why}")],
+    };
+    say(&said, verb);
+}
+
+fn say(said: &[String], verb: &Verb) {
     for line in said {
         match verb.output.is_json() {
-            true => verb.output.remark(&line),
+            true => verb.output.remark(line),
             false => {
                 verb.output.line(&format!("  {line}"));
             }

@@ -17,6 +17,25 @@ pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
         return;
     }
     output.table(&table(imported));
+    remarks(imported, verb);
+    let plan = &imported.plan;
+    let file = imported.changed.base.path.display();
+    let added = counted(plan.added.len(), "server");
+    let done = if is_dry_run { "would be added" } else { "added" };
+    output.remark(&format!("{added} {done} to {file}"));
+    let off: Vec<&str> =
+        plan.added.iter().filter(|server| !server.enabled).map(|server| server.id.as_str()).collect();
+    if let Some(first) = off.first() {
+        output.remark(&format!(
+            "not to be used yet: {}; `manifold enable {first}` lets it be used",
+            off.join(", ")
+        ));
+    }
+}
+
+/// Says what people should know of the servers that were added.
+pub(super) fn remarks(imported: &Imported, verb: &Verb) {
+    let output = &verb.output;
     let plan = &imported.plan;
     for server in plan.added.iter().filter_map(|server| imported.found.get(server.found)) {
         server.remarks.iter().for_each(|remark| output.remark(&format!("{}: {remark}", server.id)));
@@ -35,18 +54,6 @@ pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
     }
     let problems = &imported.changed.report.problems;
     problems.iter().for_each(|problem| output.remark(&problem.to_string()));
-    let file = imported.changed.base.path.display();
-    let added = counted(plan.added.len(), "server");
-    let done = if is_dry_run { "would be added" } else { "added" };
-    output.remark(&format!("{added} {done} to {file}"));
-    let off: Vec<&str> =
-        plan.added.iter().filter(|server| !server.enabled).map(|server| server.id.as_str()).collect();
-    if let Some(first) = off.first() {
-        output.remark(&format!(
-            "not to be used yet: {}; `manifold enable {first}` lets it be used",
-            off.join(", ")
-        ));
-    }
 }
 
 fn table(imported: &Imported) -> Table {

@@ -106,6 +106,9 @@ impl<'v> ConfigWriter<'v> {
         for _ in 0..TRIES {
             let base = self.base(missing)?;
             let edits = plan(&base)?;
+            if edits.is_empty() {
+                return Ok(Changed { after: base.text.clone(), base, report: ReloadReport::default() });
+            }
             let draft = self.editor.draft(&base, &edits)?;
             let Draft { text: after, report } = draft;
             let changed = Changed { base, after, report };

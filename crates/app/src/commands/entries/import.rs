@@ -116,6 +116,11 @@ impl Imported {
         show::remarks(self, verb);
     }
 
+    /// Says what is wrong with the config that was not before.
+    pub(in crate::commands) fn tell_problems(&self, verb: &Verb) {
+        show::problems(self, verb);
+    }
+
     /// Returns it as programs read it.
     pub(in crate::commands) fn report(&self) -> ImportReport {
         show::report(self)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use manifold_config::Plug;
+use manifold_config::{Plug, servers_in};
 use serde_json::Value;
 
 use super::super::verb::Verb;
@@ -19,12 +19,19 @@ pub(in super::super) fn check(
 ) -> Result<(), Failure> {
     let Some(entry) = file.client.entry_in(text, file.path(), name)? else { return Ok(()) };
     let program = verb.options.environment.program.as_deref();
-    if is_ours(&entry, plug, program) {
+    if is_ours(&entry, plug, program) || is_known_as_ours(file, text, name, verb) {
         return Ok(());
     }
     let said = format!("{} has another server of the name '{name}'", file.path().display());
     Err(Failure::new(Exit::Failed, "exists", said)
         .hint("give ours another with --name, or replace it with --force"))
+}
+
+/// Tells whether an import would take it for us: started by `npx`, say.
+fn is_known_as_ours(file: &ClientFile, text: &str, name: &str, verb: &Verb) -> bool {
+    let environment = &verb.options.environment;
+    let found = servers_in(text, file.path(), Some(file.client), environment).unwrap_or_default();
+    found.iter().any(|server| server.id == name && server.project.is_none() && server.is_ourselves)
 }
 
 /// Tells by the program it starts, or the address it has.

@@ -35,6 +35,7 @@ pub(super) fn import(
     let how = ImportArgs { dry_run: args.dry_run, form: args.form, ..ImportArgs::default() };
     let imported = import_found(found, &how, verb, record)?;
     imported.remark(verb);
+    imported.tell_problems(verb);
     of(&imported, file, verb)
 }
 

@@ -18,6 +18,7 @@ pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
     }
     output.table(&table(imported));
     remarks(imported, verb);
+    problems(imported, verb);
     let plan = &imported.plan;
     let file = imported.changed.base.path.display();
     let added = counted(plan.added.len(), "server");
@@ -52,7 +53,11 @@ pub(super) fn remarks(imported: &Imported, verb: &Verb) {
             ));
         }
     }
-    let problems = &imported.changed.report.problems;
+}
+
+/// Says what is wrong with the config that was not before.
+pub(super) fn problems(imported: &Imported, verb: &Verb) {
+    let (problems, output) = (&imported.changed.report.problems, &verb.output);
     problems.iter().for_each(|problem| output.remark(&problem.to_string()));
 }
 

@@ -1,14 +1,29 @@
 //! Whether a program of ours runs that would write over what we write.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-/// Returns the processes of this user that run a program: by its own name, or as a script of that name.
-pub fn running(program: &str) -> Vec<u32> {
-    processes_of(Path::new("/proc"), program)
+/// Returns the processes of this user that run a program in this home: by its own name, or as a script of that name.
+pub fn running(program: &str, home: &Path) -> Vec<u32> {
+    let is_of = |id: &u32| home_of(Path::new("/proc"), *id).is_none_or(|other| is_same(&other, home));
+    processes_of(Path::new("/proc"), program).into_iter().filter(is_of).collect()
+}
+
+/// Returns the home folder that a process was started with, if that can be known.
+fn home_of(proc: &Path, id: u32) -> Option<PathBuf> {
+    let variables = fs::read(proc.join(id.to_string()).join("environ")).ok()?;
+    let home = variables.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(b"HOME="))?;
+    Some(PathBuf::from(OsStr::from_bytes(home)))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
 }
 
 /// Does so where the kernel's files are elsewhere.

@@ -12,11 +12,10 @@ Usage: {usage}
 
 Servers:
   list, get, search             Show all servers, one of them, or what the MCP Registry has
-  start, stop, restart          Run a server now, end it, or both
+  start, stop, enable, disable  Run a server now, or end it; let it be used or not, in the config
+  restart, wait, refresh, logs  Run it anew, wait for it, read its lists anew, see what it writes
   add, add-json, import         Put a server into the config; import those of other programs' files
   remove, rename                Take a server out of the config, or give it another name
-  enable, disable               Let a server be used or not, in the config
-  wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
   tools, tool                   Show what clients see, or what one tool takes
   resources, prompts            The same of resources and prompts

@@ -28,7 +28,7 @@ pub(super) use choose::{chosen, present};
 pub(super) use client_file::ClientFile;
 pub(super) use job::{Job, Others};
 pub(super) use ours::check as check_ours;
-pub(super) use own_command::{change_by_command, check_not_running, check_stays};
+pub(super) use own_command::{change_by_command, check_not_running, check_stays, has_command};
 pub(super) use plug::of as plug_of;
 pub(super) use probe::tell_all;
 

@@ -64,7 +64,7 @@ fn write(file: &ClientFile, args: &UninstallArgs, verb: &Verb, changes: &mut Cha
     let is_gone = |text: &str| file.has(text, name).is_ok_and(|is_there| !is_there);
     let scope = args.scope.into();
     if !change_by_command(file, &steps, &unknown(), scope, &back, changes, verb, &is_gone)? {
-        check_not_running(file, args.force)?;
+        check_not_running(file, args.force, verb)?;
         if !bring_back(file, name, &back, changes, verb)? {
             changes.edit(&file.target, &back, |old| -> Result<_, Failure> {
                 let text = file.read_as_text(old)?;

@@ -1,7 +1,9 @@
 //! `init`: a home with the files of every client, set up in one go and taken back in one go.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use manifold_config::{Scope, Writing, clients};
 use manifold_testkit::Sandbox;
@@ -106,6 +108,65 @@ fn nobody_to_ask_is_told_of_yes() {
     }
     let told = done(&sandbox, "init --dry-run");
     assert!(told.contains("git") && told.contains("nothing was written"), "{told}");
+    assert!(files(sandbox.home()) == before);
+}
+
+/// Answers on a terminal, by way of `script`: each keystroke once its question is there. Returns what was shown and the exit
+/// code; `None`: there is no such program.
+fn answered(sandbox: &Sandbox, answers: &[(&str, &str)]) -> Option<(String, Option<i32>)> {
+    Command::new("script").arg("--version").output().ok()?;
+    let plain = sandbox.manifold();
+    let program = plain.get_program().to_str()?.to_owned();
+    let mut script = sandbox.command("script");
+    script.arg("-qec").arg(format!("stty cols 100 && exec {program} init")).arg("/dev/null");
+    script.env("TERM", "xterm").env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = script.spawn().ok()?;
+    let (mut keys, mut screen) = (child.stdin.take()?, child.stdout.take()?);
+    let (mut shown, mut part, mut seen) = (String::new(), [0; 4096], 0);
+    let mut answers = answers.iter().peekable();
+    loop {
+        let count = screen.read(&mut part).unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        shown.push_str(&String::from_utf8_lossy(&part[..count]));
+        if let Some((question, answer)) = answers.peek()
+            && let Some(at) = shown[seen..].find(question)
+        {
+            seen += at + question.len();
+            keys.write_all(answer.as_bytes()).ok()?;
+            answers.next();
+        }
+    }
+    assert!(answers.peek().is_none(), "not asked: {answers:?}\n{shown}");
+    Some((shown, child.wait().ok()?.code()))
+}
+
+#[test]
+fn somebody_at_a_terminal_is_asked_before_anything_is_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".cursor/mcp.json", "{\"mcpServers\": {\"git\": {\"command\": \"git\"}}}");
+    sandbox.write(".codex/config.toml", "");
+    let before = files(sandbox.home());
+    for broken_off in [
+        &[("Import 1 server", "\u{3}")][..],
+        &[("Import 1 server", "\r"), ("which clients", "\u{3}")],
+        &[("Import 1 server", "\r"), ("which clients", "\r"), ("Take what was imported", "\u{3}")],
+    ] {
+        let Some((shown, code)) = answered(&sandbox, broken_off) else {
+            println!("not run: there is no `script`");
+            return;
+        };
+        assert!(code == Some(130) && shown.contains("nothing was written"), "{code:?} {shown}");
+        assert!(files(sandbox.home()) == before, "{shown}");
+    }
+    let yes = [("Import 1 server", "\r"), ("which clients", "\r"), ("Take what was imported", "\r")];
+    let (shown, code) = answered(&sandbox, &yes).expect("it was there before");
+    assert!(code == Some(0) && shown.contains("`manifold undo` takes all of this back"), "{code:?} {shown}");
+    assert!(config(&sandbox)["mcpServers"]["git"].is_object());
+    assert!(!fs::read_to_string(sandbox.path(".cursor/mcp.json")).expect("the file").contains("\"git\""));
+    assert!(fs::read_to_string(sandbox.path(".codex/config.toml")).expect("the file").contains("manifold"));
+    done(&sandbox, "undo");
     assert!(files(sandbox.home()) == before);
 }
 

@@ -13,12 +13,13 @@ mod help;
 mod import;
 mod init;
 mod install;
+mod install_care;
+mod install_take_over;
 mod items;
 mod logs;
 mod search;
 mod secret;
 mod servers;
-mod take_over;
 mod terminal;
 mod wait;
 

@@ -36,7 +36,8 @@ fn one(
     path: &Path,
     server: &Server,
 ) -> Result<String, String> {
-    if let Some(program) = client.rewritten_by().filter(|program| !running(program).is_empty()) {
+    let home = context.environment().home.clone().unwrap_or_default();
+    if let Some(program) = client.rewritten_by().filter(|program| !running(program, &home).is_empty()) {
         return Err(format!("`{program}` runs and writes this file itself"));
     }
     let Transport::Process(spec) = &server.transport else { return Err("it starts nothing".to_owned()) };

@@ -9,7 +9,7 @@ use super::super::entries::Imported;
 use super::super::record::Record;
 use super::super::verb::Verb;
 use super::take_over::{self, Taken};
-use super::{ClientFile, Row, change_by_command, check_not_running, check_stays, diff, ours};
+use super::{ClientFile, Row, change_by_command, check_not_running, check_stays, diff, has_command, ours};
 use crate::cli::InstallArgs;
 use crate::output::{Exit, Failure, counted};
 
@@ -46,7 +46,9 @@ impl Job<'_> {
         }
         let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
         // What keeps us from writing it is found before anything is imported.
-        self.plan(&file, &file.text, &[])?;
+        if self.plan(&file, &file.text, &[])? != file.text && !self.args.dry_run {
+            self.check_writable(&file)?;
+        }
         let taken = self.taken(&file, record)?;
         let text = self.plan(&file, &file.text, &taken.names)?;
         let is_changed = text != file.text;
@@ -67,6 +69,15 @@ impl Job<'_> {
             taken: taken.names,
             left: taken.left,
         })
+    }
+
+    /// Refuses a file that its client would write over, unless the client's own command may do the work.
+    fn check_writable(&self, file: &ClientFile) -> Result<(), Failure> {
+        let steps = [(OwnCommand::Add, self.args.name.as_str())];
+        match has_command(file, &steps, self.plug, self.args.scope.into(), self.verb) {
+            true => Ok(()),
+            false => check_not_running(file, self.args.force, self.verb),
+        }
     }
 
     fn taken(&self, file: &ClientFile, record: &mut Record) -> Result<Taken, Failure> {
@@ -115,7 +126,7 @@ impl Job<'_> {
         let scope = self.args.scope.into();
         let changes = record.changes();
         if !change_by_command(file, &steps, self.plug, scope, &back, changes, self.verb, &is_done)? {
-            check_not_running(file, self.args.force)?;
+            check_not_running(file, self.args.force, self.verb)?;
             changes.edit(&file.target, &back, |old| -> Result<_, Failure> {
                 let text = file.read_as_text(old)?;
                 let new = self.plan(file, &text, &taken.names)?;

@@ -26,14 +26,7 @@ pub(in super::super) fn change_by_command(
     verb: &Verb,
     is_done: &dyn Fn(&str) -> bool,
 ) -> Result<bool, Failure> {
-    let environment = &verb.options.environment;
-    let commands: Option<Vec<Vec<String>>> =
-        steps.iter().map(|(what, name)| file.client.own_command(*what, name, plug, scope)).collect();
-    let Some(commands) = commands else { return Ok(false) };
-    let is_there = |argv: &Vec<String>| find_program(&argv[0], environment).is_some();
-    if commands.is_empty() || !commands.iter().all(is_there) {
-        return Ok(false);
-    }
+    let Some(commands) = commands(file, steps, plug, scope, verb) else { return Ok(false) };
     let watch = changes.watch(&file.target, back.clone())?;
     let progress = verb.output.progress(&format!("{} changes its file", file.client.title()));
     let failed = commands.iter().find_map(|argv| failure_of(argv, verb));
@@ -47,6 +40,31 @@ pub(in super::super) fn change_by_command(
     verb.output
         .remark(&format!("{}'s own command was of no use: {why}; its file is written", file.client.title()));
     Ok(false)
+}
+
+/// Tells whether the client has a command of its own for all of these steps, on `PATH`.
+pub(in super::super) fn has_command(
+    file: &ClientFile,
+    steps: &[(OwnCommand, &str)],
+    plug: &Plug,
+    scope: Scope,
+    verb: &Verb,
+) -> bool {
+    commands(file, steps, plug, scope, verb).is_some()
+}
+
+/// Returns the client's own commands for these steps, if all of them are there.
+fn commands(
+    file: &ClientFile,
+    steps: &[(OwnCommand, &str)],
+    plug: &Plug,
+    scope: Scope,
+    verb: &Verb,
+) -> Option<Vec<Vec<String>>> {
+    let found: Option<Vec<Vec<String>>> =
+        steps.iter().map(|(what, name)| file.client.own_command(*what, name, plug, scope)).collect();
+    let is_there = |argv: &Vec<String>| find_program(&argv[0], &verb.options.environment).is_some();
+    found.filter(|found| !found.is_empty() && found.iter().all(is_there))
 }
 
 /// Runs a command; returns what it said if it failed.
@@ -65,9 +83,14 @@ fn failure_of(argv: &[String], verb: &Verb) -> Option<String> {
 }
 
 /// Refuses to write a file whose program runs and would write over it.
-pub(in super::super) fn check_not_running(file: &ClientFile, is_forced: bool) -> Result<(), Failure> {
+pub(in super::super) fn check_not_running(
+    file: &ClientFile,
+    is_forced: bool,
+    verb: &Verb,
+) -> Result<(), Failure> {
     let Some(program) = file.client.rewritten_by().filter(|_| !is_forced) else { return Ok(()) };
-    let found = running(program);
+    let home = verb.options.environment.home.clone().unwrap_or_default();
+    let found = running(program, &home);
     if found.is_empty() {
         return Ok(());
     }

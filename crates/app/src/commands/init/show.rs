@@ -19,6 +19,7 @@ pub(super) fn found(found: &[FoundServer], clients: &[&'static Client], verb: &V
         return;
     }
     let mut table = Table::new([Column::id("CLIENT"), Column::text("SERVERS"), Column::text("FILE")]);
+    let found: Vec<&FoundServer> = found.iter().filter(|server| !server.is_ourselves).collect();
     let mut files: Vec<&Path> = found.iter().map(|server| server.file.as_path()).collect();
     files.dedup();
     for file in &files {

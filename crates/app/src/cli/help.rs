@@ -28,9 +28,8 @@ Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
-  status, config                What is configured, what is wrong with it, and how it is doing
-  secret, doctor                Store secrets for the config; find what is wrong, and mend it
-  tui, completions, man         Servers in the terminal; completions for your shell, manual pages
+  status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal
+  secret, completions, man      Secrets for the config; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}

@@ -13,9 +13,7 @@ import gateway
 
 CLIENTS = Path(os.environ.get("CLIENTS_DIR", gateway.ROOT / "target/interop/clients")) / "node_modules/.bin"
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("MANIFOLD_LONG") and not CLIENTS.is_dir(), reason="the clients are installed for --long"
-)
+pytestmark = pytest.mark.skipif(not CLIENTS.is_dir(), reason="the clients are not installed")
 
 # What each has before we come, what it is asked, and what it says when it is connected.
 ASKED = {

@@ -14,6 +14,7 @@ mod import;
 mod install;
 mod items;
 mod logs;
+mod schemas;
 mod search;
 mod secret;
 mod servers;

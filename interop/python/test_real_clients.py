@@ -11,7 +11,7 @@ import pytest
 
 import gateway
 
-CLIENTS = Path(os.environ.get("CLIENTS_DIR", gateway.ROOT / "target/interop/clients")) / "node_modules/.bin"
+CLIENTS = gateway.ROOT / "target/clients/node_modules/.bin"
 
 pytestmark = pytest.mark.skipif(not CLIENTS.is_dir(), reason="the clients are not installed")
 
@@ -37,7 +37,7 @@ def home(tmp_path):
     home.mkdir()
     (tmp_path / "run").mkdir(mode=0o700)
     yield home
-    run(home, [gateway.MANIFOLD, "daemon", "stop"], check=False)
+    run(home, [gateway.MANIFOLD, "daemon", "stop"])
 
 
 def environment(home):
@@ -54,21 +54,23 @@ def environment(home):
     }
 
 
-def run(home, command, check=True):
+def run(home, command):
     command = [str(part) for part in command]
-    done = subprocess.run(
+    return subprocess.run(
         command, cwd=home, env=environment(home), capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
     )
-    assert not check or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def manifold(home, *words):
-    return run(home, [gateway.MANIFOLD, *words])
+    done = run(home, [gateway.MANIFOLD, *words])
+    assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
-def plain(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+def seen(home, command):
+    """Returns what a client says, on whichever stream."""
+    done = run(home, command)
+    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
 
 
 def put(home, client):
@@ -85,7 +87,7 @@ def test_a_client_sees_us_after_install_and_no_trace_after_undo(home, client):
     command, expected = ASKED[client]
     answer = json.loads(manifold(home, "install", client, "--json"))
     assert (answer["client"], Path(answer["file"]), answer["changed"]) == (client, path, True)
-    assert re.search(expected, plain(run(home, command)))
+    assert re.search(expected, seen(home, command))
     undone = json.loads(manifold(home, "undo", "--json"))
     assert not undone["left"], undone
     if client == "claude-code":
@@ -93,7 +95,7 @@ def test_a_client_sees_us_after_install_and_no_trace_after_undo(home, client):
         assert json.loads(path.read_text())["mcpServers"] == json.loads(text)["mcpServers"]
     else:
         assert path.read_text() == text
-    assert not re.search(expected, plain(run(home, command, check=False)))
+    assert not re.search(expected, seen(home, command))
 
 
 def test_init_in_a_fresh_home_and_back(home):
@@ -102,7 +104,7 @@ def test_init_in_a_fresh_home_and_back(home):
     run(home, ["claude", "mcp", "list"])
     started = time.monotonic()
     manifold(home, "init", "--yes")
-    assert re.search(ASKED["claude-code"][1], plain(run(home, ["claude", "mcp", "list"])))
+    assert re.search(ASKED["claude-code"][1], seen(home, ["claude", "mcp", "list"]))
     print(f"init to a connected client: {time.monotonic() - started:.1f} s")
     manifold(home, "undo")
     own = {name for name in files(home) if not name.startswith((".claude", ".cache", ".local/state/manifold", ".npm"))}

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -96,21 +95,3 @@ def test_a_client_sees_us_after_install_and_no_trace_after_undo(home, client):
     else:
         assert path.read_text() == text
     assert not re.search(expected, seen(home, command))
-
-
-def test_init_in_a_fresh_home_and_back(home):
-    before = files(home)
-    # A client that was started once is there.
-    run(home, ["claude", "mcp", "list"])
-    started = time.monotonic()
-    manifold(home, "init", "--yes")
-    assert re.search(ASKED["claude-code"][1], seen(home, ["claude", "mcp", "list"]))
-    print(f"init to a connected client: {time.monotonic() - started:.1f} s")
-    manifold(home, "undo")
-    own = {name for name in files(home) if not name.startswith((".claude", ".cache", ".local/state/manifold", ".npm"))}
-    assert own <= set(before), own
-    assert "manifold" not in json.loads((home / ".claude.json").read_text()).get("mcpServers", {})
-
-
-def files(home):
-    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}

@@ -43,9 +43,10 @@ pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
     ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus,
-    Disconnected, EntriesChanged, ErrorLine, ErrorRow, FoundEntry, ImportReport, ItemRow, NamespaceDetail,
-    NamespaceRow, NoDaemon, Running, RunningDaemon, ServerDetail, ServerRow, ShownConfig, SkippedEntry,
-    StatusReport,
+    Disconnected, DoctorCheck, DoctorReport, DoctorStatus, EntriesChanged, ErrorLine, ErrorRow, FailedClient,
+    FoundEntry, ImportReport, InitReport, InstalledRow, ItemRow, LeftFile, NamespaceDetail, NamespaceRow,
+    NoDaemon, RegistryRow, RegistryWay, Running, RunningDaemon, SecretChanged, SecretRow, SecretsReport,
+    ServerDetail, ServerRow, ShownConfig, SkippedEntry, StatusReport, UndoReport, UndoRow,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};

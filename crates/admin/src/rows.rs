@@ -3,6 +3,7 @@
 
 mod entries;
 mod reports;
+mod setup;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,10 @@ pub use entries::{EntriesChanged, FoundEntry, ImportReport, SkippedEntry};
 pub use reports::{
     ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus, Disconnected,
     NamespaceDetail, NoDaemon, RunningDaemon, ShownConfig,
+};
+pub use setup::{
+    DoctorCheck, DoctorReport, DoctorStatus, FailedClient, InitReport, InstalledRow, LeftFile, RegistryRow,
+    RegistryWay, SecretChanged, SecretRow, SecretsReport, UndoReport, UndoRow,
 };
 
 /// A line of `list --json`.

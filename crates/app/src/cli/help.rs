@@ -22,14 +22,14 @@ Tools:
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
   init, install, uninstall      Set up everything at once; put Manifold into Cursor …, take it out
+  undo                          Take back the last change of clients' files and of the config
   clients, ns, audit            Who is connected; namespaces and their rules; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
 Files and help:
-  status, config                What is configured, what is wrong with it, and how it is doing
-  secret, doctor, undo          Store secrets; find what is wrong and mend it; take changes back
-  tui, completions, man         Servers in the terminal; completions for your shell, manual pages
+  status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal
+  secret, completions, man      Secrets for the config; completions for your shell, manual pages
 
 Options (`manifold COMMAND --help` shows those of a command):
 {options}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
@@ -220,4 +221,15 @@ fn read(socket: &UnixStream) -> Option<Asked> {
         if_match: header("If-Match"),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     })
+}
+
+/// Checks what a verb wrote for programs against its committed schema.
+pub(crate) fn check_schema(name: &str, stdout: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/api/{name}.schema.json"));
+    let schema: Value =
+        serde_json::from_str(&std::fs::read_to_string(path).expect("it is there")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let told: Value = serde_json::from_str(stdout).expect("JSON");
+    let wrong: Vec<String> = validator.iter_errors(&told).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{name}: {wrong:?} in {told}");
 }

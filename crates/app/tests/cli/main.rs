@@ -17,6 +17,7 @@ mod install_care;
 mod install_take_over;
 mod items;
 mod logs;
+mod schemas;
 mod search;
 mod secret;
 mod servers;

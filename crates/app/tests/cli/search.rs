@@ -3,7 +3,7 @@
 use manifold_testkit::{RegistryFake, Sandbox};
 use serde_json::{Value, json};
 
-use crate::fake::{Ran, ran};
+use crate::fake::{Ran, check_schema, ran};
 
 const RECORDED: [&str; 5] = [
     include_str!("../../../registry/fixtures/npm-search.json"),
@@ -49,6 +49,7 @@ fn it_shows_names_versions_ways_and_what_they_are() {
     let ran = search(&sandbox, registry.address(), "example -q --limit 1");
     assert_eq!(ran.stdout, "io.github.example/brave-search-mcp\n");
     let ran = search(&sandbox, registry.address(), "example --json --limit 4");
+    check_schema("cli-search", &ran.stdout);
     let rows: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(
         rows[3],

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use manifold_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::fake::{Gateway, Ran, alone};
+use crate::fake::{Gateway, Ran, alone, check_schema};
 
 const VALUE: &str = "hunter2-hunter2";
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -140,4 +140,12 @@ fn what_runs_is_asked_to_read_its_config_anew() {
     let ran = given(&silent.sandbox, "secret set TOKEN", &[], VALUE);
     assert_eq!(ran.code, Some(0), "it is stored: {ran:?}");
     assert!(ran.stderr.contains("what runs has not taken it over: its file is broken"), "{ran:?}");
+}
+
+#[test]
+fn what_programs_read_is_as_its_schema_says() {
+    let sandbox = sandbox();
+    check_schema("cli-secret", &given(&sandbox, "secret set TOKEN --json", &[], VALUE).stdout);
+    check_schema("cli-secrets", &alone(&sandbox, "secret list --json").stdout);
+    check_schema("cli-secret", &alone(&sandbox, "secret rm TOKEN --json").stdout);
 }

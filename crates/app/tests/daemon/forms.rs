@@ -73,6 +73,10 @@ const FORMS: &[Form] = &[
     form("rename", &["new", "other", "--dry-run"], "cli-entries"),
     form("remove", &["new", "newer", "--dry-run"], "cli-entries"),
     form("import", &["--dry-run"], "cli-import"),
+    form("undo", &["--list"], "cli-undo-list"),
+    form("undo", &[], "cli-undo"),
+    form("secret list", &[], "cli-secrets"),
+    Form { ends: 1, ends_alone: 1, ..form("doctor", &[], "cli-doctor") },
     form("disable", &["ugly"], "cli-get"),
     form("enable", &["ugly"], "cli-get"),
     of_running("restart", &["ugly"], "cli-get"),
@@ -280,8 +284,16 @@ fn every_verb_for_programs_is_tested_above() {
     }
     // Those of the daemon end it, or start one: `orders.rs` has them.
     let orders = ["daemon start", "daemon stop", "daemon restart", "daemon upgrade"];
+    // They read from the pipe, need a registry, or connect as a client would, for which a daemon is started: `cli/` has
+    // them.
+    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall"];
     // The name of a page does not tell `add-json` from a verb below `add`.
-    let tested: BTreeSet<String> =
-        FORMS.iter().map(|form| form.verb).chain(orders).map(|verb| verb.replace('-', " ")).collect();
+    let tested: BTreeSet<String> = FORMS
+        .iter()
+        .map(|form| form.verb)
+        .chain(orders)
+        .chain(elsewhere)
+        .map(|verb| verb.replace('-', " "))
+        .collect();
     assert_eq!(verbs, tested);
 }

@@ -23,7 +23,7 @@ END
     program cargo <<END
 #!/bin/sh
 export LD_LIBRARY_PATH=$debian/usr/lib/x86_64-linux-gnu\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}
-unset RUSTUP_TOOLCHAIN RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER
+unset RUSTUP_TOOLCHAIN
 exec $debian/usr/bin/cargo "\$@"
 END
 }

@@ -11,11 +11,10 @@ pub(super) const TEMPLATE: &str = "\
 Usage: {usage}
 
 Servers:
-  list, get, search             Show all servers, one of them, or what the MCP Registry has
+  list, get, search, import     Show servers, one, or the MCP Registry's; take over other programs'
   start, stop, restart          Run a server now, end it, or both
-  add, add-json, import         Put a server into the config; import those of other programs' files
-  remove, rename                Take a server out of the config, or give it another name
-  enable, disable               Let a server be used or not, in the config
+  add, add-json, remove         Put a server into the config, or take one out
+  rename, enable, disable       Give a server another name; let it be used or not, in the config
   wait, refresh, logs           Wait until it is ready, read its lists anew, see what it writes
 Tools:
   tools, tool                   Show what clients see, or what one tool takes

@@ -14,10 +14,12 @@ mod import;
 mod install;
 mod items;
 mod logs;
+mod packages;
 mod search;
 mod secret;
 mod servers;
 mod terminal;
+mod undo;
 mod wait;
 
 use manifold_admin::{

@@ -9,7 +9,7 @@ use manifold_config::{Edit, Format, FoundServer, ImportPlan, plan_import, server
 
 use self::questions::Literal;
 use super::ask::is_somebody_there;
-use super::secrets::Keeper;
+use super::secrets::{Keeper, config_text};
 use crate::cli::{ImportArgs, SecretsArg};
 use crate::commands::config_change::{Changed, ConfigWriter, Missing, Purpose};
 use crate::commands::record::Record;
@@ -55,7 +55,7 @@ pub(in crate::commands) fn import(
         edits(&plan(&found, &writer, base, verb)?, &writer, base, verb)
     });
     if let (Err(_), Some(keeper)) = (&changed, keeper.as_mut()) {
-        keeper.take_back();
+        keeper.take_back(&config_text(verb));
     }
     let changed = changed?;
     if let Some(keeper) = keeper {

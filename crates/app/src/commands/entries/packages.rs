@@ -6,14 +6,13 @@ mod questions;
 
 use std::path::Path;
 
-use manifold_config::written;
 use manifold_registry::{Freshness, Unpacked};
 
 use self::answers::Told;
 use super::ask::{is_somebody_there, tell};
 use super::entry::Entry;
 use super::pasted::Given;
-use super::secrets::Keeper;
+use super::secrets::{Keeper, config_text};
 use crate::cli::AddArgs;
 use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure};
@@ -117,15 +116,14 @@ impl Made {
     }
 
     fn undo(&mut self, verb: &Verb) {
-        // A gateway may refuse to serve what it has written.
-        let text = written(verb.options).map(|(text, _)| text).unwrap_or_default();
-        let Some(unpacked) = self.unpacked.as_ref() else { return self.keeper.take_back() };
-        if text.contains(&unpacked.folder.display().to_string()) {
+        let config = config_text(verb);
+        self.keeper.take_back(&config);
+        let Some(unpacked) = &self.unpacked else { return };
+        let folder = unpacked.folder.display().to_string();
+        if config.contains(&folder) {
             return;
         }
-        self.keeper.take_back();
         if let Err(error) = unpacked.remove() {
-            let folder = unpacked.folder.display();
             verb.output.remark(&format!("what was unpacked into {folder} cannot be removed: {error}"));
         }
     }

@@ -12,6 +12,11 @@ const MAX_NAME: usize = 56;
 /// No name has as many namesakes.
 const MAX_NAMESAKES: usize = 1000;
 
+/// Returns the text of the config as it stands.
+pub(super) fn config_text(verb: &Verb) -> String {
+    written(verb.options).map(|(text, _)| text).unwrap_or_default()
+}
+
 /// Finds names for secrets, and keeps them once the entries that name them are good.
 pub(super) struct Keeper {
     store: Store,
@@ -63,7 +68,7 @@ impl Keeper {
         for at in self.stored..self.found.len() {
             let Some((name, value)) = self.found.get(at) else { break };
             if let Err(error) = self.store.set(name, value) {
-                self.take_back();
+                self.take_back("");
                 return Err(failed(&error));
             }
             self.stored = at + 1;
@@ -71,11 +76,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Takes out of the store again what was put there.
-    pub(super) fn take_back(&mut self) {
+    /// Takes out of the store again what was put there, unless the config names it: a gateway may refuse to serve what
+    /// it has written.
+    pub(super) fn take_back(&mut self, config: &str) {
         for (name, _) in self.found.iter().take(self.stored) {
-            // It is sealed, and nothing names it.
-            let _ = self.store.remove(name);
+            if !config.contains(&format!("${{secret:{name}}}")) {
+                // Where it cannot be removed it is sealed, and nothing names it.
+                let _ = self.store.remove(name);
+            }
         }
         self.stored = 0;
     }

@@ -66,19 +66,19 @@ impl Told {
         };
         let missing: Vec<&Question> =
             questions.iter().filter(|question| question.required && !is_said(question)).collect();
-        let Some(first) = missing.first() else { return Ok(()) };
+        if missing.is_empty() {
+            return Ok(());
+        }
         let lines: String = missing.iter().map(|question| format!("\n  {}", described(question))).collect();
-        let example = match missing.iter().find(|question| question.secret) {
-            Some(secret) => {
-                let (name, stored) = (&secret.name, secret.secret_name());
-                format!(
-                    "--set NAME=VALUE gives each; for a secret `manifold secret set {stored}` first, and then \
-                     --set '{name}=${{secret:{stored}}}'"
-                )
-            }
-            None => format!("give each: --set '{}=VALUE'", first.name),
-        };
-        Err(Failure::usage(format!("`{summary}` has to know more:{lines}\n")).hint(example))
+        let secret = missing.iter().find(|question| question.secret).map(|secret| {
+            let (name, stored) = (&secret.name, secret.secret_name());
+            format!(
+                " (a secret: `manifold secret set {stored}`, and then --set '{name}=${{secret:{stored}}}')"
+            )
+        });
+        let message = format!("`{summary}` has to know more than was said");
+        let secret = secret.unwrap_or_default();
+        Err(Failure::usage(message).hint(format!("add --set NAME=VALUE for each{secret}:{lines}")))
     }
 
     /// Returns the answers. Secrets get names, which stand in the entry instead of them.

@@ -18,7 +18,7 @@ fn run(home: &Home, words: &[&str]) -> String {
 fn ids(home: &Home) -> Vec<String> {
     let list: Value = serde_json::from_str(&run(home, &["list", "--json"])).expect("JSON");
     let servers = list.as_array().or_else(|| list["servers"].as_array()).expect("servers");
-    let off = |one: &Value| if one["enabled"] == false { " (off)" } else { "" };
+    let off = |one: &Value| if one["enabled"] == false || one["state"] == "disabled" { " (off)" } else { "" };
     servers.iter().map(|one| format!("{}{}", one["id"].as_str().expect("an id"), off(one))).collect()
 }
 

@@ -17,16 +17,15 @@ use crate::output::{Exit, Failure};
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &AddArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let what = what(args)?;
-    let package = match &what {
-        What::Registry { own, name } => packages::from_registry(name, own.as_deref(), args, verb)?,
-        What::Bundle { own, path } => packages::from_bundle(path, own.as_deref(), args, verb)?,
+    let package = match what(args, verb)? {
+        What::Registry { own, name } => packages::from_registry(name, own, args, verb)?,
+        What::Bundle { own, path } => packages::from_bundle(path, own, args, verb)?,
         What::Pasted { own, given } => {
             if !args.package.set.is_empty() {
                 return Err(Failure::usage("`--set` is for servers of the registry and for bundles")
                     .hint("`-e NAME=VALUE` sets a variable of a program"));
             }
-            return add(own.clone(), given(verb)?, &args.env, args, verb);
+            return add(own, given, &args.env, args, verb);
         }
     };
     let Package { given, env, made } = package;
@@ -37,7 +36,7 @@ pub(super) fn run(args: &AddArgs, verb: &Verb) -> Result<Exit, Failure> {
 
 /// Adds what was found, with what the options say of it.
 fn add(
-    name: Option<String>,
+    name: Option<&str>,
     mut given: Vec<Given>,
     env: &[String],
     args: &AddArgs,
@@ -48,7 +47,7 @@ fn add(
             let message = format!("there are {} servers in it, which cannot all be '{name}'", given.len());
             return Err(Failure::usage(message).hint("leave the name out: they have their own"));
         };
-        one.name = Some(name);
+        one.name = Some(name.to_owned());
     }
     for one in &mut given {
         detail(&mut one.entry, env, args, verb)?;
@@ -65,51 +64,43 @@ pub(super) fn run_json(args: &AddJsonArgs, verb: &Verb) -> Result<Exit, Failure>
 
 /// What is to be added, and the name that was given to it.
 enum What<'a> {
-    Registry { own: Option<String>, name: &'a str },
-    Bundle { own: Option<String>, path: &'a Path },
-    Pasted { own: Option<String>, given: Box<dyn Fn(&Verb) -> Result<Vec<Given>, Failure> + 'a> },
+    Registry { own: Option<&'a str>, name: &'a str },
+    Bundle { own: Option<&'a str>, path: &'a Path },
+    Pasted { own: Option<&'a str>, given: Vec<Given> },
 }
 
-fn what(args: &AddArgs) -> Result<What<'_>, Failure> {
+fn what<'a>(args: &'a AddArgs, verb: &Verb) -> Result<What<'a>, Failure> {
+    let environment = &verb.options.environment;
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     if let Some(name) = &args.package.registry {
-        if args.words.len() > 1 || !args.command.is_empty() {
+        if words.len() > 1 || !args.command.is_empty() {
             return Err(Failure::usage("with `--registry` only a name of your own can be given"));
         }
-        return Ok(What::Registry { own: args.words.first().cloned(), name });
+        return Ok(What::Registry { own: words.first().copied(), name });
     }
     if !args.command.is_empty() {
-        let own = match args.words.as_slice() {
-            [] => None,
-            [name] => Some(name.clone()),
-            [_, more, ..] => return Err(Failure::usage(format!("`{more}` before `--` means nothing"))),
-        };
-        let given = |verb: &Verb| {
-            let environment = &verb.options.environment;
-            match args.command.as_slice() {
-                [word] if is_registry_name(word) && !environment.cwd.join(word).exists() => {
-                    Err(nothing_but_a_name(word))
-                }
-                words => pasted::of_words_as_they_are(words, environment),
+        if let Some(more) = words.get(1) {
+            return Err(Failure::usage(format!("`{more}` before `--` means nothing")));
+        }
+        let given = match args.command.as_slice() {
+            [word] if is_registry_name(word) && !environment.cwd.join(word).exists() => {
+                return Err(nothing_but_a_name(word));
             }
+            command => pasted::of_words_as_they_are(command, environment)?,
         };
-        return Ok(What::Pasted { own, given: Box::new(given) });
+        return Ok(What::Pasted { own: words.first().copied(), given });
     }
-    let (own, what) = match args.words.as_slice() {
+    let (own, what) = match words.as_slice() {
         [] => return Err(Failure::usage("there is nothing to add").hint(HOW)),
-        [what] => (None, what),
-        [name, what] => (Some(name.clone()), what),
+        [what] => (None, *what),
+        [name, what] => (Some(*name), *what),
         [_, _, more, ..] => return Err(Failure::usage(format!("`{more}` means nothing here")).hint(HOW)),
     };
-    Ok(match what.as_str() {
+    Ok(match what {
+        "-" => What::Pasted { own, given: pasted::read(&from_stdin()?, environment)? },
         path if is_bundle(path) => What::Bundle { own, path: Path::new(path) },
-        word if word != "-" && is_bare(word) => return Err(nothing_but_a_name(word)),
-        text => {
-            let given = move |verb: &Verb| match text {
-                "-" => pasted::read(&from_stdin()?, &verb.options.environment),
-                text => pasted::read(text, &verb.options.environment),
-            };
-            What::Pasted { own, given: Box::new(given) }
-        }
+        word if is_bare(word) => return Err(nothing_but_a_name(word)),
+        text => What::Pasted { own, given: pasted::read(text, environment)? },
     })
 }
 

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::fake::{Ran, ran};
+use crate::fake::{Gateway, Ran, ran};
 
 const CONFIG: &str = ".config/manifold/config.json";
 const BUNDLES: &str = ".local/share/manifold/bundles";
@@ -297,6 +297,26 @@ fn another_file_than_was_promised_and_hostile_ones_are_refused() {
     );
     let said = room.refused(&["add", "missing.mcpb"], 1);
     assert!(said.contains("missing.mcpb"), "{said}");
+}
+
+#[test]
+fn what_a_gateway_refuses_leaves_nothing() {
+    let gateway = Gateway::new();
+    let config = gateway.sandbox.path(CONFIG);
+    let text = fs::read_to_string(&config).expect("a config");
+    let told = json!({"path": config, "text": text, "revision": "r1", "problems": []});
+    let gateway = gateway.says("GET /v1/config", &told).refuses(
+        "PUT /v1/config/servers/mine",
+        422,
+        "config-refused",
+        "not so",
+    );
+    fs::write(gateway.sandbox.path("x.mcpb"), bundle()).expect("a file");
+    let ran = gateway.run(&format!("add mine x.mcpb --set key={KEY} --set folders=/srv"));
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("not so"), "{ran:?}");
+    let room = Room { sandbox: gateway.sandbox, registry: RegistryFake::new() };
+    assert_eq!((room.names(BUNDLES), room.secrets()), (Vec::new(), String::new()));
 }
 
 /// Reads on until the screen shows something.

@@ -35,7 +35,8 @@ pub(crate) use care::{DoctorArgs, SecretCommand};
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 pub(crate) use entries::{
-    AddArgs, AddJsonArgs, EntryCommand, ImportArgs, PutArgs, RemoveArgs, RenameArgs, SharedArg, TransportArg,
+    AddArgs, AddJsonArgs, EntryCommand, ImportArgs, PutArgs, RemoveArgs, RenameArgs, SecretsArg, SharedArg,
+    TransportArg,
 };
 use files::FileCommand;
 pub(crate) use files::StatusArgs;

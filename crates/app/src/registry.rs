@@ -18,8 +18,7 @@ use manifold_registry::{
 };
 
 use crate::output::{Exit, Failure, span};
-#[allow(unused_imports, reason = "`add` takes what it names")]
-pub(crate) use prepared::{Made, Prepared};
+pub(crate) use prepared::Prepared;
 use web::Web;
 
 /// The way to the registry, and where its answers and bundles are kept.
@@ -32,7 +31,6 @@ pub(crate) struct RegistryClient<'e> {
 
 /// Which server is meant.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(dead_code, reason = "`add` names servers by it")]
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
     /// One version; the latest if none is named.
@@ -58,7 +56,6 @@ impl<'e> RegistryClient<'e> {
     }
 
     /// Finds a server and the best way to have it. A bundle is fetched for that, and goes again if it is not taken.
-    #[allow(dead_code, reason = "`add` uses it")]
     pub(crate) fn prepare(&self, wanted: Wanted<'_>) -> Result<Prepared, Failure> {
         let Answered { answer, age } =
             self.registry().server(wanted.name, wanted.version).map_err(failure)?;
@@ -83,7 +80,6 @@ impl<'e> RegistryClient<'e> {
     }
 
     /// Looks into a bundle of the user's own.
-    #[allow(dead_code, reason = "`add` uses it")]
     pub(crate) fn prepare_file(&self, path: &Path) -> Result<Prepared, Failure> {
         let name = path.display().to_string();
         let bundle = Bundle::open(path).map_err(|error| bundle_failure(&name, &error))?;
@@ -115,9 +111,8 @@ impl<'e> RegistryClient<'e> {
 
     /// Returns where bundles are unpacked.
     fn bundles(&self) -> Result<PathBuf, Failure> {
-        let home = self.environment.data_home();
-        let home = home.ok_or_else(|| Failure::config("there is no folder for data; set HOME"))?;
-        Ok(home.join("manifold").join("bundles"))
+        bundles_folder(self.environment)
+            .ok_or_else(|| Failure::config("there is no folder for data; set HOME"))
     }
 
     /// Returns where a program is.
@@ -128,6 +123,11 @@ impl<'e> RegistryClient<'e> {
     fn is_there(&self, program: &str) -> bool {
         self.find(program).is_some()
     }
+}
+
+/// Returns where bundles are unpacked; none where nobody is at home.
+pub(crate) fn bundles_folder(environment: &Environment) -> Option<PathBuf> {
+    Some(environment.data_home()?.join("manifold").join("bundles"))
 }
 
 /// Returns what its publisher says of a server's state.

@@ -1,6 +1,7 @@
 //! The config file under watch: a change on disk is taken over by difference, a broken one changes nothing.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Links that lead to links, at most.
 const MAX_LINKS: usize = 16;
 
-/// Reloads the config whenever the content of its file changes, for as long as the gateway runs.
+/// A file's number, and when it was written.
+type Stamp = (u64, i64, i64);
+
+/// Reloads the config whenever its file is written, for as long as the gateway runs.
 pub(crate) fn watch_config(path: PathBuf, reloader: Arc<dyn Reloader>, tasks: &Tasks) {
     let changed = Arc::new(Notify::new());
     let told = Arc::clone(&changed);
@@ -67,9 +71,12 @@ impl Watch {
         }
     }
 
-    /// Returns what the file holds, if it can be read.
-    fn content(&self) -> Option<Vec<u8>> {
-        std::fs::read(&self.path).ok()
+    /// Returns what the file holds, if it can be read, and which file it is. One that holds again what was seen last may
+    /// have held something else meanwhile, which the gateway was ordered to take over.
+    fn content(&self) -> Option<(Vec<u8>, Stamp)> {
+        let about = std::fs::metadata(&self.path).ok()?;
+        let stamp = (about.ino(), about.mtime(), about.mtime_nsec());
+        Some((std::fs::read(&self.path).ok()?, stamp))
     }
 
     /// Watches every folder in which a change could change the file: its own, and those of links on the way to it.

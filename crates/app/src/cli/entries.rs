@@ -1,6 +1,7 @@
 //! The commands that change which servers the config has.
 
 mod marked;
+mod package;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use super::forms::OneForm;
 use crate::output::Form;
 
 pub(super) use marked::with_command_marked;
+use package::PackageArgs;
 
 const ADD_EXAMPLES: &str = "\
 Examples:
@@ -18,9 +20,12 @@ Examples:
   manifold add 'npx -y @modelcontextprotocol/server-filesystem ~/notes'
   manifold add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'
   manifold add claude mcp add --transport http sentry https://mcp.sentry.dev/mcp
+  manifold add --registry io.github.acme/weather --set UNITS=metric
+  manifold add notes.mcpb
 
 Everything after `--` is the server's own command line, and stays as it is. What is pasted may be a command, an
-address, an entry of another program's file or its command for adding servers; a name is found where none is given.";
+address, an entry of another program's file or its command for adding servers; a name is found where none is given. What a server of
+the registry or a bundle has to know is asked at a terminal, and given by --set or -e without one.";
 
 const ADD_JSON_EXAMPLES: &str = "\
 Examples:
@@ -41,6 +46,7 @@ Examples:
   manifold import                  all of it
   manifold import --from cursor    of one program
   manifold import --from mcp.json  of one file
+  manifold import --secrets move   secrets go into the store, and ${secret:NAME} into the config
 
 Servers of project files are asked about at a terminal; without one they are added disabled. What two files start in the
 same way is added once; one name for different servers keeps both.";
@@ -84,9 +90,8 @@ pub(crate) struct AddArgs {
     /// How the address is spoken to [default: found out]
     #[arg(long, value_name = "http|sse")]
     pub(crate) transport: Option<TransportArg>,
-    /// The name of a server in the registry
-    #[arg(long, value_name = "NAME")]
-    pub(crate) registry: Option<String>,
+    #[command(flatten)]
+    pub(crate) package: PackageArgs,
     #[command(flatten)]
     pub(crate) put: PutArgs,
 }
@@ -156,9 +161,12 @@ pub(crate) struct ImportArgs {
     /// Say what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Ask nothing: servers of project files are added disabled, secrets stay where they are
+    /// Ask nothing: servers of project files are added disabled, secrets stay in their entries
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// What becomes of secrets in entries: move them into the store, or keep them there [default: ask, else keep]
+    #[arg(long, value_name = "move|keep")]
+    pub(crate) secrets: Option<SecretsArg>,
     #[command(flatten)]
     pub(crate) form: OneForm,
 }
@@ -167,6 +175,12 @@ pub(crate) struct ImportArgs {
 pub(crate) enum TransportArg {
     Http,
     Sse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SecretsArg {
+    Move,
+    Keep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

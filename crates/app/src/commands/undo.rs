@@ -1,5 +1,7 @@
 //! `undo`: takes back what commands changed in users' files, the last one first.
 
+mod remains;
+
 use manifold_setup::{Journal, Record, UndoError, Undone, Which};
 use serde::Serialize;
 
@@ -41,12 +43,14 @@ pub(super) fn run(args: &UndoArgs, verb: &Verb) -> Result<Exit, Failure> {
         (None, Some(client)) => Which::Client(client),
         (None, None) => Which::Last,
     };
+    let before = remains::Configs::read(&journal);
     let undone = journal.undo(which).map_err(refused)?;
     let is_whole = undone.left.is_empty();
     if verb.output.is_json() {
         verb.output.json(&report(&undone));
     } else {
         tell(&undone, verb);
+        before.tell(&undone, verb);
     }
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
 }

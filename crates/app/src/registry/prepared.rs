@@ -1,5 +1,4 @@
 //! A server that could be added, once its questions are answered.
-#![allow(dead_code, reason = "`add` uses it")]
 
 use std::path::PathBuf;
 
@@ -54,9 +53,19 @@ impl Prepared {
         self.plan.summary()
     }
 
+    /// Returns whether it comes in a bundle, which is unpacked for it.
+    pub(crate) fn is_bundle(&self) -> bool {
+        self.bundle.is_some()
+    }
+
+    /// Returns the entry that these answers make, with nothing unpacked for it.
+    pub(crate) fn entry(&self, answers: &Answers) -> Result<String, Failure> {
+        self.plan.entry(answers).map_err(|error| Failure::usage(error.to_string()))
+    }
+
     /// Checks the answers, and only if they are good unpacks what has to be.
     pub(crate) fn make(&mut self, answers: &Answers) -> Result<Made, Failure> {
-        let entry = self.plan.entry(answers).map_err(|error| Failure::usage(error.to_string()))?;
+        let entry = self.entry(answers)?;
         let unpacked = match &mut self.bundle {
             Some((bundle, bundles)) => {
                 Some(bundle.unpack(bundles).map_err(|error| bundle_failure(&self.name, &error))?)

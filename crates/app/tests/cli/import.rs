@@ -129,7 +129,13 @@ fn what_cannot_be_read_is_refused() {
     sandbox.write("empty.json", "");
     let large = fs::File::create(sandbox.path("large.json")).expect("a file");
     large.set_len(100 << 20).expect("a large one");
+    for (link, target) in [("passwd.json", "/etc/passwd"), ("etc", "/etc"), ("device.json", "/dev/zero")] {
+        std::os::unix::fs::symlink(target, sandbox.path(link)).expect("a link");
+    }
     for file in [
+        "passwd.json",
+        "./etc",
+        "device.json",
         "broken.json",
         "none.json",
         "other.json",
@@ -149,4 +155,52 @@ fn what_cannot_be_read_is_refused() {
     let ran = run(&sandbox, "", &[]);
     assert_eq!(ran.code, Some(0), "the others are imported: {ran:?}");
     assert!(ran.stderr.contains("left out: ") && ran.stderr.contains(".cursor/mcp.json"), "{ran:?}");
+}
+
+#[test]
+fn secrets_go_into_the_store_if_that_is_wanted() {
+    let token = |last: &str| format!("ghp_0123456789abcdefghijABCDEFGHIJ01234{last}");
+    let sandbox = Sandbox::new();
+    let theirs = json!({"mcpServers": {
+        "hub": {"command": "hub", "args": ["--token", token("1")], "env": {"API_TOKEN": token("2")}},
+        "other": {"command": "other", "env": {"API_TOKEN": token("3")}},
+        "same": {"command": "same", "env": {"API_TOKEN": token("2")}},
+    }});
+    sandbox.write("theirs.json", &theirs.to_string());
+    let kept = run(&sandbox, "", &["--from", "theirs.json", "--dry-run"]);
+    assert!(kept.stderr.contains("manifold secret set API_TOKEN"), "kept without a word for it: {kept:?}");
+    let words = ["--from", "theirs.json", "--secrets", "move"];
+    run(&sandbox, "", &[&words[..], &["--dry-run"]].concat());
+    let credentials = sandbox.path(".local/share/manifold/credentials");
+    assert!(!sandbox.path(CONFIG).exists() && !credentials.exists());
+    let ran = run(&sandbox, "", &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("3 secrets stored"), "{ran:?}");
+    let config = config(&sandbox);
+    let of = |id: &str| config["mcpServers"][id]["env"]["API_TOKEN"].as_str().unwrap_or_default().to_owned();
+    let (hub, other) = (of("hub"), of("other"));
+    assert!(hub.starts_with("${secret:API_TOKEN") && other.starts_with("${secret:API_TOKEN"), "{config}");
+    assert!(hub != other && hub == of("same"), "a name for each value: {config}");
+    assert_eq!(config["mcpServers"]["hub"]["args"], json!(["--token", "${secret:HUB_TOKEN}"]));
+    let text = config.to_string();
+    for shown in [&text, &ran.stdout, &ran.stderr] {
+        assert!((1..=3).all(|last| !shown.contains(&token(&last.to_string()))), "{shown}");
+    }
+    let again = report(&sandbox, "", &words);
+    assert_eq!((&again["added"], names(&again["same"]).len()), (&json!([]), 3), "{again}");
+}
+
+#[test]
+fn secrets_are_not_stored_for_what_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write(CONFIG, "{\"mcpServers\": {}}");
+    let theirs = json!({"mcpServers": {"hub": {"command": "hub", "env": {"API_TOKEN":
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345"}}}});
+    sandbox.write("theirs.json", &theirs.to_string());
+    let ran = run(&sandbox, "", &["--from", "theirs.json", "--secrets", "move", "--namespace", "none"]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    let left =
+        fs::read_dir(sandbox.path(".local/share/manifold/credentials")).into_iter().flatten().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("secret.")), "{left:?}");
 }

@@ -17,11 +17,13 @@ mod install_care;
 mod install_take_over;
 mod items;
 mod logs;
+mod packages;
 mod schemas;
 mod search;
 mod secret;
 mod servers;
 mod terminal;
+mod undo;
 mod wait;
 
 use manifold_admin::{

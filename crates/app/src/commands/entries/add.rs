@@ -3,8 +3,10 @@
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 
+use manifold_registry::check_name;
+
 use super::entry::Entry;
-use super::packages;
+use super::packages::{self, Package};
 use super::pasted::{self, Given};
 use super::put::put;
 use crate::cli::{AddArgs, AddJsonArgs, TransportArg};
@@ -15,16 +17,40 @@ use crate::output::{Exit, Failure};
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &AddArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let (name, mut given) = given(args, verb)?;
+    let package = match what(args, verb)? {
+        What::Registry { own, name } => packages::from_registry(name, own, args, verb)?,
+        What::Bundle { own, path } => packages::from_bundle(path, own, args, verb)?,
+        What::Pasted { own, given } => {
+            if !args.package.set.is_empty() {
+                return Err(Failure::usage("`--set` is for servers of the registry and for bundles")
+                    .hint("`-e NAME=VALUE` sets a variable of a program"));
+            }
+            return add(own, given, &args.env, args, verb);
+        }
+    };
+    let Package { given, env, made } = package;
+    let done = add(None, vec![given], &env, args, verb);
+    made.settle(done.is_ok() && !args.put.dry_run, verb);
+    done
+}
+
+/// Adds what was found, with what the options say of it.
+fn add(
+    name: Option<&str>,
+    mut given: Vec<Given>,
+    env: &[String],
+    args: &AddArgs,
+    verb: &Verb,
+) -> Result<Exit, Failure> {
     if let Some(name) = name {
         let [one] = given.as_mut_slice() else {
             let message = format!("there are {} servers in it, which cannot all be '{name}'", given.len());
             return Err(Failure::usage(message).hint("leave the name out: they have their own"));
         };
-        one.name = Some(name);
+        one.name = Some(name.to_owned());
     }
     for one in &mut given {
-        detail(&mut one.entry, args, verb)?;
+        detail(&mut one.entry, env, args, verb)?;
     }
     put(given, &args.put, "add", verb)
 }
@@ -36,36 +62,46 @@ pub(super) fn run_json(args: &AddJsonArgs, verb: &Verb) -> Result<Exit, Failure>
     put(vec![given], &args.put, "add-json", verb)
 }
 
-/// Returns what is to be added, and the name that was given to it.
-fn given(args: &AddArgs, verb: &Verb) -> Result<(Option<String>, Vec<Given>), Failure> {
+/// What is to be added, and the name that was given to it.
+enum What<'a> {
+    Registry { own: Option<&'a str>, name: &'a str },
+    Bundle { own: Option<&'a str>, path: &'a Path },
+    Pasted { own: Option<&'a str>, given: Vec<Given> },
+}
+
+fn what<'a>(args: &'a AddArgs, verb: &Verb) -> Result<What<'a>, Failure> {
     let environment = &verb.options.environment;
-    if let Some(name) = &args.registry {
-        if args.words.len() > 1 || !args.command.is_empty() {
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    if let Some(name) = &args.package.registry {
+        if words.len() > 1 || !args.command.is_empty() {
             return Err(Failure::usage("with `--registry` only a name of your own can be given"));
         }
-        return Ok((args.words.first().cloned(), packages::from_registry(name, verb)?));
+        return Ok(What::Registry { own: words.first().copied(), name });
     }
     if !args.command.is_empty() {
-        let name = match args.words.as_slice() {
-            [] => None,
-            [name] => Some(name.clone()),
-            [_, more, ..] => return Err(Failure::usage(format!("`{more}` before `--` means nothing"))),
+        if let Some(more) = words.get(1) {
+            return Err(Failure::usage(format!("`{more}` before `--` means nothing")));
+        }
+        let given = match args.command.as_slice() {
+            [word] if is_registry_name(word) && !environment.cwd.join(word).exists() => {
+                return Err(nothing_but_a_name(word));
+            }
+            command => pasted::of_words_as_they_are(command, environment)?,
         };
-        return Ok((name, pasted::of_words_as_they_are(&args.command, environment)?));
+        return Ok(What::Pasted { own: words.first().copied(), given });
     }
-    let (name, what) = match args.words.as_slice() {
+    let (own, what) = match words.as_slice() {
         [] => return Err(Failure::usage("there is nothing to add").hint(HOW)),
-        [what] => (None, what),
-        [name, what] => (Some(name.clone()), what),
+        [what] => (None, *what),
+        [name, what] => (Some(*name), *what),
         [_, _, more, ..] => return Err(Failure::usage(format!("`{more}` means nothing here")).hint(HOW)),
     };
-    let given = match what.as_str() {
-        "-" => pasted::read(&from_stdin()?, environment)?,
-        path if path.ends_with(".mcpb") => packages::from_bundle(Path::new(path), verb)?,
+    Ok(match what {
+        "-" => What::Pasted { own, given: pasted::read(&from_stdin()?, environment)? },
+        path if is_bundle(path) => What::Bundle { own, path: Path::new(path) },
         word if is_bare(word) => return Err(nothing_but_a_name(word)),
-        text => pasted::read(text, environment)?,
-    };
-    Ok((name, given))
+        text => What::Pasted { own, given: pasted::read(text, environment)? },
+    })
 }
 
 const HOW: &str = "`manifold add NAME -- COMMAND…` for a program, `manifold add NAME URL` for an address";
@@ -75,8 +111,20 @@ fn is_bare(word: &str) -> bool {
     !word.contains(char::is_whitespace) && !pasted::is_url(word) && !pasted::is_json(word)
 }
 
+/// Returns whether it is the name of a file that a bundle is in.
+fn is_bundle(word: &str) -> bool {
+    !word.contains("://") && !pasted::is_json(word) && word.ends_with(".mcpb")
+}
+
+/// Returns whether it looks like `io.github.somebody/something`.
+fn is_registry_name(word: &str) -> bool {
+    word.split_once('/').is_some_and(|(space, _)| space.contains('.')) && check_name(word).is_ok()
+}
+
 fn nothing_but_a_name(word: &str) -> Failure {
     match word.split_once("://") {
+        _ if is_registry_name(word) => Failure::usage(format!("'{word}' looks like a name of the registry"))
+            .hint(format!("`manifold add --registry {word}` adds that server")),
         Some((scheme, _)) => Failure::usage(format!("`{scheme}` addresses cannot be reached"))
             .hint("an address begins with http:// or https://"),
         None => Failure::usage(format!("what is '{word}'?")).hint(HOW),
@@ -99,12 +147,12 @@ fn from_stdin() -> Result<String, Failure> {
 }
 
 /// Adds to an entry what the options say.
-fn detail(entry: &mut Entry, args: &AddArgs, verb: &Verb) -> Result<(), Failure> {
+fn detail(entry: &mut Entry, env: &[String], args: &AddArgs, verb: &Verb) -> Result<(), Failure> {
     let is_program = entry.has("command");
     let misplaced = |option: &str, what: &str| {
         Err(Failure::usage(format!("`{option}` is for {what}, which this server is none of")))
     };
-    if !is_program && !args.env.is_empty() {
+    if !is_program && !env.is_empty() {
         return misplaced("--env", "programs");
     }
     if !is_program && args.cwd.is_some() {
@@ -116,7 +164,7 @@ fn detail(entry: &mut Entry, args: &AddArgs, verb: &Verb) -> Result<(), Failure>
     if is_program && args.transport.is_some() {
         return misplaced("--transport", "addresses");
     }
-    for pair in &args.env {
+    for pair in env {
         let (name, value) = match pair.split_once('=') {
             Some((name, value)) => (name, value.to_owned()),
             None => (pair.as_str(), format!("${{{pair}}}")),

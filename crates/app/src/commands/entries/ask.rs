@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use crate::commands::call::Hidden;
 use crate::output::escaped_text;
 
 /// Returns whether somebody can read a question and answer it.
@@ -11,14 +12,31 @@ pub(in crate::commands) fn is_somebody_there() -> bool {
 
 /// Asks for a yes or no. Whoever presses Enter, or ends the input, has said no.
 pub(super) fn is_agreed(question: &str) -> bool {
-    let mut typed = String::new();
-    let _ = write!(io::stderr(), "{} [y/N] ", escaped_text(question));
+    let typed = line(&format!("{question} [y/N] ")).unwrap_or_default();
+    ["y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str())
+}
+
+/// Asks for a line; `None`: the input has ended.
+pub(super) fn line(question: &str) -> Option<String> {
+    let _ = write!(io::stderr(), "{}", escaped_text(question));
     let _ = io::stderr().flush();
+    let mut typed = String::new();
     match io::stdin().read_line(&mut typed) {
         Ok(0) | Err(_) => {
             let _ = writeln!(io::stderr());
-            false
+            None
         }
-        Ok(_) => ["y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str()),
+        Ok(_) => Some(typed.trim_end_matches(['\n', '\r']).to_owned()),
     }
+}
+
+/// Asks for a line that is not shown as it is typed.
+pub(super) fn hidden_line(question: &str) -> Option<String> {
+    let _hidden = Hidden::start();
+    line(question)
+}
+
+/// Tells something that goes with a question.
+pub(super) fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", escaped_text(text));
 }

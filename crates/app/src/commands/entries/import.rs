@@ -7,8 +7,10 @@ mod show;
 use manifold_admin::ImportReport;
 use manifold_config::{Edit, Format, FoundServer, ImportPlan, plan_import, servers_in};
 
+use self::questions::Literal;
 use super::ask::is_somebody_there;
-use crate::cli::ImportArgs;
+use super::secrets::{Keeper, config_text};
+use crate::cli::{ImportArgs, SecretsArg};
 use crate::commands::config_change::{Changed, ConfigWriter, Missing, Purpose};
 use crate::commands::record::Record;
 use crate::commands::verb::Verb;
@@ -66,16 +68,46 @@ fn import_with(
     record: &mut Record,
 ) -> Result<Imported, Failure> {
     let may_ask = is_somebody_there() && !args.yes && !args.dry_run && !verb.output.is_json();
+    let new = plan(&found, writer, &writer.base(Missing::Nothing)?, verb)?;
     if may_ask {
-        let new = plan(&found, writer, &writer.base(Missing::Nothing)?, verb)?;
-        questions::ask(&mut found, &new, verb)?;
+        questions::ask_for_projects(&mut found, &new);
+    }
+    let mut keeper = moved(&mut found, &new, args.secrets, may_ask, verb)?;
+    if let Some(keeper) = keeper.as_mut().filter(|_| !args.dry_run) {
+        keeper.keep()?;
     }
     let purpose = Purpose { verb: "import", target: String::new(), is_dry_run: args.dry_run };
     let changed = writer.change(&purpose, Missing::Nothing, record, |base| {
         edits(&plan(&found, writer, base, verb)?, writer, base, verb)
-    })?;
+    });
+    if let (Err(_), Some(keeper)) = (&changed, keeper.as_mut()) {
+        keeper.take_back(&config_text(verb));
+    }
+    let changed = changed?;
+    if let Some(keeper) = keeper {
+        keeper.tell(verb);
+    }
     let plan = plan(&found, writer, &changed.base, verb)?;
     Ok(Imported { found, plan, changed })
+}
+
+/// Has names of secrets stand in the entries instead of the secrets, if that is wanted.
+fn moved(
+    found: &mut [FoundServer],
+    new: &ImportPlan,
+    wanted: Option<SecretsArg>,
+    may_ask: bool,
+    verb: &Verb,
+) -> Result<Option<Keeper>, Failure> {
+    let literal = Literal::of(found, new);
+    let is_wanted = !literal.is_empty()
+        && match wanted {
+            Some(wanted) => wanted == SecretsArg::Move,
+            None => may_ask && literal.is_to_be_moved(found),
+        };
+    let Some(mut keeper) = is_wanted.then(|| Keeper::open(verb)).flatten() else { return Ok(None) };
+    literal.take(found, &mut keeper)?;
+    Ok(Some(keeper))
 }
 
 /// Compares what was found with what the config has.

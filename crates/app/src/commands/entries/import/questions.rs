@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use manifold_config::{FoundServer, ImportPlan, LiteralSecret};
 
 use super::super::ask::is_agreed;
-use super::super::secrets;
-use crate::commands::verb::Verb;
+use super::super::secrets::Keeper;
 use crate::output::{Failure, counted};
 
-/// Asks about those that would be added.
-pub(super) fn ask(found: &mut [FoundServer], plan: &ImportPlan, verb: &Verb) -> Result<(), Failure> {
+/// Asks whether projects' servers among those that would be added may be started.
+pub(super) fn ask_for_projects(found: &mut [FoundServer], plan: &ImportPlan) {
     let new: Vec<usize> = plan.added.iter().map(|server| server.found).collect();
     approve(found, &new);
-    keep_secrets(found, &new, verb)
 }
 
 /// A repository cannot approve itself: whoever cloned it is asked, file by file.
@@ -43,38 +41,48 @@ fn approve(found: &mut [FoundServer], new: &[usize]) {
     }
 }
 
-/// Puts what should not stand in a config into the secret store, if that is wanted.
-fn keep_secrets(found: &mut [FoundServer], new: &[usize], verb: &Verb) -> Result<(), Failure> {
-    let of = |at: &usize| found.get(*at).map(|server| (*at, server.secrets.clone()));
-    let all: Vec<(usize, Vec<LiteralSecret>)> =
-        new.iter().filter_map(of).filter(|(_, secrets)| !secrets.is_empty()).collect();
-    if all.is_empty() || !secrets::has_store(verb) {
-        return Ok(());
+/// Finds the secrets of those that would be added.
+pub(super) struct Literal(Vec<(usize, Vec<LiteralSecret>)>);
+
+impl Literal {
+    pub(super) fn of(found: &[FoundServer], plan: &ImportPlan) -> Self {
+        let of = |at: usize| found.get(at).map(|server| (at, server.secrets.clone()));
+        let all = plan.added.iter().filter_map(|server| of(server.found));
+        Self(all.filter(|(_, secrets)| !secrets.is_empty()).collect())
     }
-    let places: Vec<String> = all
-        .iter()
-        .filter_map(|(at, secrets)| Some((found.get(*at)?, secrets)))
-        .flat_map(|(server, secrets)| secrets.iter().map(|secret| format!("{} {}", server.id, secret.place)))
-        .collect();
-    let question = format!(
-        "{} in these entries as they are ({}). Move them into the secret store?",
-        if places.len() == 1 {
-            "1 secret stands".to_owned()
-        } else {
-            format!("{} secrets stand", places.len())
-        },
-        places.join(", ")
-    );
-    if !is_agreed(&question) {
-        return Ok(());
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
-    for (at, secrets) in all {
-        let Some(server) = found.get_mut(at) else { continue };
-        // From the last: each that is taken moves those behind it.
-        for secret in secrets.iter().rev() {
-            let Some(value) = server.take_secret(secret, &secret.name_hint) else { continue };
-            secrets::keep(&secret.name_hint, &value, verb)?;
+
+    /// Asks whether they go into the store.
+    pub(super) fn is_to_be_moved(&self, found: &[FoundServer]) -> bool {
+        let of = |(at, secrets): &(usize, Vec<LiteralSecret>)| {
+            let id = found.get(*at).map(|server| server.id.clone()).unwrap_or_default();
+            secrets.iter().map(|secret| format!("{id} {}", secret.place)).collect::<Vec<_>>()
+        };
+        let places: Vec<String> = self.0.iter().flat_map(of).collect();
+        let stand = match places.len() {
+            1 => "1 secret stands".to_owned(),
+            count => format!("{count} secrets stand"),
+        };
+        let places = places.join(", ");
+        is_agreed(&format!(
+            "{stand} in these entries as they are ({places}). Move them into the secret store?"
+        ))
+    }
+
+    /// Writes names in their places.
+    pub(super) fn take(self, found: &mut [FoundServer], keeper: &mut Keeper) -> Result<(), Failure> {
+        for (at, secrets) in self.0 {
+            let Some(server) = found.get_mut(at) else { continue };
+            // From the last: each that is taken moves those behind it.
+            for secret in secrets.iter().rev() {
+                let Some(value) = server.clone().take_secret(secret, "") else { continue };
+                let name = keeper.name_for(&secret.name_hint, value.expose())?;
+                server.take_secret(secret, &name);
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

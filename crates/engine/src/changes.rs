@@ -46,12 +46,25 @@ pub trait Client: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
+/// What the ids of operators have in common. So many clients never come.
+const OPERATOR: u64 = 1 << 63;
+
 impl ClientId {
     /// Returns an id that no client of this process has had: clients of different namespaces meet at a server they
     /// share, where equal ids would make one client of two (H3).
     pub fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns such an id for an operator, whose every command is a client of its own.
+    pub fn fresh_operator() -> Self {
+        Self(Self::fresh().0 | OPERATOR)
+    }
+
+    /// Returns whether both are the same who asks: operators are all one person, whoever may use the control socket.
+    pub fn is_same_person(self, other: Self) -> bool {
+        self == other || self.0 & other.0 & OPERATOR != 0
     }
 }
 

@@ -39,7 +39,7 @@ impl Gateway {
 
     /// Returns an id for a client that is known by a single call.
     pub fn passer_by(&self) -> ClientId {
-        ClientId::fresh()
+        if self.is_operators() { ClientId::fresh_operator() } else { ClientId::fresh() }
     }
 
     /// Tells that a passer-by calls no more: server processes that were its alone end with its last call.

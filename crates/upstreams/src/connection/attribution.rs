@@ -77,7 +77,7 @@ impl Attribution {
 
     /// Notes the end of a call, when so many had been numbered.
     pub(super) fn ended(&mut self, client: Option<ClientId>, count: u64) {
-        let is_same = self.last.is_some_and(|last| last.client.is_some() && last.client == client);
+        let is_same = self.last.is_some_and(|last| is_same_person(last.client, client));
         if !is_same {
             self.last_of_another = self.last;
         }
@@ -106,7 +106,7 @@ impl Attribution {
     /// call of another has been in flight since.
     pub(super) fn is_only(&mut self, client: ClientId, oldest: u64) -> bool {
         self.forget_old();
-        let is_its = |ended: &Ended| ended.client == Some(client);
+        let is_its = |ended: &Ended| is_same_person(ended.client, Some(client));
         let another = if self.last.as_ref().is_some_and(is_its) { self.last_of_another } else { self.last };
         another.is_none_or(|ended| ended.count < oldest) && self.abandoned_only(client)
     }
@@ -122,7 +122,7 @@ impl Attribution {
     }
 
     fn abandoned_only(&self, client: ClientId) -> bool {
-        self.abandoned.iter().all(|one| one.client == Some(client))
+        self.abandoned.iter().all(|one| is_same_person(one.client, Some(client)))
     }
 
     fn forget_old(&mut self) {
@@ -130,5 +130,32 @@ impl Attribution {
         while self.abandoned.front().is_some_and(|one| one.until <= now) {
             self.abandoned.pop_front();
         }
+    }
+}
+
+/// Returns whether both are known, and the same who asks: a question that belongs to a call an operator gave up may come
+/// to the next one, who is the same person.
+fn is_same_person(one: Option<ClientId>, other: Option<ClientId>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one.is_same_person(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_an_operator_gave_up_is_in_the_way_of_others_alone() {
+        let mut attribution = Attribution::new(Audience::Shared);
+        let (gone, next) = (ClientId::fresh_operator(), ClientId::fresh_operator());
+        attribution.ended(Some(gone), 1);
+        attribution.abandoned(1, Some(gone));
+        assert!(attribution.is_only(next, 2));
+        attribution.ended(Some(next), 3);
+        assert!(attribution.last_caller().is_ok_and(|last| last == Some(next)));
+        let client = ClientId::fresh();
+        assert!(!attribution.is_only(client, 4));
+        attribution.ended(Some(client), 5);
+        assert!(attribution.last_caller().is_err());
+        assert!(!attribution.is_only(next, 4), "somebody else called since");
     }
 }

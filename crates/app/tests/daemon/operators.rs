@@ -302,3 +302,24 @@ fn wait_and_logs_go_on_over_restart_and_upgrade() {
     assert_eq!(home.order(&["stop"]).status.code(), Some(0));
     assert_eq!(logs.wait().expect("it ends").code(), Some(3));
 }
+
+#[test]
+fn a_server_started_by_order_is_told_that_operators_can_be_asked() {
+    let sandbox = Sandbox::new();
+    let heard = sandbox.path("heard");
+    let fx = fake_with(&["echo"], json!({}));
+    let (program, knobs) =
+        (fx["command"].as_str().expect("a program"), fx["args"][0].as_str().expect("knobs"));
+    let line = format!("tee -a '{}' | '{program}' '{knobs}'", heard.display());
+    let server = json!({"command": "/bin/sh", "args": ["-c", line]});
+    let home = Home::within(sandbox, json!({"mcpServers": {"fx": server}, "daemon": {"linger": 1000}}));
+    assert_eq!(home.order(&["start"]).status.code(), Some(0));
+    for order in ["start", "restart"] {
+        let ran = run(&home.sandbox, &[order, "fx"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let told = std::fs::read_to_string(&heard).expect("it was told something");
+        let hello = told.lines().rfind(|line| line.contains("\"initialize\"")).expect("it was greeted");
+        assert!(hello.contains("\"elicitation\""), "{order}: {hello}");
+    }
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+}

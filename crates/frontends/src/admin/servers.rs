@@ -9,7 +9,7 @@ use manifold_engine::Gateway;
 use super::answer::{Answer, Revisions, json};
 use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, access, config};
+use super::{Office, access, ask, config};
 
 /// Returns how everything is, for somebody who may go on with the events from there.
 pub(super) fn snapshot(office: &Office) -> Snapshot {
@@ -63,9 +63,17 @@ fn open_for_asker(
 ) -> Result<Option<Arc<Gateway>>, CommandError> {
     let environment = asked.environment()?;
     access::check_environment(peer, environment.as_ref())?;
-    let is_a_clients = server.instances.iter().any(|instance| instance.key.is_some());
+    let is_a_clients = server
+        .instances
+        .iter()
+        .any(|one| one.key.is_some() && one.clients.is_some_and(|clients| clients > 0));
     match environment {
-        Some(environment) if !is_a_clients => office.program.open(None, Some(environment)).map(Some),
+        Some(environment) if !is_a_clients => {
+            let gateway = office.program.open(None, Some(environment))?;
+            // It is told who asks: a server offers more to a client that can be asked in turn.
+            ask::introduce(&gateway);
+            Ok(Some(gateway))
+        }
         _ => Ok(None),
     }
 }

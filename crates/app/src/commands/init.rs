@@ -74,7 +74,12 @@ pub(super) fn run(args: InitArgs, verb: &Verb) -> Result<Exit, Failure> {
     show::found(&found, &clients, verb);
     let choice = match args.yes || args.dry_run {
         true => Choice { clients, imports: true, takes_over: !args.keep },
-        false => ask::choose(&found, clients, args.keep)?,
+        false => {
+            let interrupted = ask::on_interrupt()?;
+            let choice = ask::choose(&found, clients, args.keep)?;
+            interrupted.writing();
+            choice
+        }
     };
     let mut record = Record::of(verb, "init", "init")?;
     let done = carry_out(found, &choice, args, verb, &mut record);

@@ -96,3 +96,16 @@ fn nothing_to_follow_ends_with_3() {
     let ran = crate::fake::alone(&Sandbox::new(), "logs time -f");
     assert_eq!(ran.code, Some(3));
 }
+
+#[test]
+fn lines_that_were_not_read_in_time_are_told_of() {
+    let events = [
+        ("log", line("2026-11-17T10:00:00Z", "first")),
+        ("missed", json!({"lines": 7})),
+        ("log", line("2026-11-17T10:00:09Z", "last")),
+    ];
+    let path = "GET /v1/servers/git/logs?lines=100&follow=1";
+    let ran = Gateway::new().streams(path, &events, false).run("logs git -f");
+    assert_eq!(ran.stdout, "first\nlast\n", "{ran:?}");
+    assert!(ran.stderr.contains("lines are missing here"), "{ran:?}");
+}

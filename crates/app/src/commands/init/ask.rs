@@ -1,10 +1,13 @@
 //! What somebody at the terminal is asked before anything is written.
 
-use std::io;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use manifold_config::{Client, FoundServer};
 
 use super::Choice;
+use crate::interrupt;
 use crate::output::{Exit, Failure, counted};
 
 /// Asks what is to be done. Who breaks off has had nothing written.
@@ -48,4 +51,32 @@ fn asked(found: &[FoundServer], clients: Vec<&'static Client>, keeps: bool) -> i
         return Err(io::ErrorKind::Interrupted.into());
     }
     Ok(Choice { clients: chosen, imports, takes_over })
+}
+
+/// What Ctrl-C finds.
+pub(super) struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    /// Notes that files are written from now on.
+    pub(super) fn writing(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Has Ctrl-C say what has become of the files. While a question waits for a key it is the question that ends; between two
+/// of them, and afterwards, it is this.
+pub(super) fn on_interrupt() -> Result<Interrupted, Failure> {
+    let is_writing = Arc::new(AtomicBool::new(false));
+    let stage = Arc::clone(&is_writing);
+    let end = move || {
+        let said = match stage.load(Ordering::Relaxed) {
+            true => "broken off; `manifold undo` takes back what was done",
+            false => "nothing was written",
+        };
+        // A question hides the cursor.
+        let _ = writeln!(io::stderr(), "\x1b[?25h\nmanifold: {said}");
+        std::process::exit(Exit::Interrupted.code().into());
+    };
+    interrupt::on_interrupt(end).map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
+    Ok(Interrupted(is_writing))
 }

@@ -110,11 +110,13 @@ fn follow(wanted: &Wanted, source: &Source, shown: &mut Shown) -> Result<Exit, F
     let known = shown.last.clone();
     for event in events {
         let event = event?;
-        if event.event == "reset" {
-            shown.output.remark("lines are missing here: they came faster than they were read");
-        }
-        if event.event != "log" {
-            continue;
+        match event.event.as_str() {
+            "log" => {}
+            "reset" | "missed" => {
+                shown.output.remark("lines are missing here: they came faster than they were read");
+                continue;
+            }
+            _ => continue,
         }
         let Ok(Followed::Bare(line) | Followed::Event { line }) = serde_json::from_str(&event.data) else {
             continue;

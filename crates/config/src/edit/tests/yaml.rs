@@ -1,6 +1,6 @@
 use expect_test::expect;
 
-use super::{check, check_round_trip, check_switch, enable, put, remove};
+use super::{check, check_round_trip, check_switch, edit, enable, put, remove};
 use crate::edit::Edit;
 
 const GOOSE: &str = r#"# mine
@@ -265,15 +265,15 @@ fn lists_of_servers_are_changed_too() {
         LIST,
         &put("a", r#"{"command":"a","args":["x","y","z"]}"#),
         expect![[r#"
-        name: mine
-        schema: v1
-        mcpServers:
-          - name: a # first
-            command: a
-            args: ["x", "y", "z"]
-          - name: b
-            command: b
-    "#]],
+            name: mine
+            schema: v1
+            mcpServers:
+              - name: a # first
+                command: a
+                args: [x, "y", "z"]
+              - name: b
+                command: b
+        "#]],
     );
     check(
         "config.yaml",
@@ -379,4 +379,19 @@ fn what_would_change_more_is_refused() {
         &enable("a", false),
         expect!["refused: what is between its brackets is several lines long; change the file by hand"],
     );
+}
+
+// `012`, `1.10` and `on` mean different things to different readers: they stay as they are written.
+#[test]
+fn what_stands_between_brackets_keeps_its_bytes() {
+    let text = "mcpServers: {a: {command: 'it''s', args: [012, 1.10, on, ~], env: {V: 1.10, \"W\": y, N: 0x1F}}} # all\n";
+    let with = edit("c.yaml", text, &put("b", r#"{"command": "b", "args": ["x"]}"#)).unwrap();
+    let expected = text.replace("N: 0x1F}}}", "N: 0x1F}}, \"b\": {\"command\": \"b\", \"args\": [\"x\"]}}");
+    assert_eq!(with, expected);
+    assert_eq!(edit("c.yaml", &with, &remove("b")).unwrap(), text);
+    let off = edit("c.yaml", text, &enable("a", false)).unwrap();
+    assert_eq!(off, text.replace("0x1F}}}", "0x1F}, \"disabled\": true}}"));
+    assert_eq!(edit("c.yaml", &off, &enable("a", true)).unwrap(), text);
+    let renamed = edit("c.yaml", text, &Edit::RenameServer { id: "a".into(), to: "z".into() }).unwrap();
+    assert_eq!(renamed, text.replace("{a: {", "{\"z\": {"));
 }

@@ -66,6 +66,8 @@ enum Outcome {
     /// It is as it was before the command.
     AsItWas,
     Left(String),
+    /// It cannot be written now; it may be later.
+    Blocked(String),
 }
 
 impl Journal {
@@ -78,6 +80,7 @@ impl Journal {
         // It may have grown until its lock was free, or been undone.
         let mut record = Record::load(&folder, &chosen.id).ok_or(UndoError::Nothing)?;
         let mut undone = Undone { words: record.words.clone(), ..Undone::default() };
+        let mut is_blocked = false;
         for at in (0..record.changes.len()).rev() {
             let change = &record.changes[at];
             if change.is_undone || !is_meant(change, which) {
@@ -85,11 +88,13 @@ impl Journal {
             }
             let outcome = self.take_back(change, &folder);
             undone.tell(&change.path, &outcome);
-            record.changes[at].is_undone = !matches!(outcome, Outcome::Left(_));
+            is_blocked |= matches!(outcome, Outcome::Blocked(_));
+            record.changes[at].is_undone = !matches!(outcome, Outcome::Left(_) | Outcome::Blocked(_));
             record.save(&folder).map_err(failed)?;
         }
-        // What was left is left: the next undo is that of the command before.
-        if !matches!(which, Which::Client(_)) || record.changes.iter().all(|change| change.is_undone) {
+        // What was left is left: the next undo is that of the command before. What could not be written may be tried again.
+        let is_over = !is_blocked && !matches!(which, Which::Client(_));
+        if is_over || record.changes.iter().all(|change| change.is_undone) {
             record.undone = Some(Timestamp::now().to_string());
             record.save(&folder).map_err(failed)?;
         }
@@ -120,10 +125,10 @@ impl Journal {
             match self.try_take_back(change, folder) {
                 Ok(outcome) => return outcome,
                 Err(WriteError::Changed(_)) => {}
-                Err(error) => return Outcome::Left(error.to_string()),
+                Err(error) => return Outcome::Blocked(error.to_string()),
             }
         }
-        Outcome::Left("another program writes it all the time".to_owned())
+        Outcome::Blocked("another program writes it all the time".to_owned())
     }
 
     fn try_take_back(&self, change: &Change, folder: &Path) -> Result<Outcome, WriteError> {
@@ -260,7 +265,7 @@ impl Undone {
             Outcome::Restored => &mut self.restored,
             Outcome::Removed => &mut self.removed,
             Outcome::AsItWas => return,
-            Outcome::Left(why) => {
+            Outcome::Left(why) | Outcome::Blocked(why) => {
                 self.left.push(Left { file: file.to_owned(), why: why.clone() });
                 return;
             }

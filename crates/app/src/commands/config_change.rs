@@ -19,8 +19,9 @@ use crate::config_editor::{Base, ConfigEditor, Draft, revision};
 use crate::operator::{Need, Operator, Unreached};
 use crate::output::{Exit, Failure};
 
-/// How often a change is thought out anew when somebody else changed the config meanwhile.
-const TRIES: usize = 8;
+/// How often a change is thought out anew when somebody else changed the config meanwhile: as often as it takes, for where
+/// many write at once each time one of them gets through.
+const TRIES: usize = 400;
 
 /// Nothing that a gateway does with a config takes longer.
 const PATIENCE: Duration = Duration::from_secs(300);

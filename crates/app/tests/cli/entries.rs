@@ -368,7 +368,7 @@ fn a_change_is_thought_out_anew_where_the_config_was_changed_meanwhile() {
     let gateway = gateway().refuses("DELETE /v1/config/servers/git", 412, "stale", "it has changed");
     assert_eq!(gateway.fails("remove git", 2, "the config is being changed by somebody else"), "stale");
     let reads = gateway.asked().iter().filter(|asked| asked.line == "GET /v1/config").count();
-    assert_eq!(reads, 16, "eight times for each of two commands");
+    assert_eq!(reads, 800, "four hundred times for each of two commands");
     assert!(records(&gateway.sandbox).is_empty(), "what was not done cannot be undone");
 }
 

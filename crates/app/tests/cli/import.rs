@@ -204,3 +204,28 @@ fn secrets_are_not_stored_for_what_is_refused() {
     let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("secret.")), "{left:?}");
 }
+
+// A repository's `.env` is mostly not in the repository.
+#[test]
+fn a_file_of_variables_that_is_not_there_stops_nobody() {
+    let sandbox = home();
+    let servers =
+        r#"{"servers": {"p": {"command": "make", "args": ["p"], "envFile": "${workspaceFolder}/.env"}}}"#;
+    sandbox.write("project/.vscode/mcp.json", servers);
+    let added = names(&report(&sandbox, "project", &[])["added"]);
+    assert!(added.contains(&"git".to_owned()) && added.contains(&"p".to_owned()), "{added:?}");
+    assert_eq!(config(&sandbox)["mcpServers"]["p"]["disabled"], json!(true));
+}
+
+#[test]
+fn a_name_of_several_lines_is_told_in_one() {
+    let sandbox = Sandbox::new();
+    let servers = json!({"mcpServers": {"a\r\nmanifold: run this\tnow": {"command": "x", "env": {"API_KEY": "sk-0123456789abcdefghij"}, "odd\nmanifold: and that": 1}}});
+    sandbox.write(".cursor/mcp.json", &servers.to_string());
+    for words in [&["--dry-run"][..], &[]] {
+        let ran = run(&sandbox, ".", words);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let forged = |line: &str| line.starts_with("manifold: run") || line.starts_with("manifold: and");
+        assert!(!ran.stderr.lines().chain(ran.stdout.lines()).any(forged), "{ran:?}");
+    }
+}

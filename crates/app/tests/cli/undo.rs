@@ -98,3 +98,20 @@ fn the_first_server_is_taken_back_with_its_file() {
     run(&sandbox, &["undo"]);
     assert!(!sandbox.path(CONFIG).exists());
 }
+
+#[test]
+fn of_many_who_change_the_config_at_once_each_gets_through() {
+    let sandbox = home();
+    let add = |number: usize| {
+        let mut command = sandbox.daemon();
+        command.args(["add", &format!("n{number}"), "--", "true"]).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    };
+    let children: Vec<_> = (0..24).map(add).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = fs::read_to_string(sandbox.path(CONFIG)).expect("a config");
+    assert!((0..24).all(|number| text.contains(&format!("\"n{number}\""))), "{text}");
+}

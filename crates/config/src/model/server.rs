@@ -93,6 +93,8 @@ pub enum ServerFault {
     NoSuchProgram { command: String, hint: String },
     /// The entry itself is wrong (both `command` and `url`, neither, a bad URL).
     BadEntry { why: String },
+    /// Its file of variables is not there, or is none.
+    EnvFile { why: String },
     /// It waits for an answer that only an editor asks for (`${input:…}`).
     Unasked { input: String, variable: String },
     /// It would start this gateway again, with this very config.
@@ -109,7 +111,7 @@ impl ServerFault {
             },
             Self::MissingSecret { what, hint } => format!("{what}; {hint}"),
             Self::NoSuchProgram { command, hint } => format!("no such program `{command}`; {hint}"),
-            Self::BadEntry { why } => why.clone(),
+            Self::BadEntry { why } | Self::EnvFile { why } => why.clone(),
             Self::Unasked { input, variable } => format!(
                 "`${{input:{input}}}` can only be asked for by an editor; set the variable {variable} instead"
             ),

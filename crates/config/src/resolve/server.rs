@@ -86,7 +86,11 @@ fn connection(
         Ok(transport) => transport,
         Err(wrong) => {
             context.problems.error(line, place, &wrong.what, Some(wrong.hint));
-            return (transport::unreachable(), Some(ServerFault::BadEntry { why: wrong.what }));
+            let fault = match wrong.is_env_file {
+                true => ServerFault::EnvFile { why: wrong.what },
+                false => ServerFault::BadEntry { why: wrong.what },
+            };
+            return (transport::unreachable(), Some(fault));
         }
     };
     if !in_use {

@@ -25,10 +25,12 @@ use remote::remote;
 pub(super) struct Wrong {
     pub(super) what: String,
     pub(super) hint: String,
+    /// Not the entry is wrong, but the file of variables it names.
+    pub(super) is_env_file: bool,
 }
 
 fn wrong(what: impl Into<String>, hint: &str) -> Wrong {
-    Wrong { what: what.into(), hint: hint.to_owned() }
+    Wrong { what: what.into(), hint: hint.to_owned(), is_env_file: false }
 }
 
 /// The names of the key that says how a server speaks.
@@ -174,7 +176,8 @@ fn variables(
         .collect();
     if let Some(file) = fields.path("envFile", environment) {
         let named = env_file::read(&environment.cwd.join(file))
-            .map_err(|why| wrong(format!("its `envFile` {why}"), "correct it, or remove `envFile`"))?;
+            .map_err(|why| wrong(format!("its `envFile` {why}"), "correct it, or remove `envFile`"))
+            .map_err(|wrong| Wrong { is_env_file: true, ..wrong })?;
         for (name, value) in named {
             variables.entry(name).or_insert(value);
         }

@@ -134,7 +134,7 @@ pub(super) fn fault(fault: &ServerFault) -> admin::Error {
         | ServerFault::MissingSecret { .. }
         | ServerFault::Unasked { .. } => admin::Reason::MissingVariable,
         ServerFault::NoSuchProgram { .. } => admin::Reason::NoSuchProgram,
-        ServerFault::BadEntry { .. } => admin::Reason::BadEntry,
+        ServerFault::BadEntry { .. } | ServerFault::EnvFile { .. } => admin::Reason::BadEntry,
         ServerFault::Itself => admin::Reason::Itself,
     };
     let (text, hint) = match fault {

@@ -271,3 +271,16 @@ fn a_damaged_backup_is_not_written() {
     assert_eq!(home.undo().left[0].why, "its backup is damaged");
     assert_eq!(home.text("mcp.json"), AFTER);
 }
+
+// What is in the way may go; until then the command is the one to be undone.
+#[test]
+fn what_cannot_be_written_now_is_undone_later() {
+    let home = Home::new();
+    home.install("older", Some(BEFORE));
+    home.install("file", Some(BEFORE));
+    fs::set_permissions(home.path("file"), fs::Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(home.undo().left.len(), 1);
+    fs::set_permissions(home.path("file"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(home.undo().restored, [home.path("file")]);
+    assert_eq!(home.undo().restored, [home.path("older")]);
+}

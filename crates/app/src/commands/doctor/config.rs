@@ -36,7 +36,10 @@ pub(super) fn valid(context: &Context<'_>) -> Outcome {
 pub(super) fn servers(context: &Context<'_>) -> Outcome {
     let mut troubles = Vec::new();
     for server in context.servers() {
-        if let Some(fault @ (ServerFault::BadEntry { .. } | ServerFault::Itself)) = &server.fault {
+        if let Some(
+            fault @ (ServerFault::BadEntry { .. } | ServerFault::EnvFile { .. } | ServerFault::Itself),
+        ) = &server.fault
+        {
             let message = format!("`{}`: {}", server.key.id, fault.message());
             troubles.push(Trouble::fail(message, "manifold config check"));
         }

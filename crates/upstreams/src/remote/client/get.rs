@@ -15,8 +15,9 @@ use crate::remote::h1::{Fields, Pool};
 
 /// How long an answer may take to begin, and each next piece of it to come.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// And all of it together.
+/// And all of it together: twice that, or this where so much may come.
 const MAX_PATIENCE: Duration = Duration::from_secs(600);
+const LARGE: u64 = 32 << 20;
 
 /// What is fetched.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +47,8 @@ pub enum GetError {
 
 /// Fetches what an address has, through the proxy of the environment, within bounds of size and time.
 pub async fn get(fetched: Fetched<'_>, into: &mut dyn Write) -> Result<(), GetError> {
-    match timeout(MAX_PATIENCE, walk(fetched, into)).await {
+    let patience = if fetched.max_bytes > LARGE { MAX_PATIENCE } else { PATIENCE * 2 };
+    match timeout(patience, walk(fetched, into)).await {
         Ok(done) => done,
         Err(_) => Err(GetError::TimedOut),
     }

@@ -5,7 +5,7 @@ use manifold_config::{FoundServer, Outcome};
 
 use super::Imported;
 use crate::commands::verb::Verb;
-use crate::output::{Cell, Column, Table, Tone, counted};
+use crate::output::{Cell, Column, Table, Tone, counted, escaped_line};
 
 pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
     let output = &verb.output;
@@ -27,10 +27,9 @@ pub(super) fn show(imported: &Imported, is_dry_run: bool, verb: &Verb) {
     let off: Vec<&str> =
         plan.added.iter().filter(|server| !server.enabled).map(|server| server.id.as_str()).collect();
     if let Some(first) = off.first() {
-        output.remark(&format!(
-            "not to be used yet: {}; `manifold enable {first}` lets it be used",
-            off.join(", ")
-        ));
+        let said =
+            format!("not to be used yet: {}; `manifold enable {first}` lets it be used", off.join(", "));
+        output.remark(&escaped_line(&said));
     }
 }
 
@@ -39,14 +38,16 @@ pub(super) fn remarks(imported: &Imported, verb: &Verb) {
     let output = &verb.output;
     let plan = &imported.plan;
     for server in plan.added.iter().filter_map(|server| imported.found.get(server.found)) {
-        server.remarks.iter().for_each(|remark| output.remark(&format!("{}: {remark}", server.id)));
+        // What others' files say is told in one line, whatever stands in it.
+        let say = |text: String| output.remark(&escaped_line(&text));
+        server.remarks.iter().for_each(|remark| say(format!("{}: {remark}", server.id)));
         for question in &server.questions {
             let (variable, about) = (&question.variable, &question.about);
-            output.remark(&format!("{}: set the variable {variable}: {about}", server.id));
+            say(format!("{}: set the variable {variable}: {about}", server.id));
         }
         for secret in &server.secrets {
             let (place, name) = (&secret.place, &secret.name_hint);
-            output.remark(&format!(
+            say(format!(
                 "{}: {place} stands in the config as it is; `manifold secret set {name}` keeps it out, and \
                  `${{secret:{name}}}` is written instead",
                 server.id
@@ -58,7 +59,7 @@ pub(super) fn remarks(imported: &Imported, verb: &Verb) {
 /// Says what is wrong with the config that was not before.
 pub(super) fn problems(imported: &Imported, verb: &Verb) {
     let (problems, output) = (&imported.changed.report.problems, &verb.output);
-    problems.iter().for_each(|problem| output.remark(&problem.to_string()));
+    problems.iter().for_each(|problem| output.remark(&escaped_line(&problem.to_string())));
 }
 
 fn table(imported: &Imported) -> Table {

@@ -1,8 +1,9 @@
 //! A client's connection to us by our URL.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here")]
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manifold_config::Environment;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::piped::PATIENCE;
 /// How long it may take until somebody answers the door.
 const AT_THE_DOOR: Duration = Duration::from_secs(2);
 /// No answer is longer.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 pub(super) struct Posted {
     /// Host and port, and the path behind them.
@@ -66,11 +67,10 @@ impl Posted {
 
     /// Sends a message on a connection of its own, and returns what comes back.
     fn post(&mut self, message: &str) -> Result<String, String> {
-        let lost = |error: std::io::Error| format!("{}: {error}", self.authority);
+        let lost = |error: io::Error| format!("{}: {error}", self.authority);
         let mut socket = connect(&self.authority).map_err(|error| {
             format!("nobody answers at {} ({error}); start `manifold http`", self.authority)
         })?;
-        socket.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
         let session = self.session.iter().map(|session| ("Mcp-Session-Id".to_owned(), session.clone()));
         let headers: String = self
             .headers
@@ -87,8 +87,7 @@ impl Posted {
             message.len()
         );
         socket.write_all(format!("{head}{message}").as_bytes()).map_err(lost)?;
-        let mut bytes = Vec::new();
-        socket.take(MAX_BYTES).read_to_end(&mut bytes).map_err(lost)?;
+        let bytes = read_all(&mut socket).map_err(lost)?;
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").ok_or("its answer is no HTTP")?;
         let status = head.split(' ').nth(1).unwrap_or_default();
@@ -105,8 +104,23 @@ impl Posted {
     }
 }
 
-fn connect(authority: &str) -> std::io::Result<TcpStream> {
-    let mut last = std::io::Error::other("no such host");
+/// Reads to the end, within the time and the size that an answer may take as a whole.
+fn read_all(socket: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let until = Instant::now() + PATIENCE;
+    let (mut bytes, mut part) = (Vec::new(), [0; 8192]);
+    while bytes.len() < MAX_BYTES {
+        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+        socket.set_read_timeout(Some(left.ok_or(io::ErrorKind::TimedOut)?))?;
+        match socket.read(&mut part)? {
+            0 => break,
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
+    Ok(bytes)
+}
+
+fn connect(authority: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("no such host");
     for address in authority.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, AT_THE_DOOR) {
             Ok(socket) => return Ok(socket),

@@ -19,6 +19,7 @@ mod permission;
 mod routes;
 mod rows;
 mod snapshot;
+mod traffic;
 mod words;
 
 #[cfg(test)]
@@ -52,4 +53,7 @@ pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
 pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};
 pub use snapshot::{ConfigSource, Gateway, Listener, Snapshot};
+pub use traffic::{
+    Direction, Frame, FrameClient, FrameKind, FrameStatus, Hop, Recording, RecordingStart, TrafficItem,
+};
 pub use words::{ClientTransport, Era, Format, Kind, Start, State};

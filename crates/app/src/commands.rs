@@ -14,6 +14,7 @@ mod init;
 mod install;
 mod items;
 mod litemcp;
+mod patience;
 mod record;
 mod scope;
 mod search;

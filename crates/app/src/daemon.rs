@@ -44,7 +44,6 @@ pub(crate) use installed::SelfCheck;
 pub(crate) use life::{Life, Presence};
 pub(crate) use place::{base_folders, identity, is_below_another};
 use sessions::Sessions;
-pub(crate) use upgrade::STATES;
 use upgrade::{State, Upgrades};
 
 /// How long the clients of a process that was replaced may take to come back.
@@ -152,6 +151,7 @@ pub(crate) async fn serve(
         () = home.keep(&daemon.life) => None,
     };
     if let Some(due) = due {
+        home.ensure();
         office.close(Duration::ZERO).await;
         // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
         let listener = daemon.http.spare();

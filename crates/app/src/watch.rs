@@ -23,7 +23,13 @@ const MAX_LINKS: usize = 16;
 type Stamp = (u64, i64, i64);
 
 /// Reloads the config whenever its file is written, for as long as the gateway runs.
-pub(crate) fn watch_config(path: PathBuf, reloader: Arc<dyn Reloader>, tasks: &Tasks) {
+/// `gone` hears that there is no such file any more: what was read last stays in force, and people are told so.
+pub(crate) fn watch_config(
+    path: PathBuf,
+    reloader: Arc<dyn Reloader>,
+    tasks: &Tasks,
+    gone: impl Fn(&Path) + Send + 'static,
+) {
     let changed = Arc::new(Notify::new());
     let told = Arc::clone(&changed);
     // Any event may be the one: a link somewhere on the way may have been turned.
@@ -38,7 +44,7 @@ pub(crate) fn watch_config(path: PathBuf, reloader: Arc<dyn Reloader>, tasks: &T
     };
     let mut watch = Watch { path, watcher, folders: BTreeSet::new() };
     watch.follow();
-    tasks.spawn_background(watch.keep(changed, reloader));
+    tasks.spawn_background(watch.keep(changed, reloader, gone));
 }
 
 struct Watch {
@@ -49,7 +55,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn keep(mut self, changed: Arc<Notify>, reloader: Arc<dyn Reloader>) {
+    async fn keep(mut self, changed: Arc<Notify>, reloader: Arc<dyn Reloader>, gone: impl Fn(&Path)) {
         let mut seen = self.content();
         loop {
             changed.notified().await;
@@ -62,6 +68,7 @@ impl Watch {
             seen = now;
             if seen.is_none() {
                 warn!(path = %self.path.display(), "the config file is gone; what was read last stays in force");
+                gone(&self.path);
                 continue;
             }
             // What was wrong with it has been said by whoever read it.

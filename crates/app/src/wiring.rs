@@ -1,6 +1,6 @@
 //! Putting the parts together; nobody else knows all of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use jiff::Timestamp;
@@ -99,7 +99,13 @@ impl Services {
         let _ = self.reloader.taken_over.set(Box::new(taken_over));
         let watches = self.fleet.config().settings.watch_config;
         if let Some(path) = config_path(&self.reloader.options).filter(|_| watches) {
-            watch_config(path, Arc::clone(&self.reloader) as Arc<dyn Reloader>, &self.tasks);
+            let fleet = Arc::downgrade(&self.fleet);
+            let gone = move |path: &Path| {
+                if let Some(fleet) = fleet.upgrade() {
+                    fleet.keep_config(format!("`{}` is gone", path.display()), now());
+                }
+            };
+            watch_config(path, Arc::clone(&self.reloader) as Arc<dyn Reloader>, &self.tasks, gone);
         }
     }
 
@@ -171,6 +177,11 @@ impl Services {
         self.fleet.close().await;
         self.processes.finish().await;
     }
+}
+
+/// Returns the date and the time of day, as they are told.
+fn now() -> String {
+    Timestamp::now().strftime(MOMENT).to_string()
 }
 
 /// Returns what is remembered from earlier runs.
@@ -300,7 +311,7 @@ impl Reloader for FileReloader {
                     // What clients are told is what is wrong now.
                     match stand_in {
                         Some(config) => drop(fleet.apply(Arc::new(config)).await),
-                        None => fleet.keep_config(why.clone(), Timestamp::now().strftime(MOMENT).to_string()),
+                        None => fleet.keep_config(why.clone(), now()),
                     }
                     Err(why)
                 });

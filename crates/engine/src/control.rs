@@ -171,6 +171,13 @@ impl Control {
         Some(self.fleet().ok()?.changed_servers().subscribe())
     }
 
+    /// Has something done that nobody waits for but the program's end.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if let Ok(fleet) = self.fleet() {
+            fleet.tasks().spawn(work);
+        }
+    }
+
     fn fleet(&self) -> Result<Arc<Fleet>, admin::CommandError> {
         let gone =
             || admin::CommandError::new(admin::ErrorCode::ShuttingDown, "the gateway is shutting down");

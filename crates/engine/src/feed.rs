@@ -105,6 +105,10 @@ impl Feed {
         if !shared.is_made(lane) || shared.rests(lane) {
             return false;
         }
+        // So much is unread that whoever reads next begins anew: more would be made for nobody.
+        if shared.interest(lane).waiting.has_lost {
+            return true;
+        }
         let happening = happening();
         shared.interest(lane).waiting.push(happening);
         shared.arrived.notify_waiters();

@@ -11,6 +11,7 @@ mod daemon;
 mod errors;
 mod events;
 mod items;
+mod later;
 mod logs;
 mod peer;
 mod questions;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_admin::{
-    About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
+    About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile, Server,
 };
 use manifold_config::Edit;
 use manifold_engine::{BoxFuture, Control, Gateway};
@@ -65,6 +66,11 @@ impl Office {
 /// What the program does for operators, beside what its servers do.
 pub trait ControlledProgram: Send + Sync {
     fn about(&self) -> About;
+
+    /// Adds what earlier runs have learnt of servers of which nothing is known yet.
+    fn remember(&self, servers: &mut [Server]) {
+        let _ = servers;
+    }
 
     /// Opens a namespace for an operator, as it would be for a client with these variables; `None`: the program's own. It is
     /// an operator's for as long as it is held.

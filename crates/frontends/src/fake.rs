@@ -1,6 +1,7 @@
 //! A gateway whose servers exist only as far as a test says.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use manifold_engine::{
     Opening, Order, Phase, ReloadReport, Reloader, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Fault, Raw};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub(crate) struct World {
@@ -48,6 +50,9 @@ pub(crate) struct Fake {
     held: Mutex<Vec<(Call, Exchange)>>,
     told: Mutex<Vec<String>>,
     host: Mutex<Option<Arc<dyn Host>>>,
+    /// Whether orders take until one is let end.
+    pub(crate) has_slow_orders: AtomicBool,
+    order_ends: Arc<Notify>,
 }
 
 impl Fake {
@@ -58,7 +63,14 @@ impl Fake {
         };
         let tools = ["echo", "hold", "panic"].map(tool).to_vec();
         let listing = Arc::new(Listing { tools, ..Listing::default() });
-        Self { listing, held: Mutex::default(), told: Mutex::default(), host: Mutex::default() }
+        Self {
+            listing,
+            held: Mutex::default(),
+            told: Mutex::default(),
+            host: Mutex::default(),
+            has_slow_orders: AtomicBool::default(),
+            order_ends: Arc::default(),
+        }
     }
 
     /// Returns the calls that wait, oldest first.
@@ -78,6 +90,11 @@ impl Fake {
 
     pub(crate) fn told(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.told))
+    }
+
+    /// Lets one order come to its end.
+    pub(crate) fn let_order_end(&self) {
+        self.order_ends.notify_one();
     }
 
     pub(crate) fn host(&self) -> Arc<dyn Host> {
@@ -118,7 +135,14 @@ impl Upstream for Fake {
     }
 
     fn order(&self, _order: Order) -> BoxFuture<Result<(), Fault>> {
-        Box::pin(std::future::ready(Ok(())))
+        if !self.has_slow_orders.load(Ordering::SeqCst) {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        let ends = Arc::clone(&self.order_ends);
+        Box::pin(async move {
+            ends.notified().await;
+            Ok(())
+        })
     }
 
     fn close(&self, _drain: Duration) -> BoxFuture<()> {

@@ -14,15 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::place::Identity;
 use crate::sandbox::SandboxMarks;
+use crate::versions;
 
 #[cfg(test)]
 mod tests;
 
-/// The version of the words themselves. One number for as long as old and new understand each other.
-pub const VERSION: u32 = 1;
-
 /// What a daemon says to whoever started it, on a pipe, once it can be reached. Anything else is why it cannot.
 pub const READY: &[u8] = b"ready\n";
+
+/// What it says where the lock it was given is not the one of the place it finds: a folder has come or gone since.
+pub const ELSEWHERE: &[u8] = b"elsewhere\n";
 
 /// What is said where no version of the words is understood by both ends.
 pub const TOO_FAR_APART: &str =
@@ -153,7 +154,8 @@ impl Hello {
     /// Returns the line, with its end.
     pub fn to_line(&self) -> Vec<u8> {
         let json = serde_json::to_string(self).unwrap_or_default();
-        format!("{MAGIC}{VERSION} {json}\n").into_bytes()
+        let [_, version] = versions::words();
+        format!("{MAGIC}{version} {json}\n").into_bytes()
     }
 
     /// Reads the line, without its end.

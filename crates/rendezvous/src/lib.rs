@@ -13,6 +13,7 @@ mod lock;
 mod place;
 mod sandbox;
 mod stages;
+pub mod versions;
 
 pub use descriptors::{IncomingLine, receive_line, send_line, wait_ready};
 pub use lock::{Lock, LockError};

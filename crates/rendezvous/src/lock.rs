@@ -64,6 +64,13 @@ impl Lock {
         if is_still(&file, path) { Ok(Self(file)) } else { Err(LockError::Held) }
     }
 
+    /// Takes over the lock of the program whose place we took, wherever its file is by now: it may have been removed.
+    pub fn left(descriptor: OwnedFd) -> Result<Self, LockError> {
+        let file = File::from(descriptor);
+        file.try_lock()?;
+        Ok(Self(file))
+    }
+
     /// Returns whether the file at the path is still the one that is locked.
     pub fn is_at(&self, path: &Path) -> bool {
         is_still(&self.0, path)

@@ -9,9 +9,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, TOO_FAR_APART, Values, Welcome, meet};
-use manifold_rendezvous::{Lock, LockError, Place, receive_line, send_line};
+use manifold_rendezvous::{Lock, LockError, Place, PlaceError, receive_line, send_line};
 
-pub use start::Start;
+pub use start::{Begun, Start};
 
 /// How long is waited before a daemon that is on its way in or out is tried again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -19,7 +19,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// What it takes to be served by the user's daemon.
 pub struct Attaching<'a> {
-    pub place: Place,
+    /// Where the daemon is looked for, each time anew: the folder for runtime files comes and goes with logins.
+    pub place: &'a dyn Fn() -> Result<Place, PlaceError>,
     pub hello: Hello,
     /// The client's variables: the value of one, and all of them.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -58,9 +59,10 @@ pub fn attach(
 ) -> Result<Attached, NoDaemon> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let found = match with.place.reach(&with.place.client_socket())? {
+        let place = (with.place)().map_err(|error| NoDaemon::NotStarted(error.to_string()))?;
+        let found = match place.reach(&place.client_socket())? {
             Some(socket) => Some(socket),
-            None => found_or_started(with, until)?,
+            None => found_or_started(with, &place, until)?,
         };
         if let Some(socket) = found {
             match greet(with, socket, stages, resume.clone(), until) {
@@ -79,8 +81,11 @@ pub fn attach(
 }
 
 /// Starts a daemon, unless another has done so meanwhile.
-fn found_or_started(with: &Attaching<'_>, until: Instant) -> Result<Option<UnixStream>, NoDaemon> {
-    let place = &with.place;
+fn found_or_started(
+    with: &Attaching<'_>,
+    place: &Place,
+    until: Instant,
+) -> Result<Option<UnixStream>, NoDaemon> {
     let failed = |why: String| NoDaemon::NotStarted(why);
     let _one_at_a_time = match Lock::take_until(&place.start_lock(), until) {
         Ok(lock) => lock,
@@ -95,8 +100,10 @@ fn found_or_started(with: &Attaching<'_>, until: Instant) -> Result<Option<UnixS
             let start = (with.start)()?;
             // What a dead one left; nobody but the holder of its lock may.
             place.clear();
-            start.run(lock, until).map_err(failed)?;
-            Ok(place.reach(&place.client_socket())?)
+            match start.run(lock, until).map_err(failed)? {
+                Begun::Ready => Ok(place.reach(&place.client_socket())?),
+                Begun::Elsewhere => Ok(None),
+            }
         }
         // It lives, and is about to listen or about to end.
         Err(LockError::Held) => Ok(None),

@@ -17,6 +17,6 @@ mod relay;
 mod streams;
 mod wire;
 
-pub use attach::{Attached, Attaching, NoDaemon, Start, attach};
+pub use attach::{Attached, Attaching, Begun, NoDaemon, Start, attach};
 pub use decoder::Language;
 pub use wire::serve;

@@ -22,6 +22,9 @@ use crate::in_flight::{Asker, Ids, InFlight, Request};
 use crate::memory::Memory;
 pub(crate) use client::Taken;
 
+/// With so many requests under way they are passed on together rather than one by one.
+const BUSY: usize = 8;
+
 /// What may be held for a daemon that is not there before the client is read no more.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
@@ -115,6 +118,11 @@ impl Relay {
 
     pub(crate) fn daemon_queue(&mut self) -> &mut BytesMut {
         &mut self.to_daemon
+    }
+
+    /// Returns whether so much is under way that more comes at once to whoever waits a moment.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight.len() >= BUSY
     }
 
     /// Returns whether nobody waits for anything.

@@ -70,6 +70,8 @@ impl Sandbox {
         command.envs(XDG.map(|(variable, folder)| (variable, self.path(folder))));
         // Guard and keepers have no other variable to be found by.
         command.env("MANIFOLD_TREE", self.home());
+        // However busy the machine is, a window waits for its daemon.
+        command.env("MANIFOLD_DAEMON_PATIENCE_MS", "60000");
         // What a test starts ends with the test.
         command.env("MANIFOLD_DAEMON", "off");
         command
@@ -78,7 +80,12 @@ impl Sandbox {
     /// Returns a command for the gateway that may use and start the daemon of this home: it bears no mark of a tree, by
     /// which it would take itself to be below another. What it leaves behind is found by the path of its config.
     pub fn daemon(&self) -> Command {
-        let mut command = self.manifold();
+        self.daemon_of(bin("manifold"))
+    }
+
+    /// Returns a command for another file of the gateway in the same surroundings.
+    pub fn daemon_of(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = self.command(program);
         command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
         command
     }

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use manifold_config::{Environment, LoadOptions, Profile, is_base_variable, load};
-use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, VERSION, Values};
-use manifold_rendezvous::{Place, SandboxMarks, Stages};
+use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, Values};
+use manifold_rendezvous::{Place, SandboxMarks, Stages, versions};
 use manifold_shim::{Attaching, Language, NoDaemon, Start, attach, serve};
 
 use crate::cli::Invocation;
@@ -17,8 +17,9 @@ use crate::daemon::{base_folders, identity, is_below_another};
 use crate::machine::slim_down_at_once;
 use crate::secrets::KEY_FILE;
 
-/// How long a client may wait for its daemon before it is served without one.
+/// How long a client may wait for its daemon before it is served without one, unless it says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_VARIABLE: &str = "MANIFOLD_DAEMON_PATIENCE_MS";
 
 /// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs, to
 /// reach servers and to open stored secrets.
@@ -85,12 +86,12 @@ fn relay(
     let failed = |why: &dyn std::fmt::Display| Alone::Failed(why.to_string());
     let environment = &options.environment;
     let identity = identity(options, Profile::Manifold);
-    let place = Place::open(&base_folders(environment), &identity).map_err(|error| failed(&error))?;
+    let place = || Place::open(&base_folders(environment), &identity);
     let marks = SandboxMarks::own();
     let hello = Hello {
-        words: [VERSION; 2],
+        words: versions::words(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        identity,
+        identity: identity.clone(),
         namespace: invocation.flags.namespace.clone(),
         eager: invocation.flags.eager,
         transport: if client == Client::Mcp { Transport::Mcp } else { Transport::LiteMcp },
@@ -103,24 +104,31 @@ fn relay(
     // A window that has a daemon goes on with one, whatever the config says by then.
     let was_attached = Cell::new(false);
     let attaching = Attaching {
-        place,
+        place: &place,
         hello,
         variable: &|name| environment.vars.get(name).cloned(),
         variables: &|| Values { values: environment.vars.clone() },
         start: &|| start(options, is_wanted || was_attached.get(), &marks),
     };
     let (stages, page) = Stages::new().map_err(|error| failed(&error))?;
-    let attached =
-        attach(&attaching, &page, None, Instant::now() + PATIENCE).map_err(|error| match error {
+    let attached = attach(&attaching, &page, None, Instant::now() + patience(environment)).map_err(
+        |error| match error {
             NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
             error => failed(&error),
-        })?;
+        },
+    )?;
     was_attached.set(true);
     let language = match client {
         Client::Mcp => Language::Mcp(invocation.flags.framing.map(Into::into)),
         Client::LiteMcp { .. } => Language::LiteMcp,
     };
     serve(&attaching, attached, (stages, page), language, slim_down_at_once).map_err(|error| failed(&error))
+}
+
+/// Returns how long a daemon is waited for: a machine that is slow to start programs may want longer.
+fn patience(environment: &Environment) -> Duration {
+    let told = environment.vars.get(PATIENCE_VARIABLE).and_then(|told| told.trim().parse().ok());
+    told.map_or(PATIENCE, Duration::from_millis)
 }
 
 /// Returns how the daemon is started, unless there is to be none.

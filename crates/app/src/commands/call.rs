@@ -34,6 +34,7 @@ use inbox::Interrupts;
 pub(super) use person::Hidden;
 use person::{Person, Terminal};
 
+use super::patience::Patience;
 use crate::cli::AskCommand;
 use crate::output::{Failure, write};
 pub(crate) use reached::ask;
@@ -49,11 +50,13 @@ pub(crate) struct Place<'a> {
     /// Whether somebody watches standard error, and it can be written over.
     pub(crate) is_watched: bool,
     pub(crate) deadline: Deadline,
+    /// Ends the command where nobody keeps to the deadline.
+    pub(crate) patience: Patience,
 }
 
 /// Carries out a command and prints what came of it.
 pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Failure> {
-    let Place { gateway, interrupts, namespace, environment, is_watched, deadline } = place;
+    let Place { gateway, interrupts, namespace, environment, is_watched, deadline, patience } = place;
     let mut terminal = Terminal::find().filter(|_| !command.how().no_input);
     let mut asker = Asker {
         gateway,
@@ -66,6 +69,8 @@ pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Fa
         deadline,
     };
     let shown = verbs::run(command, &mut asker)?;
+    // Whoever reads it may take its time.
+    drop(patience);
     write(&shown.text);
     shown.failure.map_or(Ok(shown.exit.into()), Err)
 }

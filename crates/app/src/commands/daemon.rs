@@ -12,7 +12,8 @@ use std::time::Duration;
 use manifold_admin::{CommandError, ErrorCode, NoDaemon, ReloadReport, ServerId};
 use manifold_admin_client::ClientError;
 use manifold_config::{LoadOptions, LogSettings, Profile};
-use manifold_rendezvous::{Lock, LockError, Place};
+use manifold_rendezvous::hello::ELSEWHERE;
+use manifold_rendezvous::{Lock, LockError, Place, versions};
 use serde_json::Value;
 
 use super::attach::config_args;
@@ -20,7 +21,7 @@ use super::verb::Verb;
 use super::{Unreadable, fail, print, runtime, scope, units, with_config};
 use crate::cli::{DaemonCommand, Flags, USAGE};
 use crate::commands::source::Need;
-use crate::daemon::{self, Beginning, Origin, STATES, SelfCheck, Started, base_folders, identity};
+use crate::daemon::{self, Beginning, Origin, SelfCheck, Started, base_folders, identity};
 use crate::output::{Exit, Failure, Form, Record, escaped_text};
 use orders::{client, silent};
 
@@ -68,7 +69,8 @@ pub(super) fn run(
         DaemonCommand::Reload(form) => reload(Verb::new(form.into(), &options, flags)),
         DaemonCommand::Upgrade(form) => orders::upgrade(&place, Verb::new(form.into(), &options, flags)),
         DaemonCommand::SelfCheck => {
-            let check = SelfCheck { version: env!("CARGO_PKG_VERSION").to_owned(), states: STATES };
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            let check = SelfCheck { version, states: versions::states() };
             print(&serde_json::to_string(&check).unwrap_or_default())
         }
         DaemonCommand::Status { json } => {
@@ -91,6 +93,8 @@ fn take_lock(place: &Place, is_given: bool) -> Result<Lock, String> {
         false => Lock::try_take(&place.run_lock()),
     };
     taken.map_err(|error| match error {
+        // Whoever holds the lock gave it to us, and it is the one of another folder: of one that has come or gone since.
+        LockError::Held if is_given => String::from_utf8_lossy(ELSEWHERE).trim_end().to_owned(),
         LockError::Held => "another daemon runs for this config; see `manifold daemon status`".to_owned(),
         LockError::Io(error) => format!("`{}`: {error}", place.run_lock().display()),
     })

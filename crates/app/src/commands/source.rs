@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use manifold_admin::{About, Snapshot};
+use manifold_admin::{About, GatewayKind, Snapshot};
 use manifold_admin_client::Client;
 use manifold_config::{LoadOptions, load};
 use manifold_engine::configured;
@@ -77,6 +77,11 @@ impl Source {
             Self::Gateway(operator) => Some(operator.about()),
             Self::Files(_) => None,
         }
+    }
+
+    /// Returns whether the gateway is one that ends with this command.
+    pub(super) fn is_own(&self) -> bool {
+        self.about().is_some_and(|about| about.kind == GatewayKind::Own)
     }
 
     /// Says in a few words who was asked.

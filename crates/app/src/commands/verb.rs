@@ -1,15 +1,21 @@
 //! What every command has at hand that asks a gateway.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here")]
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use manifold_admin::{About, ErrorCode, Server};
 use manifold_config::LoadOptions;
 
+use super::patience::Patience;
 use crate::cli::Flags;
 use crate::commands::source::{Need, Source};
 use crate::interrupt::on_interrupt;
 use crate::output::{Exit, Failure, Form, Output, Suggestion};
+
+/// By how much longer a gateway may be silent than servers may take to start.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// A command, as it was asked for.
 pub(super) struct Verb<'a> {
@@ -32,14 +38,27 @@ impl<'a> Verb<'a> {
     /// Has Ctrl-C end a command that waits, with nothing left of what it showed. To be called before there is a second
     /// thread.
     pub(super) fn end_on_interrupt(&self) -> Result<(), Failure> {
-        let is_watched = self.output.is_watched();
+        let output = self.output.clone();
         let end = move || {
-            if is_watched {
+            if output.is_watched() {
                 let _ = io::stderr().write_all(b"\r\x1b[2K");
+            }
+            // A program is told why nothing came; people have pressed the keys themselves.
+            if output.is_json() {
+                output.fail(&Failure::new(Exit::Interrupted, "interrupted", "the command was interrupted"));
             }
             std::process::exit(Exit::Interrupted.code().into());
         };
         on_interrupt(end).map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))
+    }
+
+    /// Has the command fail where a gateway does not keep to the time it was given, until what is returned is dropped.
+    pub(super) fn give_up_after(&self, patience: Duration) -> Patience {
+        let message = format!("the gateway did not answer within {} ms", patience.as_millis());
+        let failure = Failure::new(Exit::TimedOut, "timed-out", message)
+            .hint("`manifold daemon status` shows whether it is well");
+        let late = Instant::now().checked_add(patience + SILENCE).map(|at| (at, failure));
+        Patience::until(late, &self.output)
     }
 
     /// Finds the gateway to ask, which must have a config to answer from.

@@ -13,7 +13,7 @@ use manifold_frontends::Destination;
 use manifold_frontends::litemcp::Service;
 use manifold_frontends::shim::{Continuation, Options, ShimSession, serve_litemcp};
 use manifold_rendezvous::hello::{self, Answer, Hello, RefusalCode, Refused, Transport, Values, Welcome};
-use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid};
+use manifold_rendezvous::{IncomingLine, Stages, is_our_user, peer_pid, versions};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
@@ -134,7 +134,7 @@ impl Daemon {
         if hello.identity != self.identity {
             return refuse(RefusalCode::OtherIdentity, "the daemon under this name serves another config");
         }
-        if !hello::meet([hello::VERSION; 2], hello.words) {
+        if !hello::meet(versions::words(), hello.words) {
             return refuse(RefusalCode::Words, hello::TOO_FAR_APART);
         }
         if hello.sandbox.is_freer_than(&self.marks) {
@@ -152,7 +152,7 @@ impl Daemon {
         let settings = &config.settings;
         let VariablesUsed { names, everything } = self.services.variables_used();
         Ok(Welcome {
-            words: [hello::VERSION; 2],
+            words: versions::words(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
             session: self.name_of(hello),

@@ -59,8 +59,8 @@ impl Home {
         orders: OwnedFd,
     ) -> io::Result<Self> {
         let listening = |descriptor: OwnedFd| into_tokio(descriptor.into()).map(watch::Sender::new);
-        let lock =
-            Lock::inherited(lock, &place.run_lock()).map_err(|error| io::Error::other(error.to_string()))?;
+        // Where its folder has been removed meanwhile, it is put back as it would have been by the program before us.
+        let lock = Lock::left(lock).map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self { clients: listening(clients)?, orders: listening(orders)?, place, lock, are_given: false })
     }
 
@@ -98,6 +98,15 @@ impl Home {
                 // The folder above may come back.
                 Err(LockError::Io(error)) => tracing::debug!("the sockets cannot be put back: {error}"),
             }
+        }
+    }
+
+    /// Puts back at once what others have removed: whoever is about to be away must find the way back.
+    pub(super) fn ensure(&mut self) {
+        if !self.is_in_place()
+            && let Err(error) = self.put_back()
+        {
+            warn!("the sockets cannot be put back: {error}");
         }
     }
 

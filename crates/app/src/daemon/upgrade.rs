@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
+use manifold_rendezvous::versions;
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -18,9 +19,6 @@ use super::inherited::{InheritedFds, leave_open, sealed};
 use super::installed::{Installed, SelfCheck, check};
 use super::{Daemon, Started};
 use crate::commands::config_args;
-
-/// The states we can read, from the oldest to the newest; the newest is what we write.
-pub(crate) const STATES: [u32; 2] = [1, 1];
 
 /// How long servers that are being started may take until we go.
 const START_PATIENCE: Duration = Duration::from_secs(2);
@@ -60,7 +58,8 @@ impl State {
     /// Reads what the program before us has written down.
     pub(crate) fn read(text: &str) -> Result<(Self, Handover), String> {
         let state: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if !(STATES[0]..=STATES[1]).contains(&state.version) {
+        let [oldest, newest] = versions::states();
+        if !(oldest..=newest).contains(&state.version) {
             return Err(format!("it is of version {}", state.version));
         }
         if !restore_hash_seed(state.hash_seed) {
@@ -106,7 +105,7 @@ impl Upgrades {
                     Some(order) = self.orders.recv() => Some(order),
                     () = self.installed.changed() => None,
                 };
-                let check = Box::pin(check(self.installed.path(), STATES[1]));
+                let check = Box::pin(check(self.installed.path(), versions::states()[1]));
                 self.deciding = Some(Deciding { order, check });
                 continue;
             };
@@ -150,7 +149,7 @@ pub(super) async fn upgrade(
     // Nothing more comes from servers: what has come for clients that are away is all there is.
     handover.add_answers(daemon.kept.take_answers(), daemon.services.codes());
     let state = State {
-        version: STATES[1],
+        version: versions::states()[1],
         epoch: daemon.epoch.clone(),
         epochs_before: daemon.epochs_before.clone(),
         stays: daemon.life.started() == Started::ByOrder,
@@ -228,10 +227,11 @@ mod tests {
     // A11
     #[test]
     fn a_state_of_another_version_is_not_taken_for_ours() {
-        for version in [STATES[0] - 1, STATES[1] + 1] {
+        let [oldest, newest] = versions::states();
+        for version in [oldest - 1, newest + 1] {
             assert!(State::read(&state(version, "{}")).err().is_some_and(|why| why.contains("version")));
         }
         // What is new in it is passed over; what it holds of servers is judged by who can.
-        assert!(State::read(&state(STATES[1], "{}")).err().is_some_and(|why| !why.contains("version")));
+        assert!(State::read(&state(newest, "{}")).err().is_some_and(|why| !why.contains("version")));
     }
 }

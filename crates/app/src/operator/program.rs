@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use manifold_admin::{
     About, ApiVersions, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
-    ErrorCode, GatewayKind,
+    ErrorCode, GatewayKind, Server,
 };
 use manifold_config::{ClientEnvironment, Edit, LoadOptions, Selection, project_root, select_namespace};
 use manifold_engine::{Audience, BoxFuture, Gateway, Opening};
@@ -17,7 +17,8 @@ use tracing::warn;
 use crate::audit::Audit;
 use crate::config_editor::ConfigEditor;
 use crate::daemon::Daemon;
-use crate::wiring::Services;
+use crate::remembered::Memory;
+use crate::wiring::{Services, cache};
 
 pub(crate) struct ControlledGateway {
     services: Services,
@@ -25,6 +26,7 @@ pub(crate) struct ControlledGateway {
     options: LoadOptions,
     since: Instant,
     editor: ConfigEditor,
+    memory: Memory,
     /// Opened with the first change; `None`: there is no folder to keep it in.
     audit: OnceLock<Option<Audit>>,
     /// The daemon, where this is one.
@@ -37,6 +39,7 @@ impl ControlledGateway {
             services: services.clone(),
             kind,
             editor: ConfigEditor::new(options.clone()),
+            memory: Memory::new(cache(&options)),
             options,
             since: Instant::now(),
             audit: OnceLock::new(),
@@ -122,6 +125,10 @@ impl ControlledProgram for ControlledGateway {
             needs_everything: used.everything,
             audit_fault: self.options.environment.state_home().and_then(|state| Audit::fault(&state)),
         }
+    }
+
+    fn remember(&self, servers: &mut [Server]) {
+        self.memory.add_to(servers, &self.services.fleet.config());
     }
 
     fn open(

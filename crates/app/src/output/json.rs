@@ -21,7 +21,8 @@ pub(super) fn compact(document: &impl Serialize) -> String {
 /// Returns JSON that means the same and has nothing in it that a terminal would obey. JSON itself escapes the first 32
 /// characters; all others of that kind can stand in strings alone, so they can be escaped wherever they are found.
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
-    let is_raw = |c: char| c > '\u{1f}' && is_unsafe(c);
+    // What a server wrote may have them raw all the same; line ends and tabs stand between members.
+    let is_raw = |c: char| !matches!(c, '\n' | '\r' | '\t') && is_unsafe(c);
     if !json.contains(is_raw) {
         return Cow::Borrowed(json);
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::fake::Gateway;
 
 /// Nothing that is waited for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn item(name: &str, server: &str, description: &str) -> Value {
     let original = name.rsplit("__").next().unwrap_or_default();

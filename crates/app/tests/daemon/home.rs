@@ -1,8 +1,9 @@
 //! A user with a config, windows, and a daemon.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use manifold_testkit::processes::{children, command_line};
 use manifold_testkit::{Client, Framing, Sandbox, alive, bin, processes_with_marker, until};
@@ -167,6 +168,15 @@ pub(crate) fn pids_in(file: &Path) -> Vec<u32> {
 pub(crate) fn copy_program(to: &Path) {
     let copied = Command::new("cp").arg(bin("manifold")).arg(to).status().expect("it can be copied");
     assert!(copied.success());
+}
+
+/// Writes a program that can be run, likewise.
+pub(crate) fn write_program(to: &Path, bytes: &[u8]) {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(to).stdin(Stdio::piped());
+    let mut writer = command.spawn().expect("a shell runs");
+    writer.stdin.take().expect("it is piped").write_all(bytes).expect("it reads");
+    assert!(writer.wait().expect("it ends").success());
 }
 
 /// Writes a script that can be run, likewise.

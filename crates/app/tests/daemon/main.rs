@@ -18,12 +18,14 @@ mod operators;
 mod orders;
 mod place;
 mod readers;
+mod releases;
 mod secrets;
 mod sharing;
 mod speed;
 mod surface;
 mod undo;
 mod upgrade;
+mod verbs;
 mod versions;
 
 use std::time::Duration;

@@ -7,12 +7,15 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use manifold_testkit::{Client, alive, until};
 use serde_json::json;
 
 use crate::home::{Home, guards_of, opened};
-use crate::{SOON, fake_with, text_of};
+use crate::{LEGACY, SOON, fake_with, figure, text_of};
 
 /// Where a test, run again as another user, finds the socket to try.
 const SOCKET: &str = "MANIFOLD_TEST_SOCKET";
@@ -101,6 +104,55 @@ fn the_whole_runtime_folder_may_be_removed() {
     new.leave();
     home.wait_gone();
     assert!(guards_of(daemon).is_empty());
+}
+
+/// A folder may go and come back at any moment of a start: whoever looked before and whoever looks after see different
+/// places, and nobody is served without the daemon for that.
+#[test]
+fn the_runtime_folder_may_come_back_while_a_daemon_is_started() {
+    let home = home();
+    let runtime = home.sandbox.path(".run");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::remove_dir_all(&runtime);
+                thread::yield_now();
+                let _ = fs::create_dir_all(&runtime);
+                let _ = fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700));
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let windows: Vec<_> = (0..figure(6, 60)).map(|_| home.window()).collect();
+        let served: Vec<_> =
+            windows.into_iter().map(|mut window| (window.initialize(LEGACY, json!({})), window)).collect();
+        stop.store(true, Ordering::Relaxed);
+        for (answer, mut window) in served {
+            assert_eq!(answer["error"], json!(null), "{answer}");
+            let said = window.stderr();
+            assert!(!said.contains("another daemon runs"), "{said}");
+            pid_of(&mut window);
+            window.leave();
+        }
+    });
+    home.wait_gone();
+}
+
+/// An upgrade finds the daemon's folder gone: its clients stay, and it is put back.
+#[test]
+fn an_upgrade_without_the_folder_keeps_everybody() {
+    let home = home();
+    let mut window = home.open();
+    let (server, daemon) = (pid_of(&mut window), home.daemon());
+    let epoch = || home.status().map(|status| status["epoch"].clone());
+    let before = epoch();
+    let control = UnixStream::connect(home.run_file("ctl.sock").expect("it is there")).expect("it listens");
+    fs::remove_dir_all(home.run_folder()).expect("it can be removed");
+    let order = "POST /v1/daemon/upgrade HTTP/1.1\r\nHost: manifold\r\nContent-Length: 0\r\n\r\n";
+    (&control).write_all(order.as_bytes()).expect("it reads");
+    let _ = (&control).read_to_end(&mut Vec::new());
+    assert!(until(SOON, || epoch().is_some_and(|now| Some(now) != before)), "{}", home.log());
+    assert_eq!((home.daemon(), pid_of(&mut window)), (daemon, server));
 }
 
 /// Who connects and says nothing is no client: one after the other could else keep it for ever.

@@ -15,7 +15,7 @@ use manifold_testkit::{Client, Sandbox, bin, until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::home::{Home, copy_program, opened, signal, write_script};
+use crate::home::{Home, copy_program, opened, signal, write_program, write_script};
 use crate::{SOON, fake_with, figure, text_of};
 
 const LOG: &str = "fx.log";
@@ -94,7 +94,10 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
         answered
     });
     let version = home.status().map(|status| status["version"].clone());
-    assert_eq!(version, Some(json!(newer(env!("CARGO_PKG_VERSION"), figure(10, 100) / NEWER_EVERY))));
+    assert_eq!(
+        version,
+        Some(json!(newer(env!("CARGO_PKG_VERSION"), (figure(10, 100) / NEWER_EVERY) as isize)))
+    );
     assert_eq!(home.daemon(), daemon, "it is the same process");
     assert!(windows.iter_mut().all(|window| pid_of(window) == server), "the server is the same process");
     let mut runs: BTreeMap<u64, usize> = BTreeMap::new();
@@ -113,16 +116,15 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
 fn from_a_copy(home: &Home) -> (PathBuf, Client) {
     let program = home.sandbox.path("manifold");
     copy_program(&program);
-    let mut command = home.sandbox.command(&program);
-    command.env_remove("MANIFOLD_TREE").env_remove("MANIFOLD_DAEMON");
+    let mut command = home.sandbox.daemon_of(&program);
     command.args(["serve", "--stdio", "--config"]).arg(&home.config);
     let window = opened(Client::spawn(command));
     (program, window)
 }
 
 /// Returns the version that comes so many after one, all of three digits.
-fn newer(version: &str, by: usize) -> String {
-    let number: usize = version.replace('.', "").parse().expect("three digits");
+pub(crate) fn newer(version: &str, by: isize) -> String {
+    let number: isize = version.replace('.', "").parse().expect("three digits");
     let digits = format!("{:03}", number + by);
     digits.chars().map(String::from).collect::<Vec<_>>().join(".")
 }
@@ -142,8 +144,7 @@ fn install_newer(program: &Path) {
         bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
     }
     let next = program.with_extension("next");
-    fs::write(&next, bytes).expect("it can be written");
-    fs::set_permissions(&next, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    write_program(&next, &bytes);
     assert_eq!(version_of(&next), new);
     fs::rename(next, program).expect("it can be replaced");
 }

@@ -165,7 +165,7 @@ fn nothing_outlives_a_server_that_kills_its_keepers() {
         assert!(client.wait_exit(SOON).success());
         assert!(sleeping().is_empty(), "{:?}", sleeping());
         assert_eq!(cgroups_of(gateway), [""; 0]);
-        assert!(until(Duration::from_secs(1), || sandbox.processes().is_empty()));
+        assert!(until(SOON, || sandbox.processes().is_empty()));
     }
 }
 

@@ -20,7 +20,8 @@ fn what_servers_offered_is_completed_and_nothing_is_started() {
     let schema = json!({"type": "object", "properties": {"zone": {"type": "string"}, "how": {"enum": ["short", "long"]},
         "utc": {"type": "boolean"}}});
     let server = fake(json!({"tools": [{"name": "now", "inputSchema": schema}, {"name": "then"}],
-        "prompts": [{"name": "p"}], "resources": [{"uri": "a://1", "name": "one"}], "pid": sandbox.path("a.pid")}));
+        "prompts": [{"name": "p", "arguments": [{"name": "topic"}, {"name": "a;b"}]}],
+        "resources": [{"uri": "a://1", "name": "one"}], "pid": sandbox.path("a.pid")}));
     let config = json!({"mcpServers": {"clock": server, "other": fake(json!({}))}, "managerTools": false,
         "namespaces": [{"id": "work", "serverIds": ["clock"]}]});
     let mut client = sandbox.serve(&config, &[]);
@@ -44,7 +45,18 @@ fn what_servers_offered_is_completed_and_nothing_is_started() {
     }
     assert_eq!(completed(&["prompt", "c"]), ["clock__p"]);
     assert_eq!(completed(&["read", "a"]), ["a://1"]);
-    assert_eq!(completed(&["--namespace", ""]), ["work"]);
+    for words in [&["--namespace", ""][..], &["tools", "--namespace", ""], &["call", "--namespace", ""]] {
+        assert_eq!(completed(words), ["work"], "{words:?}");
+    }
+    for words in [&["ns", "show", "w"][..], &["ns", "allow", "w"], &["ns", "deny", "w"]] {
+        assert_eq!(completed(words), ["work"], "{words:?}");
+    }
+    assert_eq!(completed(&["ns", "allow", "work", "clock"]), ["clock.now", "clock.then"]);
+    assert_eq!(completed(&["complete", "prompt", "clock."]), ["clock.p"]);
+    for prompt in ["clock__p", "clock.p", "p"] {
+        assert_eq!(completed(&["prompt", prompt, "t"]), ["topic="], "{prompt}");
+        assert_eq!(completed(&["complete", "prompt", prompt, "t"]), ["topic="], "{prompt}");
+    }
     assert_eq!(completed(&["completi"]), ["completions"]);
     assert_eq!(completed(&["call", "nothing"]), Vec::<String>::new());
     assert_eq!(starts(), before, "nothing was started for that");
@@ -138,7 +150,8 @@ fn bash_is_told_what_goes_behind_what_it_has() {
     let schema = json!({"type": "object", "properties": {"how": {"enum": ["short", "long"]}}});
     let server = fake(json!({"tools": [{"name": "now", "inputSchema": schema}],
         "resources": [{"uri": "demo://a:1", "name": "a"}, {"uri": "demo://b", "name": "b"}]}));
-    let config = json!({"mcpServers": {"fx": server}, "managerTools": false});
+    let config = json!({"mcpServers": {"fx": server}, "managerTools": false,
+        "namespaces": [{"id": "work", "serverIds": ["fx"]}]});
     let mut client = sandbox.serve(&config, &[]);
     client.initialize("2025-11-25", json!({}));
     client.tool_names();
@@ -172,4 +185,7 @@ fn bash_is_told_what_goes_behind_what_it_has() {
     assert_eq!(completed("manifold read demo://a", &read(&["demo", ":", "//a"]), "//a"), ["//a:1"]);
     assert_eq!(completed("manifold read  demo://a:", &read(&["demo", ":", "//a", ":"]), ""), ["1"]);
     assert_eq!(completed("manifold get f", &["manifold", "get", "f"], "f"), ["fx"]);
+    let tools = ["manifold", "tools", "--namespace", "="];
+    assert_eq!(completed("manifold tools --namespace=", &tools, ""), ["work"]);
+    assert_eq!(completed("manifold ns show w", &["manifold", "ns", "show", "w"], "w"), ["work"]);
 }

@@ -196,5 +196,5 @@ fn a_dual_server_on_a_pipe_is_spoken_to_in_the_era_of_whoever_asks() {
         let said = status.args(["status", "--json", "--config"]).arg(&file).output().expect("it runs");
         String::from_utf8_lossy(&said.stdout).contains(r#""era": "dual""#)
     };
-    assert!(until(Duration::from_secs(10), is_known), "it is remembered as one that speaks both");
+    assert!(until(Duration::from_secs(60), is_known), "it is remembered as one that speaks both");
 }

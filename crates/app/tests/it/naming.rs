@@ -66,7 +66,7 @@ fn everything_but_name_and_description_is_untouched() {
     let entry = raw_fake(&format!(r#"{{"name":"read","description":"Reads",{rest}}}"#));
     let mut client = studio(&sandbox, &json!({"servers": {"alpha": entry}}));
     let id = client.request("tools/list", json!({}));
-    let frame = client.recv_raw(Duration::from_secs(10)).expect("the list");
+    let frame = client.recv_raw(Duration::from_secs(60)).expect("the list");
     let text = String::from_utf8(frame).expect("UTF-8");
     assert!(text.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":["#)));
     assert!(

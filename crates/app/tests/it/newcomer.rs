@@ -13,7 +13,7 @@ use crate::cli::{Ran, run};
 use crate::http_lifecycle::Gateway;
 use manifold_testkit::http::end_quietly;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 fn text(response: &Value) -> &str {
     response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))

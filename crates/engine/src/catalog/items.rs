@@ -36,10 +36,8 @@ impl Catalog {
     /// Returns every way to read a name as an operator may write it: a server by either of its ids, any separator or a
     /// slash, and what the server calls it.
     pub(crate) fn read_as_operator<'n>(&self, name: &'n str) -> Vec<(usize, &'n str)> {
-        let servers = || {
-            let members = self.view.members.iter().enumerate();
-            members.filter(|(_, member)| member.server.is_some())
-        };
+        // Also the one that has the manager tools.
+        let servers = || self.view.members.iter().enumerate();
         let ids =
             servers().flat_map(|(at, member)| [(at, member.exposed_id.clone()), (at, member.key.id.clone())]);
         let mut found = readings(name, &self.view.naming.separator, ids);

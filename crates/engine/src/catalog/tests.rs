@@ -37,7 +37,7 @@ fn check_tools(settings: &str, offers: &[(&str, &[&str])], expected: Expect) {
 const NO_MANAGER: &str = r#""managerTools":false"#;
 
 // S1-17, S2-7, S3-5
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tools_are_listed_in_config_order_under_their_servers() {
     let offers: &[(&str, &[&str])] = &[("fs", &["read", "write"]), ("web-search", &["webSearchPrime"])];
     check_tools(
@@ -79,7 +79,7 @@ async fn tools_are_listed_in_config_order_under_their_servers() {
 }
 
 // Decision 7
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_no_client_would_accept_are_made_safe() {
     let long = "x".repeat(80);
     check_tools(
@@ -112,7 +112,7 @@ async fn names_no_client_would_accept_are_made_safe() {
 }
 
 // Decision 9, S1-22
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn server_keys_are_made_safe_too() {
     check_tools(
         r#""managerTools":false,"separator":".""#,
@@ -125,7 +125,7 @@ async fn server_keys_are_made_safe_too() {
 }
 
 // Decision 8
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_claims_to_a_name_the_first_in_the_config_wins() {
     check_tools(
         r#""managerTools":false,"separator":"-""#,
@@ -154,7 +154,7 @@ async fn of_two_claims_to_a_name_the_first_in_the_config_wins() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_listed_twice_counts_once() {
     check_tools(
         NO_MANAGER,
@@ -167,7 +167,7 @@ async fn a_tool_listed_twice_counts_once() {
 }
 
 // A tool may bear the very name that another's hash leads to.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_named_like_a_hash_is_not_lost() {
     let naming = Naming { separator: "__".to_owned(), max_length: 64 };
     let hashed = naming.expose("a", "a", "x.y");
@@ -178,7 +178,7 @@ async fn a_tool_named_like_a_hash_is_not_lost() {
 }
 
 // Decision 8, S1-54
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn manager_names_win_and_are_listed_last() {
     let offers: &[(&str, &[&str])] = &[("manifold", &["servers_list"]), ("a", &["x"])];
     check_tools(
@@ -226,7 +226,7 @@ fn check_descriptions(settings: &str, server: &str, expected: Expect) {
 }
 
 // S1-18, S1-19, S3-6, decision 10
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn descriptions_tell_the_server_and_all_else_keeps_its_bytes() {
     check_descriptions(
         "",
@@ -279,7 +279,7 @@ fn check_prompts(settings: &str, expected: Expect) {
     expected.assert_eq(&text);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn prompts_bear_their_server_always_on_a_clash_or_never() {
     check_prompts(
         r#""prefixPrompts":true"#,
@@ -313,14 +313,14 @@ async fn prompts_bear_their_server_always_on_a_clash_or_never() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_prompt_listed_twice_counts_once() {
     let world = World::new(&servers(&["a"], ""));
     world.fake("a").publish(r#"{"prompts":[{"name":"greet"},{"name":"greet"}]}"#);
     assert_eq!(world.names(Kind::Prompts).await, ["a__greet"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_bare_prompt_is_found_where_only_one_server_has_it() {
     let world = World::new(&servers(&["a", "b"], ""));
     world.fake("a").publish(r#"{"prompts":[{"name":"greet"},{"name":"only"}]}"#);
@@ -338,7 +338,7 @@ async fn a_bare_prompt_is_found_where_only_one_server_has_it() {
 }
 
 // Decision 22
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn resources_keep_their_uris_unless_two_servers_claim_one() {
     let world = World::new(&servers(&["a", "b_2"], ""));
     world
@@ -357,7 +357,7 @@ async fn resources_keep_their_uris_unless_two_servers_claim_one() {
     assert_eq!(catalog.exposed_uri(0, "file:///x").as_deref(), Some("file:///x"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_template_owns_what_is_not_listed() {
     let world = World::new(&servers(&["a", "b"], ""));
     world
@@ -376,7 +376,7 @@ async fn a_template_owns_what_is_not_listed() {
     assert_eq!(catalog.resource("other://x"), ResourceOwner::Perhaps(vec![]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_equal_templates_the_second_gets_a_prefix_both_ways() {
     let world = World::new(&servers(&["a", "b"], ""));
     for id in ["a", "b"] {
@@ -394,7 +394,7 @@ async fn of_two_equal_templates_the_second_gets_a_prefix_both_ways() {
     assert_eq!(catalog.exposed_uri(0, "db://7"), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_servers_that_may_have_resources_are_tried() {
     let world = World::new(
         r#"{"mcpServers":{"a":{"builtin":"time"},"b":{"builtin":"time"},"off":{"builtin":"time","disabled":true},
@@ -411,7 +411,7 @@ async fn only_servers_that_may_have_resources_are_tried() {
 }
 
 // L16: skills are read by addresses that no list need have.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_of_skills_may_have_any_of_them() {
     let world = World::new(&servers(&["a", "b"], ""));
     world.fake("a").publish(r#"{"resources":[{"uri":"x://1"}]}"#);
@@ -420,7 +420,7 @@ async fn a_server_of_skills_may_have_any_of_them() {
     assert_eq!(world.gateway.catalog().resource("skill://x/SKILL.md"), ResourceOwner::Perhaps(vec![1]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn instructions_are_merged_under_their_servers() {
     let world = World::new(&servers(&["a", "b", "c"], ""));
     assert_eq!(world.gateway.introduction().instructions, None);
@@ -437,7 +437,7 @@ async fn instructions_are_merged_under_their_servers() {
 }
 
 // S3-17
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_all_in_one_profile_lists_its_services_alone() {
     let world = World::of_profile(Profile::McpAllInOne, &servers(&["Time", "web-search"], ""));
     world.fake("Time").publish(&tools(&["get_current_time"]));

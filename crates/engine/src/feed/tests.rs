@@ -192,3 +192,25 @@ async fn lines_are_made_for_a_while_after_the_last_reader_has_left() {
     assert!(!say(&feed, "nobody is left"));
     assert_eq!(read(&mut feed.watch(Some(place), Topics::LOG)), ["reset"]);
 }
+
+/// Readers that never read cost no more than the room of a ring: then nothing is made for them until one of them reads.
+#[tokio::test]
+async fn nothing_is_made_for_readers_that_never_read() {
+    let feed = Feed::new();
+    let mut stalled: Vec<Events> = (0..100).map(|_| feed.watch(None, Topics::LOG)).collect();
+    let mut made = 0;
+    for number in 0..3 * ring::MAX_EVENTS {
+        feed.leave(Lane::Logs, || {
+            made += 1;
+            Happening::Log { line: LogLine { line: number.to_string(), ..LogLine::default() } }
+        });
+    }
+    assert_eq!(made, ring::MAX_EVENTS + 1);
+    // One that reads is told once that something is missing, and all from there on.
+    assert_eq!(read(&mut stalled[0]), ["reset"]);
+    assert!(say(&feed, "after"));
+    assert_eq!(read(&mut stalled[0]), ["after"]);
+    assert_eq!(read(&mut stalled[1]), ["reset"]);
+    assert!(say(&feed, "again"));
+    assert_eq!(read(&mut stalled[1]), ["again"]);
+}

@@ -62,7 +62,7 @@ pub(super) async fn ask(
         };
         let found = found.map_err(|missing| missing.into_error(kind, &name))?;
         wanted.owner = Some(found.server);
-        wanted.call.set_param("name", Raw::string(&found.name));
+        wanted.set_name(&found.name);
     }
     if wants_events {
         wanted.call.set_param("_meta", Raw::from_static(r#"{"progressToken":1}"#));

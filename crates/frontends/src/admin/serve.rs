@@ -17,7 +17,7 @@ use super::audit::Audited;
 use super::peer::Peer;
 use super::request::Asked;
 use super::route::{self, Found};
-use super::{Office, access, ask, clients, config, daemon, events, items, logs, questions, servers};
+use super::{Office, access, ask, clients, config, daemon, events, items, later, logs, questions, servers};
 
 /// Says of which event an answer knows.
 const EVENT: HeaderName = HeaderName::from_static("manifold-event");
@@ -69,60 +69,72 @@ async fn routed(
 ) -> Answer {
     // What takes its time is not cut short for want of clients. Who only looks keeps nothing from ending.
     let holds = route.effect != Effect::Reads && !daemon::ends_it(route.path);
-    let _hold = holds.then(|| office.program.hold());
+    let hold = holds.then(|| office.program.hold());
     let (head, body) = request.into_parts();
     let mut audited = Audited::begin(office, peer, route, &head.headers, name.as_deref());
-    let handled = async {
+    let read = async {
         access::check(peer, route)?;
-        let asked = Asked::read(head.headers, head.uri.query(), body, name).await?;
-        audited.note_body(&asked.body);
-        if daemon::ends_it(route.path) {
-            audited.done_first();
-        }
-        handle(office, peer, route, asked).await
+        Asked::read(head.headers, head.uri.query(), body, name).await
     };
-    let answer = handled.await.unwrap_or_else(|error| refusal(&error));
+    let asked = match read.await {
+        Ok(asked) => asked,
+        Err(error) => return ended(audited, refusal(&error)),
+    };
+    audited.note_body(&asked.body);
+    if later::is_wanted(route, &asked) {
+        let order = later::Order { office: office.clone(), peer: Arc::clone(peer), route, asked };
+        return order.begin(audited, hold);
+    }
+    if daemon::ends_it(route.path) {
+        audited.done_first();
+    }
+    let answer = handle(office, peer, route, &asked).await;
+    ended(audited, answer.unwrap_or_else(|error| refusal(&error)))
+}
+
+/// Tells the audit what came of a request.
+fn ended(audited: Audited, answer: Answer) -> Answer {
     audited.end(&answer);
     answer
 }
 
 /// Every route, and who answers it.
-async fn handle(
+pub(super) async fn handle(
     office: &Office,
     peer: &Arc<Peer>,
     route: &Route,
-    asked: Asked,
+    asked: &Asked,
 ) -> Result<Answer, CommandError> {
     match (route.method, route.path) {
         (Verb::Get, "/v1/about") => Ok(json(&office.program.about())),
         (Verb::Get, "/v1/snapshot") => Ok(json(&servers::snapshot(office))),
-        (Verb::Get, "/v1/events") => events::stream(office, &asked),
-        (Verb::Get, "/v1/servers") => Ok(json(&office.control.snapshot().servers)),
-        (Verb::Get, "/v1/servers/{id}") => servers::one(office, &asked),
-        (Verb::Get, "/v1/servers/{id}/logs") => logs::read(office, &asked).await,
+        (Verb::Get, "/v1/events") => events::stream(office, asked),
+        (Verb::Get, "/v1/servers") => Ok(json(&servers::all(office))),
+        (Verb::Get, "/v1/servers/{id}") => servers::one(office, asked),
+        (Verb::Get, "/v1/servers/{id}/logs") => logs::read(office, asked).await,
         (Verb::Post, path) if path.starts_with("/v1/servers/{id}/") => {
-            servers::order(office, peer, &asked, path).await
+            servers::order(office, peer, asked, path).await
         }
         (Verb::Get, "/v1/tools" | "/v1/resources" | "/v1/prompts") => {
-            items::page(office, peer, &asked, route.path).await
+            items::page(office, peer, asked, route.path).await
         }
         (Verb::Post, "/v1/call" | "/v1/read" | "/v1/prompt" | "/v1/complete") => {
-            ask::ask(office, peer, &asked, route.path).await
+            ask::ask(office, peer, asked, route.path).await
         }
-        (Verb::Post, "/v1/questions/{id}") => questions::answer(office, &asked),
+        (Verb::Post, "/v1/questions/{id}") => questions::answer(office, asked),
         (Verb::Get, "/v1/clients") => Ok(json(&office.control.snapshot().clients)),
-        (Verb::Get, "/v1/clients/{id}") => clients::one(office, &asked),
-        (Verb::Delete, "/v1/clients/{id}") => clients::disconnect(office, &asked).await,
+        (Verb::Get, "/v1/clients/{id}") => clients::one(office, asked),
+        (Verb::Delete, "/v1/clients/{id}") => clients::disconnect(office, asked).await,
         (Verb::Get, "/v1/namespaces") => Ok(json(&office.control.snapshot().namespaces)),
-        (Verb::Get, "/v1/permissions") => clients::permissions(office, &asked),
-        (Verb::Put, "/v1/permissions") => config::permit(office, &asked).await,
+        (Verb::Get, "/v1/permissions") => clients::permissions(office, asked),
+        (Verb::Put, "/v1/permissions") => config::permit(office, asked).await,
         (Verb::Get, "/v1/config") => config::read(office).await,
-        (Verb::Post, "/v1/config/check") => config::check(office, &asked).await,
-        (Verb::Put, "/v1/config") => config::write(office, &asked).await,
-        (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, &asked).await,
-        (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, &asked).await,
-        (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, &asked).await,
-        (Verb::Get, "/v1/audit") => daemon::audited(office, &asked),
+        (Verb::Post, "/v1/config/check") => config::check(office, asked).await,
+        (Verb::Put, "/v1/config") => config::write(office, asked).await,
+        (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, asked).await,
+        (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, asked).await,
+        (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, asked).await,
+        (Verb::Get, "/v1/audit") => daemon::audited(office, asked),
         (Verb::Get, "/v1/daemon") => daemon::status(office),
         (Verb::Post, "/v1/daemon/reload") => daemon::reload(office).await,
         (Verb::Post, path) if path.starts_with("/v1/daemon/") => daemon::order(office, path).await,

@@ -14,10 +14,18 @@ use super::{Office, access, ask, config};
 /// Returns how everything is, for somebody who may go on with the events from there.
 pub(super) fn snapshot(office: &Office) -> Snapshot {
     let mut snapshot = office.control.snapshot_to_follow();
+    office.program.remember(&mut snapshot.servers);
     if snapshot.config.revision.is_none() {
         snapshot.config.revision = office.program.about().revision;
     }
     snapshot
+}
+
+/// Returns how all servers are.
+pub(super) fn all(office: &Office) -> Vec<Server> {
+    let mut servers = office.control.snapshot().servers;
+    office.program.remember(&mut servers);
+    servers
 }
 
 pub(super) fn one(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
@@ -96,7 +104,7 @@ async fn set_enabled(
 
 /// Finds a server by its id, its schema and id, or the id its tools are prefixed with.
 pub(super) fn find(office: &Office, name: &str) -> Result<Server, CommandError> {
-    let servers = office.control.snapshot().servers;
+    let servers = all(office);
     let wanted = ServerId::from(name);
     let is_meant = |server: &&Server| {
         server.key.id == wanted.id && (wanted.schema.is_none() || wanted.schema == server.key.schema)

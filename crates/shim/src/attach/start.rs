@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use manifold_rendezvous::hello::READY;
+use manifold_rendezvous::hello::{ELSEWHERE, READY};
 use manifold_rendezvous::{Lock, wait_ready};
 use nix::poll::PollFlags;
 
@@ -19,9 +19,17 @@ pub struct Start {
     pub env: BTreeMap<String, String>,
 }
 
+/// What became of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    Ready,
+    /// Its folder is another by now, where somebody else may be the daemon: look again.
+    Elsewhere,
+}
+
 impl Start {
     /// Starts it and waits until it can be reached; says why where it cannot.
-    pub fn run(self, lock: Lock, until: Instant) -> Result<(), String> {
+    pub fn run(self, lock: Lock, until: Instant) -> Result<Begun, String> {
         let (said, says) = pipe().map_err(|error| format!("it cannot be started: {error}"))?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).env_clear().envs(&self.env).current_dir("/");
@@ -34,7 +42,8 @@ impl Start {
         let heard = hear(said, until);
         let _ = child.wait();
         match heard {
-            Some(word) if word == READY => Ok(()),
+            Some(word) if word == READY => Ok(Begun::Ready),
+            Some(word) if word == ELSEWHERE => Ok(Begun::Elsewhere),
             Some(word) if word.is_empty() => Err("it ended as it started".to_owned()),
             Some(word) => Err(String::from_utf8_lossy(&word).trim().replace('\n', "; ")),
             None => Err("it did not start in time".to_owned()),

@@ -3,7 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::output::{Exit, Failure};
+use crate::commands::patience::Patience;
+use crate::output::{Exit, Failure, Output};
+
+/// By how much later we end than the gateway is told to.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// When a command is given up, if it ever is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,17 +20,25 @@ impl Deadline {
         Self(patience.and_then(|patience| Some((Instant::now().checked_add(patience)?, patience))))
     }
 
+    /// Has the command end when it is late, whatever it waits for then, until what is returned is dropped. A gateway that is
+    /// well says so itself a moment before.
+    pub(crate) fn enforce(self, output: &Output) -> Patience {
+        let late = self.0.map(|(at, patience)| (at + GRACE, timed_out(patience)));
+        Patience::until(late, output)
+    }
+
     /// Returns how many milliseconds are left, or the failure that none are.
     pub(crate) fn left_ms(self) -> Result<Option<u64>, Failure> {
         let Some((at, patience)) = self.0 else { return Ok(None) };
         let left = at.saturating_duration_since(Instant::now());
         match u64::try_from(left.as_millis()) {
-            Ok(0) => {
-                let message = format!("no answer came within {} ms", patience.as_millis());
-                Err(Failure::new(Exit::TimedOut, "timed-out", message)
-                    .hint("a longer time can be given with `--timeout`"))
-            }
+            Ok(0) => Err(timed_out(patience)),
             left => Ok(Some(left.unwrap_or(u64::MAX))),
         }
     }
+}
+
+fn timed_out(patience: Duration) -> Failure {
+    let message = format!("no answer came within {} ms", patience.as_millis());
+    Failure::new(Exit::TimedOut, "timed-out", message).hint("a longer time can be given with `--timeout`")
 }

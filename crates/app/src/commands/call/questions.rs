@@ -1,6 +1,7 @@
 //! What a server asks while it works on a call: a form is asked field by field, an address is shown and waited for.
 
 mod field;
+mod format;
 
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,7 @@ pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Fai
     let deadline = Deadline::of(command.how().timeout);
     // Before there is a second thread.
     let interrupts = Interrupts::catch().map_err(|error| failed(&error))?;
+    let patience = deadline.enforce(&verb.output);
     let operator = Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
         .map_err(|why| failure(&why))?;
     verb.output.detail(&format!("asked {}", operator.which()));
@@ -40,6 +41,7 @@ pub(crate) fn ask(command: &AskCommand, verb: &Verb<'_>) -> Result<ExitCode, Fai
         environment: operator.asks_with(),
         is_watched: io::stderr().is_terminal(),
         deadline,
+        patience,
     };
     super::run(command, place)
 }

@@ -7,6 +7,7 @@ use manifold_admin::DaemonOrdered;
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::LoadOptions;
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
+use manifold_shim::Begun;
 use serde_json::Value;
 
 use super::START_PATIENCE;
@@ -135,8 +136,13 @@ fn start_alone(place: &Place, options: &LoadOptions, stays: bool) -> Result<bool
     let mut start = attach::start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
     start.args.extend(stays.then(|| "--stay".into()));
     place.clear();
-    start.run(lock, until)?;
-    Ok(true)
+    match start.run(lock, until)? {
+        Begun::Ready => Ok(true),
+        Begun::Elsewhere => {
+            let folder = place.folder().display();
+            Err(format!("its folder `{folder}` has just come or gone; try again"))
+        }
+    }
 }
 
 fn is_there(place: &Place) -> bool {

@@ -55,6 +55,7 @@ pub(super) struct Found {
 
 pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Failure> {
     verb.end_on_interrupt()?;
+    let patience = verb.give_up_after(args.patience.patience());
     let source = verb.reach(Need::Servers)?;
     let asked = Asked {
         namespace: verb.flags.namespace.as_deref(),
@@ -64,7 +65,7 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
     };
     let waiting = verb.output.progress("asking the servers");
     let found = awaited(kind, asked, &source, args.patience.patience(), |_| false);
-    drop(waiting);
+    drop((waiting, patience));
     let found = found?;
     found.remarks(&verb.output);
     let failed = found.failed.first().filter(|_| args.server.is_some() && found.items.is_empty());

@@ -14,13 +14,14 @@ use crate::output::{Exit, Failure, Output, escaped_json, escaped_text};
 
 pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
     verb.end_on_interrupt()?;
+    let patience = verb.give_up_after(args.patience.patience());
     let source = verb.reach(Need::Servers)?;
     let namespace = verb.flags.namespace.as_deref();
     let asked = Asked { namespace, name: Some(&args.name), full: true, ..Asked::default() };
     let waiting = verb.output.progress("asking the servers");
     let is_found = |found: &Found| !found.items.is_empty();
     let found = awaited(Kind::Tools, asked, &source, args.patience.patience(), is_found);
-    drop(waiting);
+    drop((waiting, patience));
     let found = found?;
     let tool = found.items.first().ok_or_else(|| unknown(&args.name))?;
     let definition = tool.item.as_deref().map_or("{}", RawValue::get);

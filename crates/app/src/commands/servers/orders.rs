@@ -56,10 +56,14 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
     let server = answer.map_err(|error| refused(error, name, &source))?;
     let mut detail = ServerDetail::of(&server);
     detail.answered_by = Some(source.kind().to_owned());
+    if source.is_own() && matches!(detail.row.state, State::Ready | State::Starting) {
+        // What was started for this command ends with it.
+        detail.row.state = State::Idle;
+    }
     if verb.output.is_json() {
         verb.output.json(&detail);
     } else {
-        verb.output.line(&outcome(&server, detail.why.as_deref()));
+        verb.output.line(&outcome(order, &server, detail.why.as_deref()));
     }
     Ok(Exit::Ok)
 }
@@ -92,10 +96,17 @@ fn noted(order: Order, name: &str, verb: &Verb) -> Option<(Record, Planned)> {
 }
 
 /// Says how a server is, now that the order is carried out.
-fn outcome(server: &Server, why: Option<&str>) -> String {
+fn outcome(order: Order, server: &Server, why: Option<&str>) -> String {
     match (server.state, why) {
         // An order about the config is carried out all the same.
+        (State::Failed, Some(why)) if order == Order::Enable => {
+            format!("{} is enabled, and has failed: {why}", server.key)
+        }
         (State::Failed, Some(why)) => format!("{} has failed: {why}", server.key),
+        // Whether it runs by now was not asked.
+        (state, _) if order == Order::Enable && state != State::Disabled => {
+            format!("{} is enabled", server.key)
+        }
         (state, _) => format!("{} is {}", server.key, state.as_str()),
     }
 }

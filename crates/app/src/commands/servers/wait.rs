@@ -1,11 +1,13 @@
 //! `wait`: until a server is ready, or has failed.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "no runtime runs here")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manifold_admin::{Event, Happening, Method, Server, ServerDetail, State};
 use manifold_admin_client::{EventStream, Stopper, segment};
 
+use super::super::patience::Patience;
 use super::again::{is_gone, reach_again};
 use super::orders::refused;
 use super::{Verb, detail};
@@ -13,15 +15,22 @@ use crate::cli::WaitArgs;
 use crate::commands::source::{Need, Source};
 use crate::output::{Exit, Failure};
 
+/// By how much later it ends where nobody answers.
+const GRACE: Duration = Duration::from_millis(500);
+
 pub(super) fn run(args: &WaitArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let mut source = verb.reach(Need::Running)?;
     verb.end_on_interrupt()?;
-    let late = Late::after(Duration::from_millis(args.timeout));
     let too_late = || {
         let message = format!("`{}` was not ready within {} ms", args.name, args.timeout);
         let hint = format!("`manifold get {}` shows how it is doing", args.name);
         Failure::new(Exit::TimedOut, "timed-out", message).hint(hint)
     };
+    let patience = Duration::from_millis(args.timeout);
+    // A gateway that says nothing at all is not waited for any longer.
+    let silent = Instant::now().checked_add(patience + GRACE).map(|at| (at, too_late()));
+    let _patience = Patience::until(silent, &verb.output);
+    let late = Late::after(patience);
+    let mut source = verb.reach(Need::Running)?;
     let waiting = verb.output.progress(&format!("waiting for {}", args.name));
     let server = loop {
         match watch(&source, &args.name, &late) {
@@ -55,10 +64,10 @@ fn ask(source: &Source, name: &str) -> Result<Server, Failure> {
 
 /// The end of patience: whatever stream is read then ends.
 #[derive(Clone, Default)]
-struct Late(Arc<Mutex<Patience>>);
+struct Late(Arc<Mutex<Reading>>);
 
 #[derive(Default)]
-struct Patience {
+struct Reading {
     is_over: bool,
     stopper: Option<Stopper>,
 }
@@ -90,7 +99,7 @@ impl Late {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Patience> {
+    fn lock(&self) -> MutexGuard<'_, Reading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -107,15 +107,46 @@ fn command() -> Command {
     if let Some(tool) = after(&words, "call") {
         add(&mut command, "call", 2, Known::Arguments { of: tool.to_owned() }, &words);
     }
-    let servers = candidates(Known::Servers, &words);
-    for verb in command.get_subcommands_mut() {
-        *verb = std::mem::take(verb).mut_args(|arg| match arg.get_long() == Some("server") {
-            true => arg.add(servers.clone()),
-            false => arg,
-        });
+    if let Some(prompt) = after(&words, "prompt") {
+        add(&mut command, "prompt", 2, Known::PromptArguments { of: prompt.to_owned() }, &words);
     }
-    let namespaces = candidates(Known::Namespaces, &words);
-    command.mut_args(|arg| if arg.get_id() == "namespace" { arg.add(namespaces.clone()) } else { arg })
+    if after(&words, "complete") == Some("prompt") {
+        add(&mut command, "complete", 2, Known::Prompts, &words);
+        let prompt = after(&words, "prompt").unwrap_or_default().to_owned();
+        add(&mut command, "complete", 3, Known::PromptArguments { of: prompt }, &words);
+    }
+    if let Some(namespaces) = command.find_subcommand_mut("ns") {
+        add(namespaces, "show", 1, Known::Namespaces, &words);
+        for verb in ["allow", "deny"] {
+            add(namespaces, verb, 1, Known::Namespaces, &words);
+            add(namespaces, verb, 2, Known::Rules, &words);
+        }
+    }
+    let anywhere = Anywhere {
+        servers: candidates(Known::Servers, &words),
+        namespaces: candidates(Known::Namespaces, &words),
+    };
+    anywhere.add_to(command)
+}
+
+/// Words that mean the same in every command.
+struct Anywhere {
+    servers: ArgValueCandidates,
+    namespaces: ArgValueCandidates,
+}
+
+impl Anywhere {
+    /// Gives them to a command and to those below it.
+    fn add_to(&self, mut command: Command) -> Command {
+        for verb in command.get_subcommands_mut() {
+            *verb = self.add_to(std::mem::take(verb));
+        }
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "namespace" => arg.add(self.namespaces.clone()),
+            _ if arg.get_long() == Some("server") => arg.add(self.servers.clone()),
+            _ => arg,
+        })
+    }
 }
 
 /// Gives a positional argument of a command its words, if there is such a command.

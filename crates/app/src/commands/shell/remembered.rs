@@ -19,8 +19,14 @@ pub(super) enum Known {
     Tools,
     Prompts,
     Resources,
+    /// Tools as rules name them: `server.tool`.
+    Rules,
     /// The arguments of a tool.
     Arguments {
+        of: String,
+    },
+    /// Those of a prompt.
+    PromptArguments {
         of: String,
     },
 }
@@ -75,7 +81,12 @@ impl Remembered {
             Known::Resources => {
                 self.offered(config, Kind::Resources).into_iter().map(|offered| offered.label).collect()
             }
+            Known::Rules => {
+                let rule = |offered: Offered<'_>| format!("{}.{}", offered.server.key.id, offered.label);
+                self.offered(config, Kind::Tools).into_iter().map(rule).collect()
+            }
             Known::Arguments { of } => self.arguments(config, of),
+            Known::PromptArguments { of } => self.prompt_arguments(config, of),
         }
     }
 
@@ -110,16 +121,28 @@ impl Remembered {
     }
 
     fn arguments(&self, config: &Config, tool: &str) -> Vec<String> {
-        let offered = self.offered(config, Kind::Tools);
+        let schema = self.meant(config, Kind::Tools, tool).and_then(|tool| tool.get("inputSchema"));
+        schema.map(argument_words).unwrap_or_default()
+    }
+
+    fn prompt_arguments(&self, config: &Config, prompt: &str) -> Vec<String> {
+        let arguments = self.meant(config, Kind::Prompts, prompt).and_then(|prompt| prompt.get("arguments"));
+        let arguments = arguments.and_then(|arguments| arguments.elements()).unwrap_or_default();
+        let name = |argument: &Raw| Some(format!("{}=", argument.get("name")?.to_text()?));
+        arguments.iter().filter_map(name).collect()
+    }
+
+    /// Returns the definition of what is named, in any way it may be.
+    fn meant(&self, config: &Config, kind: Kind, name: &str) -> Option<Raw> {
+        let offered = self.offered(config, kind);
         let by_server = |offered: &&Offered<'_>| {
             let (id, label) = (&offered.server.key.id, &offered.label);
-            SEPARATORS.iter().any(|cut| tool == format!("{id}{cut}{label}"))
+            SEPARATORS.iter().any(|cut| name == format!("{id}{cut}{label}"))
         };
-        let meant = offered.iter().find(|offered| offered.name == tool);
+        let meant = offered.iter().find(|offered| offered.name == name);
         let meant = meant.or_else(|| offered.iter().find(by_server));
-        let meant = meant.or_else(|| offered.iter().find(|offered| offered.label == tool));
-        let schema = meant.and_then(|meant| meant.definition.get("inputSchema"));
-        schema.map(argument_words).unwrap_or_default()
+        let meant = meant.or_else(|| offered.iter().find(|offered| offered.label == name));
+        meant.map(|meant| meant.definition.clone())
     }
 }
 

@@ -29,6 +29,14 @@ impl Wanted {
         }
     }
 
+    /// Names what is called as clients see it.
+    pub(super) fn set_name(&mut self, name: &str) {
+        match self.call.method {
+            Method::Complete => self.call.set_param("ref", prompt_reference(name)),
+            _ => self.call.set_param("name", Raw::string(name)),
+        }
+    }
+
     fn new(method: Method, params: RawObject, how: AskOptions, name: Option<(Kind, String)>) -> Self {
         Self { call: Call::new(method, Some(params.into_raw())), how, name, owner: None, uri: None }
     }
@@ -63,30 +71,35 @@ fn read(request: ReadRequest) -> Wanted {
 
 fn complete(request: CompleteRequest) -> Result<Wanted, CommandError> {
     let CompleteRequest { prompt, uri, argument, value, given, how } = request;
-    let mut reference = RawObject::default();
-    match (prompt, uri) {
-        (Some(prompt), None) => {
-            reference.set("type", Raw::from_static(r#""ref/prompt""#));
-            reference.set("name", Raw::string(&prompt));
-        }
+    let reference = match (&prompt, uri) {
+        (Some(prompt), None) => prompt_reference(prompt),
         (None, Some(uri)) => {
+            let mut reference = RawObject::default();
             reference.set("type", Raw::from_static(r#""ref/resource""#));
             reference.set("uri", Raw::string(&uri));
+            reference.into_raw()
         }
         _ => return Err(bad("either `prompt` or `uri` says what is to be completed")),
-    }
+    };
     let mut completed = RawObject::default();
     completed.set("name", Raw::string(&argument));
     completed.set("value", Raw::string(&value));
     let mut params = RawObject::default();
-    params.set("ref", reference.into_raw());
+    params.set("ref", reference);
     params.set("argument", completed.into_raw());
     if !given.is_empty() {
         let mut context = RawObject::default();
         context.set("arguments", texts(&given));
         params.set("context", context.into_raw());
     }
-    Ok(Wanted::new(Method::Complete, params, how, None))
+    Ok(Wanted::new(Method::Complete, params, how, prompt.map(|prompt| (Kind::Prompts, prompt))))
+}
+
+fn prompt_reference(name: &str) -> Raw {
+    let mut reference = RawObject::default();
+    reference.set("type", Raw::from_static(r#""ref/prompt""#));
+    reference.set("name", Raw::string(name));
+    reference.into_raw()
 }
 
 fn texts(texts: &BTreeMap<String, String>) -> Raw {

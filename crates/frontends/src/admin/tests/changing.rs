@@ -156,6 +156,33 @@ async fn a_server_that_nobody_has_is_started_as_the_asker_would_have_it() {
     }
 }
 
+#[tokio::test]
+async fn an_order_that_nobody_waits_for_is_answered_at_once() {
+    let desk = desk();
+    desk.world.fake.has_slow_orders.store(true, Ordering::SeqCst);
+    for wait in ["wait=0", "wait=false"] {
+        let begun = desk.ask("POST", &format!("/v1/servers/s/restart?{wait}"), "").await;
+        assert_eq!((begun.status, &begun.json()["id"]), (202, &json!("s")));
+        assert_eq!(desk.lines(), [], "it is under way");
+        assert_eq!(desk.held(), 1, "nothing ends meanwhile");
+        desk.world.fake.let_order_end();
+        becomes(|| !lock(&desk.program.lines).is_empty()).await;
+        let [line] = &desk.lines()[..] else { panic!("one line") };
+        assert_eq!((line.verb.as_str(), line.outcome), ("restart", AuditOutcome::Done));
+        becomes(|| desk.held() == 0).await;
+    }
+    let unknown = desk.ask("POST", "/v1/servers/x/stop?wait=0", "").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "unknown-server".to_owned()));
+    assert_eq!(desk.lines()[0].outcome, AuditOutcome::Refused);
+    // One that is still under way when the program ends is told as given up.
+    desk.ask("POST", "/v1/servers/s/stop?wait=0", "").await;
+    desk.office.close(Duration::ZERO).await;
+    becomes(|| !lock(&desk.program.lines).is_empty()).await;
+    assert_eq!(desk.lines()[0].outcome, AuditOutcome::Refused);
+    let late = desk.ask("POST", "/v1/servers/s/stop?wait=0", "").await;
+    assert_eq!((late.status, late.code()), (503, "shutting-down".to_owned()));
+}
+
 #[test]
 fn an_operator_is_told_the_command_that_starts_a_server() {
     let reason = "it was stopped; use the servers_start tool to start it".to_owned();

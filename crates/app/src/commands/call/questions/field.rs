@@ -4,6 +4,7 @@ use manifold_protocol::Raw;
 
 use super::super::arguments::convert::{convert, expected, shown};
 use super::super::arguments::schema::{Branch, Kind, Schema};
+use super::format::Format;
 
 /// More choices than these are not listed.
 const MAX_CHOICES: usize = 40;
@@ -65,10 +66,19 @@ impl Field {
             false => chosen(typed, &self.schema),
         };
         let value = value.ok_or_else(misfit)?;
-        match self.is_within_bounds(&value) {
-            true => Ok(Some(value)),
-            false => Err(format!("{}{}", misfit(), self.bounds())),
+        match self.format() {
+            Some(format) if !format.fits(typed) => {
+                Err(format!("`{}` takes {}", self.name, format.expected()))
+            }
+            _ if self.is_within_bounds(&value) => Ok(Some(value)),
+            _ => Err(format!("{}{}", misfit(), self.bounds())),
         }
+    }
+
+    /// Returns the form that a text must have, where it is one that is known.
+    fn format(&self) -> Option<Format> {
+        let is_text = self.schema.branches().iter().any(|branch| branch.kinds().contains(&Kind::String));
+        self.schema.text("format").filter(|_| is_text).and_then(|format| Format::of(&format))
     }
 
     fn default(&self) -> Option<Raw> {
@@ -91,7 +101,9 @@ impl Field {
         let of = if self.is_list() { self.schema.items() } else { self.schema.clone() };
         let choices = choices(&of);
         if choices.is_empty() || choices.len() > MAX_CHOICES {
-            return expected(&self.schema);
+            return self
+                .format()
+                .map_or_else(|| expected(&self.schema), |format| format.expected().to_owned());
         }
         let with_title = |(value, title): &(Raw, Option<String>)| match title {
             Some(title) if *title != shown(value) => format!("{} ({title})", shown(value)),

@@ -74,7 +74,7 @@ fx asks: Who are you?
 (Enter takes what stands in brackets, Ctrl-D declines)
   name: your name (a text, at least 2 characters, required) Ann
   age: (an integer, 18 to 99) [42] 
-  mail: (a text) 
+  mail: (an address like name@example.org) 
   color: (one of r (Red), g (Green)) Red
   size: (one of s (Small), m (Medium)) m
   days: (any of mon, tue, wed, at most 2 choices) mon, wed
@@ -150,4 +150,38 @@ fn an_address_is_shown_and_waited_for() {
             .as_deref(),
         Some(r#"{"action":"accept","content":{}}"#)
     );
+}
+
+#[test]
+fn a_text_must_have_the_form_that_is_asked_for() {
+    let form = r#"{"message":"When?","requestedSchema":{"type":"object","properties":{
+        "mail":{"type":"string","format":"email"},"site":{"type":"string","format":"uri"},
+        "day":{"type":"string","format":"date"},"at":{"type":"string","format":"date-time"},
+        "host":{"type":"string","format":"hostname"}}}}"#;
+    let typed = [
+        "nobody",
+        "a@b.org",
+        "example.org",
+        "https://example.org",
+        "31.1.2026",
+        "2026-01-31",
+        "noon",
+        "2026-01-31T12:00:00Z",
+        "any thing",
+    ];
+    let (answer, seen) = asked(form, &typed);
+    let content =
+        r#""mail":"a@b.org","site":"https://example.org","day":"2026-01-31","at":"2026-01-31T12:00:00Z","#;
+    assert_eq!(
+        answer.unwrap(),
+        format!(r#"{{"action":"accept","content":{{{content}"host":"any thing"}}}}"#)
+    );
+    for said in [
+        "`mail` takes an address like",
+        "`site` takes",
+        "`day` takes a date like",
+        "`at` takes a date and time",
+    ] {
+        assert!(seen.contains(said), "{said}: {seen}");
+    }
 }

@@ -44,11 +44,7 @@ impl Job<'_> {
             let how = format!("`manifold install {} --print` shows what to paste", client.id());
             return Err(Failure::new(Exit::Failed, "unsupported", said).hint(how));
         }
-        let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
-        // What keeps us from writing it is found before anything is imported.
-        if self.plan(&file, &file.text, &[])? != file.text && !self.args.dry_run {
-            self.check_writable(&file)?;
-        }
+        let file = self.check(client)?;
         let taken = self.taken(&file, record)?;
         let text = self.plan(&file, &file.text, &taken.names)?;
         let is_changed = text != file.text;
@@ -69,6 +65,21 @@ impl Job<'_> {
             taken: taken.names,
             left: taken.left,
         })
+    }
+
+    /// Opens the file of a client. What would keep us from writing it, also without the servers that may go from it, is found
+    /// before anything is imported.
+    pub(in super::super) fn check(&self, client: &'static Client) -> Result<ClientFile, Failure> {
+        let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
+        let mut names = match self.others {
+            Others::Stay => Vec::new(),
+            Others::TakenOver | Others::Imported(_) => file.client.names_in(&file.text, file.path())?,
+        };
+        names.retain(|name| *name != self.args.name);
+        if self.plan(&file, &file.text, &names)? != file.text && !self.args.dry_run {
+            self.check_writable(&file)?;
+        }
+        Ok(file)
     }
 
     /// Refuses a file that its client would write over, unless the client's own command may do the work.

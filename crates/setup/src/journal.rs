@@ -96,7 +96,8 @@ impl Journal {
     /// whole. What somebody has made of the entry since is told by comparing.
     pub fn written(&self, path: &Path, name: &str) -> Option<String> {
         let records = self.records().ok()?;
-        for record in records.iter().filter(|record| record.undone.is_none()) {
+        // What an undo has left stands there still.
+        for record in &records {
             let is_it = |change: &&Change| {
                 let has_entry = matches!(&change.back, Back::Entries { names, .. } if names.iter().any(|one| one == name));
                 change.path == path && has_entry && !change.is_undone
@@ -111,8 +112,9 @@ impl Journal {
     /// Returns the texts that an undo could bring back to our configs.
     pub fn kept_configs(&self) -> io::Result<Vec<String>> {
         let mut texts = Vec::new();
-        for record in self.records()?.iter().filter(|record| record.undone.is_none()) {
-            let changes = record.changes.iter().filter(|change| matches!(change.back, Back::Config));
+        for record in &self.records()? {
+            let is_open = |change: &&Change| matches!(change.back, Back::Config) && !change.is_undone;
+            let changes = record.changes.iter().filter(is_open);
             let copies = changes.filter_map(|change| change.before.as_ref()?.read(&self.folder_of(record)));
             texts.extend(copies.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
         }

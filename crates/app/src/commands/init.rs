@@ -151,7 +151,7 @@ impl<'i> Installing<'i> {
     /// Returns the clients whose files cannot be written, which has been said.
     fn check(&self) -> Vec<Failed> {
         let Some(plug) = &self.plug else { return Vec::new() };
-        let others = if self.choice.takes_over { Others::TakenOver } else { Others::Stay };
+        let others = if self.choice.takes_over { Others::MayGo } else { Others::Stay };
         let job = Job { args: &self.how, verb: self.verb, plug, others };
         let checked = self.choice.clients.iter().filter_map(|client| {
             let failure = job.check(client).err()?;

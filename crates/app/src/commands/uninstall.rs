@@ -74,7 +74,7 @@ fn write(file: &ClientFile, args: &UninstallArgs, verb: &Verb, changes: &mut Cha
                 if is_gone(&text) {
                     return Ok(None);
                 }
-                Ok(Some(file.client.take_entry(&text, file.path(), name)?.into_bytes()))
+                Ok(Some(file.told(file.client.take_entry(&text, file.path(), name))?.into_bytes()))
             })?;
         }
     }

@@ -17,6 +17,8 @@ use crate::output::{Exit, Failure, counted};
 #[derive(Clone, Copy)]
 pub(in super::super) enum Others<'o> {
     Stay,
+    /// They may go once they are imported; so far it is only looked whether they can.
+    MayGo,
     /// They are imported, and go from the client's file.
     TakenOver,
     /// They were imported before, and go from the client's file.
@@ -73,10 +75,15 @@ impl Job<'_> {
         let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
         let mut names = match self.others {
             Others::Stay => Vec::new(),
-            Others::TakenOver | Others::Imported(_) => file.client.names_in(&file.text, file.path())?,
+            Others::MayGo | Others::TakenOver | Others::Imported(_) => {
+                file.told(file.client.names_in(&file.text, file.path()))?
+            }
         };
         names.retain(|name| *name != self.args.name);
-        if self.plan(&file, &file.text, &names)? != file.text && !self.args.dry_run {
+        self.plan(&file, &file.text, &names)?;
+        let is_emptied = matches!(self.others, Others::TakenOver) && !names.is_empty();
+        let is_changed = is_emptied || self.plan(&file, &file.text, &[])? != file.text;
+        if is_changed && !self.args.dry_run {
             self.check_writable(&file)?;
         }
         Ok(file)
@@ -93,7 +100,7 @@ impl Job<'_> {
 
     fn taken(&self, file: &ClientFile, record: &mut Record) -> Result<Taken, Failure> {
         match self.others {
-            Others::Stay => Ok(Taken::default()),
+            Others::Stay | Others::MayGo => Ok(Taken::default()),
             Others::TakenOver => take_over::import(file, self.args, self.verb, record),
             Others::Imported(imported) => take_over::of(imported, file, self.verb),
         }
@@ -105,10 +112,10 @@ impl Job<'_> {
         if !self.args.force {
             ours::check(file, text, name, self.plug, self.verb)?;
         }
-        let new = file.client.put_entry(text, file.path(), name, self.plug)?;
+        let new = file.told(file.client.put_entry(text, file.path(), name, self.plug))?;
         let mut gone = Vec::new();
         for one in taken {
-            let entry = |text: &str| file.client.entry_in(text, file.path(), one);
+            let entry = |text: &str| file.told(file.client.entry_in(text, file.path(), one));
             let now = entry(text)?;
             if now.is_some() && now == entry(&file.text)? {
                 gone.push(one.as_str());
@@ -117,7 +124,7 @@ impl Job<'_> {
         if gone.is_empty() {
             return Ok(new);
         }
-        Ok(file.client.take_entries(&new, file.path(), &gone)?)
+        file.told(file.client.take_entries(&new, file.path(), &gone))
     }
 
     fn write(&self, file: &ClientFile, taken: &Taken, record: &mut Record) -> Result<(), Failure> {

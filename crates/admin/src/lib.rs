@@ -47,7 +47,7 @@ pub use rows::{
     Disconnected, DoctorCheck, DoctorReport, DoctorStatus, EntriesChanged, ErrorLine, ErrorRow, FailedClient,
     FoundEntry, ImportReport, InitReport, InstalledRow, ItemRow, LeftFile, NamespaceDetail, NamespaceRow,
     NoDaemon, RegistryRow, RegistryWay, Running, RunningDaemon, SecretChanged, SecretRow, SecretsReport,
-    ServerDetail, ServerRow, ShownConfig, SkippedEntry, StatusReport, UndoReport, UndoRow,
+    ServerDetail, ServerRow, ShownConfig, SkippedEntry, StatusReport, UndoReport, UndoRow, UnreadFile,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};

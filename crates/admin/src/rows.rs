@@ -15,7 +15,7 @@ use crate::snapshot::client::Client;
 use crate::snapshot::namespace::Namespace;
 use crate::snapshot::server::{Instance, Server, Target};
 use crate::words::{ClientTransport, Era, Kind, Start, State};
-pub use entries::{EntriesChanged, FoundEntry, ImportReport, SkippedEntry};
+pub use entries::{EntriesChanged, FoundEntry, ImportReport, SkippedEntry, UnreadFile};
 pub use reports::{
     ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus, Disconnected,
     NamespaceDetail, NoDaemon, RunningDaemon, ShownConfig,

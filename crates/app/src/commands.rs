@@ -1,6 +1,7 @@
 //! What the program does, one file per command.
 
 mod attach;
+mod bundles;
 #[allow(dead_code, reason = "the verb comes with the gateways it can ask")]
 mod call;
 mod clients;

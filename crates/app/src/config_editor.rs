@@ -140,7 +140,7 @@ impl ConfigEditor {
     /// Changes the file. Blocks while another writes it.
     pub(crate) fn write(&self, edit: &Edit, expected: Option<&str>) -> Result<ConfigChanged, CommandError> {
         let path = self.path().ok_or_else(homeless)?;
-        let file = TargetFile::find(&path, &Rules::Own).map_err(|error| unwritten(&error))?;
+        let file = TargetFile::find(&path, &self.rules()).map_err(|error| unwritten(&error))?;
         let locks = Locks::of(&self.options.environment);
         let _lock = file.lock(&locks).map_err(|error| unwritten(&error))?;
         for _ in 0..TRIES {
@@ -196,6 +196,11 @@ impl ConfigEditor {
 
     fn load(&self, found: &Found) -> Option<Config> {
         load_text(&found.text, found.path.as_deref(), &self.options).ok()
+    }
+
+    /// Returns which files may be ours.
+    fn rules(&self) -> Rules {
+        Rules::Own { home: self.options.environment.home.clone() }
     }
 
     /// Returns the file's path, wherever we are.

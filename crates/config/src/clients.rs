@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::environment::Environment;
 use crate::expand::{Forms, Variables};
 use crate::file::{Node, Object, Value};
+use crate::keys::scalar;
 use crate::model::{BARE, summary};
 use crate::problem::Problems;
 use convert::{DISABLED, servers_only, workspace};
@@ -295,8 +296,13 @@ pub(crate) fn named(node: &Node) -> Vec<(Option<String>, &Node)> {
         }
         Value::List(items) => items
             .iter()
-            .map(|item| (item.object().and_then(|item| item.written("name")).map(str::to_owned), item))
+            .map(|item| (item.object().and_then(|item| name_of(item.members.get("name")?)), item))
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// A server may be called `2048`, or `on`.
+fn name_of(node: &Node) -> Option<String> {
+    node.written().map(str::to_owned).or_else(|| scalar(node))
 }

@@ -79,6 +79,8 @@ pub(crate) struct Text {
     pub(crate) secrets: Vec<String>,
     /// `${input:…}` placeholders, which only the editor that wrote them could fill in.
     pub(crate) inputs: Vec<String>,
+    /// What YAML takes this word for where no text is wanted: `yes`, `on`.
+    pub(crate) flag: Option<bool>,
 }
 
 impl Variables<'_> {

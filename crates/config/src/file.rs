@@ -82,7 +82,7 @@ impl Node {
     /// Fills in the variables of every text below.
     pub(crate) fn fill(&mut self, variables: &Variables<'_>) {
         match &mut self.value {
-            Value::Text(text) => *text = variables.expand(&text.raw),
+            Value::Text(text) => *text = Text { flag: text.flag, ..variables.expand(&text.raw) },
             Value::List(items) => items.iter_mut().for_each(|item| item.fill(variables)),
             Value::Object(object) => object.members.values_mut().for_each(|node| node.fill(variables)),
             Value::Null | Value::Flag(_) | Value::Number(_) => {}

@@ -116,6 +116,10 @@ fn value(node: &mut Node, key: &Key, place: &str, problems: &mut Problems) {
 
 fn as_flag(node: &mut Node, place: &str, problems: &mut Problems) -> bool {
     let Value::Text(text) = &node.value else { return false };
+    if let Some(flag) = text.flag {
+        node.value = Value::Flag(flag);
+        return true;
+    }
     let flag = match text.value.trim().to_ascii_lowercase().as_str() {
         "true" => true,
         "false" => false,

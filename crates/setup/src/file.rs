@@ -25,8 +25,8 @@ const MAX_LINKS: usize = 40;
 /// Which files may be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rules {
-    /// Our own: wherever the user named it.
-    Own,
+    /// Our own: wherever the user named it. A link in this home folder, if it is known, leads to what is ours and in it.
+    Own { home: Option<PathBuf> },
     /// Another program's: a link stays within this home folder and leads to what is ours.
     Client { home: PathBuf },
 }

@@ -92,6 +92,59 @@ impl Journal {
         Ok(None)
     }
 
+    /// Returns what stood in a file after the last command that wrote this entry into it, if any did and its record is
+    /// whole. What somebody has made of the entry since is told by comparing.
+    pub fn written(&self, path: &Path, name: &str) -> Option<String> {
+        let records = self.records().ok()?;
+        // What an undo has left stands there still.
+        for record in &records {
+            let is_it = |change: &&Change| {
+                let has_entry = matches!(&change.back, Back::Entries { names, .. } if names.iter().any(|one| one == name));
+                change.path == path && has_entry && !change.is_undone
+            };
+            let Some(change) = record.changes.iter().rev().find(is_it) else { continue };
+            let After::Text(copy) = &change.after else { return None };
+            return String::from_utf8(copy.read(&self.folder_of(record))?).ok();
+        }
+        None
+    }
+
+    /// Returns the texts that an undo could bring back to our configs.
+    pub fn kept_configs(&self) -> io::Result<Vec<String>> {
+        let mut texts = Vec::new();
+        for record in &self.records()? {
+            let is_open = |change: &&Change| matches!(change.back, Back::Config) && !change.is_undone;
+            let changes = record.changes.iter().filter(is_open);
+            let copies = changes.filter_map(|change| change.before.as_ref()?.read(&self.folder_of(record)));
+            texts.extend(copies.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        Ok(texts)
+    }
+
+    /// Returns whether a command has written a text with these words into a config of ours.
+    pub fn has_written(&self, words: &str) -> bool {
+        let records = self.records().unwrap_or_default();
+        records.iter().any(|record| {
+            let changes = record.changes.iter().filter(|change| matches!(change.back, Back::Config));
+            let mut texts = changes.filter_map(|change| match &change.after {
+                After::Text(copy) => copy.read(&self.folder_of(record)),
+                After::Unknown | After::Gone => None,
+            });
+            texts.any(|text| String::from_utf8_lossy(&text).contains(words))
+        })
+    }
+
+    /// Returns the configs of ours that commands have changed.
+    pub fn config_files(&self) -> io::Result<Vec<PathBuf>> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for change in self.records()?.into_iter().flat_map(|record| record.changes) {
+            if matches!(change.back, Back::Config) && !files.contains(&change.file) {
+                files.push(change.file);
+            }
+        }
+        Ok(files)
+    }
+
     pub(crate) fn locks(&self) -> &Locks {
         &self.locks
     }

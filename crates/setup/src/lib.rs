@@ -20,7 +20,7 @@ pub use file::{MAX_BYTES, Rules, TargetFile};
 pub use journal::{After, Back, Change, Changes, Copy, Journal, Original, Record, Watch};
 pub use locks::Locks;
 pub use running::{processes_of, running};
-pub use undo::{Left, UndoError, Undone, Which};
+pub use undo::{ConfigKeeper, Left, UndoError, Undone, Which};
 
 use std::fmt::Write as _;
 

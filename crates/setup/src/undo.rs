@@ -2,7 +2,7 @@
 //! reason told. What a crash interrupts can be asked for again: each step looks at what is there.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fs;
 use std::io;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use manifold_config::{client, revert};
+use manifold_rendezvous::Lock;
 
 use crate::digest;
 use crate::error::WriteError;
@@ -30,11 +31,27 @@ pub enum Which<'a> {
     Record(&'a str),
 }
 
+/// The gateway that serves our config, if one runs: it is the one that writes it.
+pub trait ConfigKeeper {
+    /// Tells whether it serves this file.
+    fn serves(&self, file: &Path) -> bool;
+
+    /// Has it put a new text in the place of the old one. Tells whether it did: it takes no text that it could not serve.
+    fn write(&self, file: &Path, old: &str, new: &str) -> Result<bool, WriteError>;
+
+    /// Notes what was written without it. `None` is a file that is not there.
+    fn wrote(&self, file: &Path, old: Option<&[u8]>, new: Option<&[u8]>);
+}
+
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undone {
     /// The command that was undone.
     pub words: String,
+    /// Commands that came after it, changed the same files and stay: their ids and words, the first one first.
+    pub later: Vec<(String, String)>,
+    /// Something could not be written now, and can be undone later.
+    pub is_blocked: bool,
     pub restored: Vec<PathBuf>,
     pub removed: Vec<PathBuf>,
     pub left: Vec<Left>,
@@ -72,28 +89,28 @@ enum Outcome {
 
 impl Journal {
     /// Undoes a command.
-    pub fn undo(&self, which: Which<'_>) -> Result<Undone, UndoError> {
+    pub fn undo(&self, which: Which<'_>, keeper: &dyn ConfigKeeper) -> Result<Undone, UndoError> {
         let failed = |source| UndoError::Io { folder: self.folder().to_owned(), source };
         let chosen = self.choose(which)?;
         let folder = self.folder_of(&chosen);
         let _lock = self.hold(&folder).map_err(failed)?;
         // It may have grown until its lock was free, or been undone.
         let mut record = Record::load(&folder, &chosen.id).ok_or(UndoError::Nothing)?;
-        let mut undone = Undone { words: record.words.clone(), ..Undone::default() };
-        let mut is_blocked = false;
+        let later = self.later(&record).map_err(failed)?;
+        let mut undone = Undone { words: record.words.clone(), later, ..Undone::default() };
         for at in (0..record.changes.len()).rev() {
             let change = &record.changes[at];
             if change.is_undone || !is_meant(change, which) {
                 continue;
             }
-            let outcome = self.take_back(change, &folder);
+            let outcome = self.take_back(change, &folder, keeper);
             undone.tell(&change.path, &outcome);
-            is_blocked |= matches!(outcome, Outcome::Blocked(_));
+            undone.is_blocked |= matches!(outcome, Outcome::Blocked(_));
             record.changes[at].is_undone = !matches!(outcome, Outcome::Left(_) | Outcome::Blocked(_));
             record.save(&folder).map_err(failed)?;
         }
         // What was left is left: the next undo is that of the command before. What could not be written may be tried again.
-        let is_over = !is_blocked && !matches!(which, Which::Client(_));
+        let is_over = !undone.is_blocked && !matches!(which, Which::Client(_));
         if is_over || record.changes.iter().all(|change| change.is_undone) {
             record.undone = Some(Timestamp::now().to_string());
             record.save(&folder).map_err(failed)?;
@@ -120,9 +137,22 @@ impl Journal {
         }
     }
 
-    fn take_back(&self, change: &Change, folder: &Path) -> Outcome {
+    /// Returns the commands after this one that changed the same files and were not undone, the first one first.
+    fn later(&self, record: &Record) -> io::Result<Vec<(String, String)>> {
+        let shares = |other: &Record| {
+            let mut changes = other.changes.iter().filter(|change| !change.is_undone);
+            changes.any(|change| record.changes.iter().any(|one| one.file == change.file))
+        };
+        let records = self.records()?.into_iter();
+        let later = records.filter(|other| other.id > record.id && other.undone.is_none() && shares(other));
+        let mut later: Vec<(String, String)> = later.map(|other| (other.id, other.words)).collect();
+        later.reverse();
+        Ok(later)
+    }
+
+    fn take_back(&self, change: &Change, folder: &Path, keeper: &dyn ConfigKeeper) -> Outcome {
         for _ in 0..TRIES {
-            match self.try_take_back(change, folder) {
+            match self.try_take_back(change, folder, keeper) {
                 Ok(outcome) => return outcome,
                 Err(WriteError::Changed(_)) => {}
                 Err(error) => return Outcome::Blocked(error.to_string()),
@@ -131,12 +161,21 @@ impl Journal {
         Outcome::Blocked("another program writes it all the time".to_owned())
     }
 
-    fn try_take_back(&self, change: &Change, folder: &Path) -> Result<Outcome, WriteError> {
+    fn try_take_back(
+        &self,
+        change: &Change,
+        folder: &Path,
+        keeper: &dyn ConfigKeeper,
+    ) -> Result<Outcome, WriteError> {
         let target = change.target()?;
         if target.path() != change.file {
             return Ok(Outcome::Left(format!("it leads to {} now", target.path().display())));
         }
-        let _lock = target.lock(self.locks())?;
+        let keeper = Some(keeper).filter(|_| matches!(change.back, Back::Config));
+        // A gateway takes the lock itself.
+        let is_served = keeper.is_some_and(|keeper| keeper.serves(target.path()));
+        let _lock = if is_served { None } else { Some(target.lock(self.locks())?) };
+        let pen = Pen { target: &target, keeper, is_served, journal: self };
         if let Some(draft) = &change.draft {
             let _ = fs::remove_file(draft);
         }
@@ -154,28 +193,23 @@ impl Journal {
             After::Text(copy) => hash.as_ref() == Some(&copy.sha256),
         };
         match now {
-            now if is_as_left => restore(&target, change, folder, now.as_deref()),
-            Some(now) => take_out(&target, change, folder, &now),
+            now if is_as_left => restore(&pen, change, folder, now.as_deref()),
+            Some(now) => take_out(&pen, change, folder, &now),
             None => Ok(Outcome::Left("somebody has removed it since".to_owned())),
         }
     }
 }
 
 /// Gives a file that is as the command left it the bytes it had.
-fn restore(
-    target: &TargetFile,
-    change: &Change,
-    folder: &Path,
-    now: Option<&[u8]>,
-) -> Result<Outcome, WriteError> {
+fn restore(pen: &Pen<'_>, change: &Change, folder: &Path, now: Option<&[u8]>) -> Result<Outcome, WriteError> {
     match (&change.before, now) {
         (Some(copy), now) => {
             let Some(before) = copy.read(folder) else { return Ok(damaged()) };
-            replace(target, now, &before, change.mode)?;
+            pen.replace(now, &before, change.mode)?;
             Ok(Outcome::Restored)
         }
         (None, Some(now)) => {
-            target.remove(now)?;
+            pen.remove(now)?;
             remove_empty(&change.folders);
             Ok(Outcome::Removed)
         }
@@ -184,7 +218,8 @@ fn restore(
 }
 
 /// Takes only what the command did out of a file that has moved on since.
-fn take_out(target: &TargetFile, change: &Change, folder: &Path, now: &[u8]) -> Result<Outcome, WriteError> {
+fn take_out(pen: &Pen<'_>, change: &Change, folder: &Path, now: &[u8]) -> Result<Outcome, WriteError> {
+    let target = pen.target;
     let names = match &change.back {
         Back::Entries { names, .. } => Some(names.as_slice()),
         Back::Config => None,
@@ -208,12 +243,12 @@ fn take_out(target: &TargetFile, change: &Change, folder: &Path, now: &[u8]) -> 
     };
     let is_changed = reverted.text != text;
     if is_changed && reverted.left.is_empty() && is_bare(change, target, &reverted.text) {
-        target.remove(now)?;
+        pen.remove(now)?;
         remove_empty(&change.folders);
         return Ok(Outcome::Removed);
     }
     if is_changed {
-        replace(target, Some(now), reverted.text.as_bytes(), None)?;
+        pen.replace(Some(now), reverted.text.as_bytes(), None)?;
     }
     if !reverted.left.is_empty() {
         let places = reverted.left.join(", ");
@@ -242,10 +277,48 @@ fn after(change: &Change, folder: &Path, now: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn replace(target: &TargetFile, old: Option<&[u8]>, new: &[u8], mode: Option<u32>) -> Result<(), WriteError> {
-    let folder = target.path().parent().unwrap_or(target.path());
-    let draft = Draft::name_in(folder).map_err(|error| WriteError::io(target.named(), error))?;
-    target.replace_by(&draft, old, new, mode)
+/// Writes one file: by the gateway that serves it, or in its place.
+struct Pen<'p> {
+    target: &'p TargetFile,
+    /// Set for our own config.
+    keeper: Option<&'p dyn ConfigKeeper>,
+    is_served: bool,
+    journal: &'p Journal,
+}
+
+impl Pen<'_> {
+    fn replace(&self, old: Option<&[u8]>, new: &[u8], mode: Option<u32>) -> Result<(), WriteError> {
+        let texts = old.and_then(|old| Some((str::from_utf8(old).ok()?, str::from_utf8(new).ok()?)));
+        if let (Some(keeper), Some((old, new))) = (self.keeper.filter(|_| self.is_served), texts)
+            && keeper.write(self.target.path(), old, new)?
+        {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        let folder = self.target.path().parent().unwrap_or(self.target.path());
+        let draft = Draft::name_in(folder).map_err(|error| WriteError::io(self.target.named(), error))?;
+        self.target.replace_by(&draft, old, new, mode)?;
+        self.wrote(old, Some(new));
+        Ok(())
+    }
+
+    fn remove(&self, old: &[u8]) -> Result<(), WriteError> {
+        let _lock = self.lock()?;
+        self.target.remove(old)?;
+        self.wrote(Some(old), None);
+        Ok(())
+    }
+
+    /// Takes the lock where it was left to the gateway.
+    fn lock(&self) -> Result<Option<Lock>, WriteError> {
+        self.is_served.then(|| self.target.lock(self.journal.locks())).transpose()
+    }
+
+    fn wrote(&self, old: Option<&[u8]>, new: Option<&[u8]>) {
+        if let Some(keeper) = self.keeper {
+            keeper.wrote(self.target.path(), old, new);
+        }
+    }
 }
 
 fn damaged() -> Outcome {

@@ -40,6 +40,18 @@ pub struct ImportReport {
     /// The ids of those that the config had already, under whatever name.
     pub same: Vec<String>,
     pub skipped: Vec<SkippedEntry>,
+    /// Files that are there and could not be read; not there where all could.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<UnreadFile>,
+}
+
+/// A file that is there and could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct UnreadFile {
+    pub file: String,
+    pub why: String,
 }
 
 /// A server in another program's file.

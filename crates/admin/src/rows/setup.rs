@@ -57,6 +57,9 @@ pub struct UndoReport {
     pub restored: Vec<String>,
     pub removed: Vec<String>,
     pub left: Vec<LeftFile>,
+    /// The ids of commands that came later, changed the same files and stay; not there where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<String>,
 }
 
 /// A file that is as it was before the undo.

@@ -20,11 +20,11 @@ Examples:
   manifold add 'npx -y @modelcontextprotocol/server-filesystem ~/notes'
   manifold add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'
   manifold add claude mcp add --transport http sentry https://mcp.sentry.dev/mcp
-  manifold add --registry io.github.acme/weather --set UNITS=metric
+  manifold add io.github.acme/weather --set UNITS=metric
   manifold add notes.mcpb
 
 Everything after `--` is the server's own command line, and stays as it is. What is pasted may be a command, an
-address, an entry of another program's file or its command for adding servers; a name is found where none is given. What a server of
+address, an entry of another program's file (JSON, TOML, YAML) or its command for adding servers; a name is found where none is given. What a server of
 the registry or a bundle has to know is asked at a terminal, and given by --set or -e without one.";
 
 const ADD_JSON_EXAMPLES: &str = "\

@@ -1,7 +1,7 @@
 //! The one way a verb changes the config: through the gateway that serves it, which takes it over at once, else in the
 //! file itself. Comments, order and style stay, and nothing is written that has not been judged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use manifold_admin::{
@@ -9,6 +9,7 @@ use manifold_admin::{
 };
 use manifold_admin_client::{ClientError, segment};
 use manifold_config::{Config, Edit, Server, load_text};
+use manifold_setup::WriteError;
 use serde_json::value::RawValue;
 
 use super::record::{Planned, Record};
@@ -88,6 +89,40 @@ impl<'v> ConfigWriter<'v> {
             verb.output.remark(&format!("this change is not written down in the audit: {why}"));
         }
         Ok(writer)
+    }
+
+    /// Returns one that writes the file, whatever runs.
+    pub(super) fn of_files(verb: &'v Verb<'v>) -> Self {
+        Self { verb, editor: ConfigEditor::new(verb.options.clone()), gateway: None }
+    }
+
+    /// Returns whether a gateway runs that serves this file.
+    pub(super) fn serves(&self, file: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        self.gateway.is_some() && self.editor.path().is_some_and(|path| real(&path) == real(file))
+    }
+
+    /// Has the gateway put a text in the place of another. Tells whether it did: it takes none that it could not serve.
+    pub(super) fn put_text(&self, file: &Path, old: &str, new: &str) -> Result<bool, WriteError> {
+        let Some(gateway) = &self.gateway else { return Ok(false) };
+        let base =
+            Base { text: old.to_owned(), revision: revision(old), path: file.to_owned(), is_there: true };
+        match order(gateway, &base, &[], new) {
+            Ok(()) => Ok(true),
+            Err(ClientError::Refused { error, .. }) if error.code == ErrorCode::Stale => {
+                Err(WriteError::Changed(file.to_owned()))
+            }
+            // It may have written what it then could not take over.
+            Err(_) => Ok(std::fs::read(file).is_ok_and(|now| now == new.as_bytes())),
+        }
+    }
+
+    /// Writes down that an undo changed a file without a gateway.
+    pub(super) fn note_undo(&self, file: &Path, old: &str, new: &str, words: &str) {
+        let base =
+            Base { text: old.to_owned(), revision: revision(old), path: file.to_owned(), is_there: true };
+        let changed = Changed { base, after: new.to_owned(), report: ReloadReport::default() };
+        self.audit(&changed, &Purpose { verb: "undo", target: words.to_owned(), is_dry_run: false }, None);
     }
 
     /// Returns the word for who writes, as JSON has it.

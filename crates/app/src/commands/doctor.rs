@@ -22,7 +22,7 @@ use super::verb::Verb;
 use crate::cli::DoctorArgs;
 use crate::output::{Cell, Column, Exit, Table, Tone, counted};
 use checks::CHECKS;
-use context::Context;
+use context::{Context, Mended};
 
 /// One thing that is looked at. Its id is what scripts and people know it by, so it never changes.
 struct Check {
@@ -31,7 +31,7 @@ struct Check {
     well: &'static str,
     run: fn(&Context<'_>) -> Outcome,
     /// Mends what is safe to mend, and says what it did.
-    mend: Option<fn(&Context<'_>) -> Vec<String>>,
+    mend: Option<fn(&Context<'_>) -> Vec<Mended>>,
 }
 
 /// What came of looking.
@@ -128,14 +128,24 @@ fn findings(check: &Check, context: &Context<'_>, mends: bool) -> Vec<Finding> {
         Outcome::WellAs(message) => return vec![check.well(message)],
         Outcome::Wrong(troubles) => troubles,
     };
+    let mut told_before = Vec::new();
     if let Some(mend) = check.mend.filter(|_| mends) {
-        let done = mend(context);
+        let (done, failed): (Vec<Mended>, Vec<Mended>) = mend(context).into_iter().partition(Result::is_ok);
+        let done: Vec<String> = done.into_iter().flatten().collect();
+        let failed: Vec<String> = failed.into_iter().filter_map(Result::err).collect();
         troubles = match (check.run)(context) {
             Outcome::Wrong(troubles) => troubles,
             _ => Vec::new(),
         };
         if troubles.is_empty() {
             return vec![check.well(format!("mended: {}", done.join("; ")))];
+        }
+        // Some of it is mended, and some is not: both are told.
+        if !done.is_empty() {
+            told_before.push(check.well(format!("mended: {}", done.join("; "))));
+        }
+        if let (Some(first), false) = (troubles.first_mut(), failed.is_empty()) {
+            first.message = format!("{}; not mended: {}", first.message, failed.join("; "));
         }
     }
     let told = |trouble: Trouble| Finding {
@@ -145,7 +155,7 @@ fn findings(check: &Check, context: &Context<'_>, mends: bool) -> Vec<Finding> {
         fix: trouble.fix,
         is_plain: false,
     };
-    troubles.into_iter().map(told).collect()
+    told_before.into_iter().chain(troubles.into_iter().map(told)).collect()
 }
 
 impl Check {

@@ -16,7 +16,7 @@ mod secrets;
 use std::process::ExitCode;
 
 pub(super) use ask::is_somebody_there;
-pub(super) use import::{Imported, find_all, import_found};
+pub(super) use import::{Found, Imported, find_all, import_found};
 
 use super::verb::Verb;
 use crate::cli::EntryCommand;

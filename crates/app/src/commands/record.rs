@@ -10,6 +10,8 @@ use crate::output::{Exit, Failure, Output};
 /// The record of one command. What changed nothing leaves none.
 pub(super) struct Record {
     changes: Changes,
+    /// Which files may be our config.
+    own: Rules,
 }
 
 /// What is to become of our config.
@@ -31,7 +33,8 @@ impl Record {
         let state = verb.options.environment.state_home();
         let state = state.ok_or_else(|| unkept("there is no home folder".to_owned()))?;
         let journal = Journal::open(&state).map_err(|error| unkept(error.to_string()))?;
-        Ok(Self { changes: journal.begin(name, words) })
+        let own = Rules::Own { home: verb.options.environment.home.clone() };
+        Ok(Self { changes: journal.begin(name, words), own })
     }
 
     /// Returns the changes, for those of other programs' files.
@@ -41,14 +44,14 @@ impl Record {
 
     /// Writes our config, if it still says what it said before.
     pub(super) fn write(&mut self, planned: &Planned) -> Result<(), Failure> {
-        let file = TargetFile::find(&planned.path, &Rules::Own).map_err(unwritten)?;
+        let file = TargetFile::find(&planned.path, &self.own).map_err(unwritten)?;
         let before = planned.before.as_deref().map(str::as_bytes);
         self.changes.write(&file, before, planned.after.as_bytes(), Back::Config).map_err(unwritten)
     }
 
     /// Notes what somebody else is about to make of our config.
     pub(super) fn note(&mut self, planned: &Planned) -> Result<(), Failure> {
-        let file = TargetFile::find(&planned.path, &Rules::Own).map_err(unwritten)?;
+        let file = TargetFile::find(&planned.path, &self.own).map_err(unwritten)?;
         let before = planned.before.as_deref().map(str::as_bytes);
         self.changes.note(&file, before, Some(planned.after.as_bytes()), Back::Config).map_err(unwritten)
     }

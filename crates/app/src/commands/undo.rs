@@ -1,10 +1,13 @@
 //! `undo`: takes back what commands changed in users' files, the last one first.
 
+mod keeper;
 mod remains;
 
+use keeper::Keeper;
 use manifold_setup::{Journal, Record, UndoError, Undone, Which};
 use serde::Serialize;
 
+use super::bundles;
 use super::verb::Verb;
 use crate::cli::UndoArgs;
 use crate::output::{Cell, Column, Exit, Failure, Table};
@@ -15,6 +18,9 @@ struct Report {
     restored: Vec<String>,
     removed: Vec<String>,
     left: Vec<LeftRow>,
+    /// The ids of commands that came later, changed the same files and stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    later: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -44,7 +50,8 @@ pub(super) fn run(args: &UndoArgs, verb: &Verb) -> Result<Exit, Failure> {
         (None, None) => Which::Last,
     };
     let before = remains::Configs::read(&journal);
-    let undone = journal.undo(which).map_err(refused)?;
+    let words = args.id.clone().or_else(|| args.client.clone()).unwrap_or_default();
+    let undone = journal.undo(which, &Keeper::new(verb, words)).map_err(refused)?;
     let is_whole = undone.left.is_empty();
     if verb.output.is_json() {
         verb.output.json(&report(&undone));
@@ -52,6 +59,7 @@ pub(super) fn run(args: &UndoArgs, verb: &Verb) -> Result<Exit, Failure> {
         tell(&undone, verb);
         before.tell(&undone, verb);
     }
+    bundles::collect(&journal, verb);
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
 }
 
@@ -68,7 +76,12 @@ pub(super) fn journal(verb: &Verb) -> Result<Journal, Failure> {
 }
 
 fn tell(undone: &Undone, verb: &Verb) {
-    verb.output.line(&format!("undone: {}", undone.words));
+    let is_nothing_done = undone.restored.is_empty() && undone.removed.is_empty();
+    verb.output.line(&match (undone.left.is_empty(), is_nothing_done) {
+        (true, _) => format!("undone: {}", undone.words),
+        (false, true) => format!("not undone: {}", undone.words),
+        (false, false) => format!("undone in part: {}", undone.words),
+    });
     let files = |word: &str, files: &[std::path::PathBuf]| {
         for file in files {
             verb.output.line(&format!("  {word} {}", file.display()));
@@ -82,6 +95,12 @@ fn tell(undone: &Undone, verb: &Verb) {
     for left in &undone.left {
         verb.output.remark(&format!("{} is left as it is: {}", left.file.display(), left.why));
     }
+    if undone.is_blocked {
+        verb.output.remark("once it can be written, `manifold undo` tries again");
+    }
+    for (id, words) in &undone.later {
+        verb.output.remark(&format!("what `{words}` did later stays; `manifold undo {id}` takes it back"));
+    }
 }
 
 fn report(undone: &Undone) -> Report {
@@ -93,6 +112,7 @@ fn report(undone: &Undone) -> Report {
         left: left
             .map(|left| LeftRow { file: left.file.display().to_string(), why: left.why.clone() })
             .collect(),
+        later: undone.later.iter().map(|(id, _)| id.clone()).collect(),
     }
 }
 

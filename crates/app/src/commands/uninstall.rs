@@ -1,5 +1,7 @@
 //! `uninstall`: our entry out of the files of clients, and nothing else.
 
+use std::path::Path;
+
 use manifold_config::{Client, OwnCommand, Plug, Writing};
 use manifold_setup::{Back, Changes, WriteError};
 
@@ -39,6 +41,7 @@ fn uninstall(
     if is_there {
         if !args.force {
             check_ours(&file, &file.text, &args.name, &unknown(), verb)?;
+            check_unedited(&file, &args.name, verb)?;
         }
         if !args.dry_run {
             write(&file, args, verb, changes)?;
@@ -71,7 +74,7 @@ fn write(file: &ClientFile, args: &UninstallArgs, verb: &Verb, changes: &mut Cha
                 if is_gone(&text) {
                     return Ok(None);
                 }
-                Ok(Some(file.client.take_entry(&text, file.path(), name)?.into_bytes()))
+                Ok(Some(file.told(file.client.take_entry(&text, file.path(), name))?.into_bytes()))
             })?;
         }
     }
@@ -102,6 +105,28 @@ fn bring_back(
         Ok(()) => Ok(true),
         Err(WriteError::Changed(_)) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses an entry that somebody has changed since it was written: it is the user's by now.
+fn check_unedited(file: &ClientFile, name: &str, verb: &Verb) -> Result<(), Failure> {
+    let Some(written) = journal(verb)?.written(file.path(), name) else { return Ok(()) };
+    if !is_edited(file.client, file.path(), name, &written, &file.text) {
+        return Ok(());
+    }
+    let said = format!("the entry '{name}' in {} has been changed since it was written", file.shown());
+    Err(Failure::new(Exit::Failed, "edited", said)
+        .hint(format!("`manifold uninstall {} --force` takes it out all the same", file.client.id())))
+}
+
+/// Tells whether an entry says something else than it did.
+pub(super) fn is_edited(client: &Client, path: &Path, name: &str, written: &str, now: &str) -> bool {
+    let entry = |text: &str| client.entry_in(text, path, name).ok().flatten();
+    let value = |text: String| serde_json::from_str::<serde_json::Value>(&text).ok();
+    match (entry(written), entry(now)) {
+        // The order of members and the space between them say nothing.
+        (Some(written), Some(now)) => written != now && value(written) != value(now),
+        _ => false,
     }
 }
 

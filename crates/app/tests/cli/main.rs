@@ -22,6 +22,7 @@ mod schemas;
 mod search;
 mod secret;
 mod servers;
+mod setup_care;
 mod terminal;
 mod undo;
 mod wait;

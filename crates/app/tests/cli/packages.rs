@@ -147,7 +147,8 @@ fn npm_pypi_oci_and_addresses_become_entries() {
         json!({"BRAVE_API_KEY": "${BRAVE_API_KEY}", "LOG_LEVEL": "info"})
     );
 
-    let weather = ["add", "sky", "--registry", "io.github.example/weather-mcp", "--version", "0.5.0"];
+    // A name of the registry needs no word before it.
+    let weather = ["add", "sky", "io.github.example/weather-mcp", "--version", "0.5.0"];
     let ran =
         room.done(&[&weather[..], &["--set", &format!("WEATHER_API_KEY={KEY}"), "-e", "EXTRA=1"]].concat());
     assert!(ran.stderr.contains("1 secret stored") && !ran.stderr.contains(KEY), "{ran:?}");
@@ -217,9 +218,12 @@ fn what_has_to_be_known_is_listed_with_how_to_say_it() {
         room.refused(&["add", "--registry", "io.github.example/none"], 7).contains("manifold search none")
     );
     for words in [&["add", "io.github.example/none"][..], &["add", "x", "io.github.example/none"]] {
-        let said = room.refused(words, 2);
-        assert!(said.contains("`manifold add --registry io.github.example/none` adds that server"), "{said}");
+        let said = room.refused(words, 7);
+        assert!(said.contains("manifold search none"), "the registry is asked: {said}");
     }
+    fs::create_dir_all(room.sandbox.path("io.github.example/none")).expect("a folder");
+    let said = room.refused(&["add", "io.github.example/none"], 2);
+    assert!(said.contains("`manifold add --registry io.github.example/none` adds the server"), "{said}");
     assert!(room.refused(&["add", "x", "--set", "A=1", "--", "true"], 2).contains("`-e NAME=VALUE`"));
 }
 
@@ -258,8 +262,8 @@ fn a_bundle_is_checked_unpacked_and_told_what_it_asks_for() {
     );
     let undone = room.done(&["undo"]);
     assert!(undone.stderr.contains("the secret FILES_KEY stays in the store"), "{undone:?}");
-    assert!(undone.stderr.contains(&format!("what was unpacked stays in {folder}")), "{undone:?}");
-    assert!(!room.sandbox.path(CONFIG).exists());
+    assert!(undone.stderr.contains(&format!("removed {folder}: no server needs it")), "{undone:?}");
+    assert!(!room.sandbox.path(CONFIG).exists() && room.names(BUNDLES).is_empty());
 
     let room = Room::new();
     fs::write(room.sandbox.path("x.mcpb"), &bytes).expect("a file");
@@ -270,7 +274,14 @@ fn a_bundle_is_checked_unpacked_and_told_what_it_asks_for() {
     let other = ["add", "mine", "x.mcpb", "--set", "key=another-value-1", "--set", "folders=/"];
     let taken = room.run(&other);
     assert_eq!(taken.code, Some(2), "{taken:?}");
-    assert_eq!((room.secrets().as_str(), room.names(BUNDLES)), ("MINE_KEY\n", vec![name]));
+    assert_eq!((room.secrets().as_str(), room.names(BUNDLES)), ("MINE_KEY\n", vec![name.clone()]));
+    // What an undo could bring back keeps what it needs.
+    room.done(&["remove", "mine"]);
+    assert_eq!(room.names(BUNDLES), [name.as_str()]);
+    room.done(&["undo"]);
+    assert_eq!((room.server("mine")["command"].as_str(), room.names(BUNDLES)), (Some("node"), vec![name]));
+    room.done(&["undo"]);
+    assert!(room.names(BUNDLES).is_empty());
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn forms(named: &[String]) -> Forms {
     Forms {
         braced: has("${VAR}"),
         dollar: has("$VAR"),
-        percent: has("%VAR%"),
+        // Elsewhere it is plain text to those who know it.
+        percent: cfg!(windows) && has("%VAR%"),
         bare_braces: has("{env:VAR}"),
         files: has("${file:PATH}"),
         verbatim: false,

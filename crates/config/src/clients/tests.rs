@@ -220,11 +220,11 @@ fn gemini() {
         "/home/ann/.gemini/settings.json",
         fixture!("gemini.json"),
         expect![[r#"
-        Gemini CLI config, 3 servers
-        git: uvx ["mcp-server-git"] KEY=<secret> N=ann timeout=15s only=["status"]
-        docs: StreamableHttp https://docs.example/mcp X-Key: <secret> denied=["rm"]
-        events: Sse https://events.example/sse
-    "#]],
+            Gemini CLI config, 3 servers
+            git: uvx ["mcp-server-git"] KEY=<secret> N=%NAME% timeout=15s only=["status"]
+            docs: StreamableHttp https://docs.example/mcp X-Key: <secret> denied=["rm"]
+            events: Sse https://events.example/sse
+        "#]],
     );
 }
 

@@ -73,7 +73,7 @@ impl Entry {
     /// Adds one key of the entry under the name we have for it.
     fn add(&mut self, name: &str, key: &str, node: Node) {
         match key {
-            "name" if node.written() == Some(&*plain(name)) => {}
+            "name" if node.written() == Some(&*plain(name)) || scalar(&node).as_deref() == Some(name) => {}
             key if TYPES.contains(&key) => self.add_type(&node),
             key if ADDRESSES.contains(&key) => self.add_address(key, node),
             "headers" | "http_headers" => self.add_texts("headers", node),

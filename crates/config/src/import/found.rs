@@ -88,7 +88,7 @@ impl FoundServer {
             questions: Vec::new(),
             remarks: Vec::new(),
             fault: None,
-            start: Start::of(&object, environment.home.as_deref()),
+            start: Start::of(&object, environment),
             object,
         };
         found.written();
@@ -110,10 +110,10 @@ impl FoundServer {
             && !self.start.depends_on_folder()
     }
 
-    /// Returns whether it is a server at this address of ours.
-    pub fn is_served_at(&self, host: &str, port: u16) -> bool {
+    /// Notes that it is we ourselves if it leads to this address, where we serve.
+    pub fn know_ourselves(&mut self, host: &str, port: u16) {
         let url = self.object.written("url");
-        url.is_some_and(|url| crate::resolve::is_own_address(url, host, Some(port)))
+        self.is_ourselves |= url.is_some_and(|url| crate::resolve::is_own_address(url, host, Some(port)));
     }
 
     /// Puts `${secret:NAME}` in the place of a secret and returns the secret itself, to be stored; `None` where it is no
@@ -127,6 +127,7 @@ impl FoundServer {
         let value = literal(text.raw.get(start..end)?);
         let raw = format!("{}${{{SECRET}{name}}}{}", &text.raw[..start], &text.raw[end..]);
         *text = Text::written(&raw);
+        self.start.keeps(name, &value);
         self.written();
         Some(Secret::new(value))
     }

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use super::launch::{Launch, is_relative_path, launch};
 use super::translate::plain;
+use crate::environment::Environment;
 use crate::expand::Forms;
-use crate::expand::pieces::{Meaning, Piece};
-use crate::file::{Node, Object};
+use crate::expand::pieces::{Meaning, Piece, Reference};
+use crate::file::{Node, Object, Value, join};
+use crate::keys::scalar;
 
 /// What an entry starts, without the differences that make none.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -17,6 +19,8 @@ pub(super) struct Start {
     cwd: Option<String>,
     /// An argument or the program is looked for in the folder it is started in.
     is_relative: bool,
+    /// The values of the stored secrets that it refers to, in our syntax. It is never shown.
+    secrets: BTreeMap<String, String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -32,14 +36,27 @@ enum What {
     Remote {
         url: String,
         headers: BTreeMap<String, String>,
+        /// How one signs in there: `auth` and `oauth`.
+        sign_in: BTreeMap<String, String>,
     },
 }
 
 impl Start {
-    pub(super) fn of(object: &Object, home: Option<&Path>) -> Self {
-        let mut start = Self { home: home.map(|home| home.display().to_string()), ..Self::default() };
+    pub(super) fn of(object: &Object, environment: &Environment) -> Self {
+        let home = environment.home.as_ref().map(|home| home.display().to_string());
+        let mut start = Self { home, ..Self::default() };
+        for name in secrets_in(object) {
+            if let Ok(Some(value)) = environment.secrets.get(&name) {
+                start.keeps(&name, value.expose());
+            }
+        }
         start.update(object);
         start
+    }
+
+    /// Notes the value that the secret store has, or is about to have, under a name.
+    pub(super) fn keeps(&mut self, name: &str, value: &str) {
+        self.secrets.insert(name.to_owned(), plain(value));
     }
 
     /// Reads the entry again.
@@ -57,7 +74,13 @@ impl Start {
         } else if let Some(url) = text("url") {
             let headers = self.texts(object, "headers").into_iter();
             let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-            What::Remote { url: normal_address(&url), headers }
+            let mut sign_in = BTreeMap::new();
+            for key in ["auth", "oauth"] {
+                if let Some(node) = object.members.get(key) {
+                    flatten(node, key, &mut sign_in);
+                }
+            }
+            What::Remote { url: normal_address(&url), headers, sign_in }
         } else {
             What::Nothing
         };
@@ -68,7 +91,8 @@ impl Start {
 
     /// Returns whether both start the same, for servers that are meant for these folders.
     pub(super) fn is_same(&self, other: &Self, project: Option<&Path>, others: Option<&Path>) -> bool {
-        self.is_same_folder(other, project, others) && self.what.is_same(&other.what)
+        let texts = Texts { one: &self.secrets, other: &other.secrets };
+        self.is_same_folder(other, project, others) && self.what.is_same(&other.what, &texts)
     }
 
     /// A folder that only follows from where an entry was found makes no other server, unless the server is looked for in it.
@@ -128,63 +152,91 @@ impl Start {
 }
 
 impl What {
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self, texts: &Texts<'_>) -> bool {
         match (self, other) {
             (Self::Builtin(one), Self::Builtin(other)) => one == other,
             (
                 Self::Process { launch, env, env_file },
                 Self::Process { launch: other, env: others, env_file: file },
             ) => {
-                same_text(&launch.program, &other.program)
+                texts.are_same(&launch.program, &other.program)
                     && launch.args.len() == other.args.len()
-                    && launch.args.iter().zip(&other.args).all(|(one, other)| same_text(one, other))
-                    && same_texts(env, others)
+                    && launch.args.iter().zip(&other.args).all(|(one, other)| texts.are_same(one, other))
+                    && texts.are_all_same(env, others)
                     && env_file == file
             }
-            (Self::Remote { url, headers }, Self::Remote { url: other, headers: others }) => {
-                same_text(url, other) && same_texts(headers, others)
+            (
+                Self::Remote { url, headers, sign_in },
+                Self::Remote { url: other, headers: others, sign_in: sign_in_there },
+            ) => {
+                texts.are_same(url, other)
+                    && texts.are_all_same(headers, others)
+                    && texts.are_all_same(sign_in, sign_in_there)
             }
             _ => false,
         }
     }
 }
 
-fn same_texts(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> bool {
-    one.len() == other.len()
-        && one.iter().all(|(name, text)| other.get(name).is_some_and(|other| same_text(text, other)))
+/// Compares texts of two entries. A secret in the store is the same as its value where that is written out; of one whose
+/// value is not known, only the name can be compared.
+struct Texts<'s> {
+    one: &'s BTreeMap<String, String>,
+    other: &'s BTreeMap<String, String>,
 }
 
-/// Compares two texts. What was put into the secret store is the same as the text it was taken from, as far as can be told.
-fn same_text(one: &str, other: &str) -> bool {
-    one == other || stands_for(one, other) || stands_for(other, one)
-}
+impl Texts<'_> {
+    fn are_all_same(&self, one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> bool {
+        one.len() == other.len()
+            && one.iter().all(|(name, text)| other.get(name).is_some_and(|other| self.are_same(text, other)))
+    }
 
-fn stands_for(with_secrets: &str, text: &str) -> bool {
-    let mut parts: Vec<&str> = Vec::new();
-    let (mut start, mut at) = (0, 0);
-    for piece in Forms::OURS.pieces(with_secrets) {
-        let (length, is_secret) = match piece {
-            Piece::Literal(text) => (text.len(), false),
-            Piece::Reference(reference) => {
-                (reference.whole.len(), matches!(reference.meaning, Meaning::Secret(_)))
+    fn are_same(&self, one: &str, other: &str) -> bool {
+        one == other || self.filled_in(one) == self.filled_in(other)
+    }
+
+    fn filled_in(&self, text: &str) -> String {
+        let value = |name: &str| self.one.get(name).or_else(|| self.other.get(name));
+        let pieces = Forms::OURS.pieces(text).into_iter().map(|piece| match piece {
+            Piece::Literal(text) => text,
+            Piece::Reference(Reference { whole, meaning: Meaning::Secret(name), .. }) => {
+                value(name).map_or(whole, String::as_str)
             }
-        };
-        if is_secret {
-            parts.push(&with_secrets[start..at]);
-            start = at + length;
-        }
-        at += length;
+            Piece::Reference(reference) => reference.whole,
+        });
+        pieces.collect()
     }
-    let Some((first, between)) = parts.split_first() else { return false };
-    let inner = text.strip_prefix(first).and_then(|rest| rest.strip_suffix(&with_secrets[start..]));
-    let Some(mut rest) = inner else { return false };
-    for part in between {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
+}
+
+/// Returns the secrets that an entry refers to.
+fn secrets_in(object: &Object) -> Vec<String> {
+    let mut names = Vec::new();
+    for node in object.members.values() {
+        node.each_text("", &mut |text, _, _| {
+            for piece in Forms::OURS.pieces(&text.raw) {
+                if let Piece::Reference(Reference { meaning: Meaning::Secret(name), .. }) = piece {
+                    names.push(name.to_owned());
+                }
+            }
+        });
+    }
+    names
+}
+
+/// Adds every value below, by its place.
+fn flatten(node: &Node, place: &str, texts: &mut BTreeMap<String, String>) {
+    match &node.value {
+        Value::Object(object) => {
+            object.members.iter().for_each(|(key, node)| flatten(node, &join(place, key), texts));
+        }
+        Value::List(items) => {
+            items.iter().enumerate().for_each(|(at, node)| flatten(node, &format!("{place}[{at}]"), texts));
+        }
+        _ => {
+            let said = node.written().map(str::to_owned).or_else(|| scalar(node));
+            texts.extend(said.map(|said| (place.to_owned(), said)));
         }
     }
-    !rest.is_empty()
 }
 
 /// Scheme and host know no case, and a `/` at the end makes no other address.

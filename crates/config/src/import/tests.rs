@@ -13,6 +13,8 @@ use std::path::Path;
 use super::{FoundServer, servers_in};
 use crate::clients::Client;
 use crate::clients::clients;
+use crate::secret::Secret;
+use crate::secrets::{SecretSource, Secrets};
 use crate::testing::environment;
 
 fn client(id: &str) -> &'static Client {
@@ -38,4 +40,19 @@ fn named(id: &str, entry: &str) -> FoundServer {
 fn ours(id: &str, entry: &str) -> FoundServer {
     let text = format!(r#"{{"mcpServers": {{"{id}": {entry}}}}}"#);
     found_at("/home/ann/.config/manifold/config.json", &text).remove(0)
+}
+
+/// Returns a server of our own config where each secret in the store has this value.
+fn ours_with(id: &str, entry: &str, value: &'static str) -> FoundServer {
+    struct Stored(&'static str);
+    impl SecretSource for Stored {
+        fn secret(&self, _: &str) -> Result<Option<Secret>, String> {
+            Ok(Some(Secret::new(self.0)))
+        }
+    }
+    let mut environment = environment();
+    environment.secrets = Secrets::of(Stored(value));
+    let text = format!(r#"{{"mcpServers": {{"{id}": {entry}}}}}"#);
+    let path = Path::new("/home/ann/.config/manifold/config.json");
+    servers_in(&text, path, None, &environment).unwrap().remove(0)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 
 use super::{Syntax, Unread, unread};
 use crate::expand::Text;
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Result<Option<Node>, Unread> {
         let what = said.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default();
         unread(Syntax::Yaml, line.filter(|line| *line > 0), what)
     })?;
-    Ok(Some(node(parsed)))
+    Ok(Some(Source(text).node(parsed)))
 }
 
 /// A value whose members still know where they stand.
@@ -43,21 +43,58 @@ enum Yaml {
     Object(IndexMap<String, Spanned<Self>>),
 }
 
-// The parser has bounded the depth, so this may recurse.
-fn node(spanned: Spanned<Yaml>) -> Node {
-    let line = usize::try_from(spanned.referenced.line()).unwrap_or(1).max(1);
-    let value = match spanned.value {
-        Yaml::Null => Value::Null,
-        Yaml::Flag(flag) => Value::Flag(flag),
-        Yaml::Number(number) => Value::Number(number),
-        Yaml::Text(text) => Value::Text(Text::written(&text)),
-        Yaml::List(items) => Value::List(items.into_iter().map(node).collect()),
-        Yaml::Object(members) => {
-            let members = members.into_iter().map(|(key, member)| (key, node(member))).collect();
-            Value::Object(Object { line, members })
+/// The text that is read.
+struct Source<'t>(&'t str);
+
+impl Source<'_> {
+    // The parser has bounded the depth, so this may recurse.
+    fn node(&self, spanned: Spanned<Yaml>) -> Node {
+        let line = usize::try_from(spanned.referenced.line()).unwrap_or(1).max(1);
+        let at = spanned.defined;
+        let value = match spanned.value {
+            Yaml::Null => Value::Null,
+            Yaml::Flag(flag) => self.flag(flag, at),
+            Yaml::Number(number) => self.number(number, at),
+            Yaml::Text(text) => Value::Text(Text::written(&text)),
+            Yaml::List(items) => Value::List(items.into_iter().map(|item| self.node(item)).collect()),
+            Yaml::Object(members) => {
+                let members = members.into_iter().map(|(key, member)| (key, self.node(member))).collect();
+                Value::Object(Object { line, members })
+            }
+        };
+        Node { line, value }
+    }
+
+    /// Only `true` and `false` are flags to everybody. `on` and `yes` are words to most programs, and are read as flags
+    /// where one is wanted (`meant.rs`).
+    fn flag(&self, flag: bool, at: Location) -> Value {
+        match self.written(at) {
+            Some(word) if word != flag.to_string() => {
+                Value::Text(Text { flag: Some(flag), ..Text::written(word) })
+            }
+            _ => Value::Flag(flag),
         }
-    };
-    Node { line, value }
+    }
+
+    /// A number stays as it was written: `1.10` is a version more often than not. What JSON has no such number for, `010`
+    /// or `0x1F`, is a text.
+    fn number(&self, number: String, at: Location) -> Value {
+        let Some(written) = self.written(at) else { return Value::Number(number) };
+        match serde_json::from_str::<serde_json::Number>(written) {
+            Ok(_) => Value::Number(written.to_owned()),
+            Err(_) => Value::Text(Text::written(written)),
+        }
+    }
+
+    /// Returns a plain scalar as it was written.
+    fn written(&self, at: Location) -> Option<&str> {
+        let span = at.span();
+        let start = usize::try_from(span.byte_offset()?).ok()?;
+        let end = start.checked_add(usize::try_from(span.byte_len()?).ok()?)?;
+        let written = self.0.get(start..end)?.trim();
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || "+-._:".contains(char);
+        (!written.is_empty() && written.chars().all(is_plain)).then_some(written)
+    }
 }
 
 impl<'de> Deserialize<'de> for Yaml {

@@ -18,7 +18,12 @@ impl TargetFile {
     /// Refuses a file that we are not to write. `is_link`: its path ends in a link.
     pub(super) fn check(&self, is_link: bool) -> Result<(), WriteError> {
         let metadata = self.metadata()?;
-        if let Rules::Client { home } = &self.rules {
+        let home = match &self.rules {
+            Rules::Client { home } => Some(home),
+            // A file that is named where it is may lie anywhere.
+            Rules::Own { home } => home.as_ref().filter(|home| self.named.starts_with(home)),
+        };
+        if let Some(home) = home {
             self.check_place(home, is_link, metadata.as_ref())
                 .map_err(|why| WriteError::refused(&self.named, why))?;
         }

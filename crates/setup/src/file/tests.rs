@@ -74,7 +74,11 @@ fn a_link_out_of_the_home_is_refused_for_clients_only() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
     assert!(!home.path("outside/deep").exists());
     // What the user named himself, and a project that lies elsewhere.
-    assert!(TargetFile::find(&home.path("home/mcp.json"), &Rules::Own).is_ok());
+    let anywhere = Rules::Own { home: None };
+    assert!(TargetFile::find(&home.path("home/mcp.json"), &anywhere).is_ok());
+    let own = Rules::Own { home: Some(home.path("home")) };
+    let refused = TargetFile::find(&home.path("home/mcp.json"), &own).map(drop);
+    assert!(matches!(refused, Err(WriteError::Refused { why: Refusal::LinkOutside(_), .. })), "{refused:?}");
     assert!(home.find("outside/mcp.json").is_ok());
     symlink("mcp.json", home.path("outside/link.json")).unwrap();
     assert!(matches!(home.refusal("outside/link.json"), Refusal::LinkOutside(_)));

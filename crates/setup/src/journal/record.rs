@@ -124,7 +124,7 @@ impl Change {
             path: file.named().to_owned(),
             file: file.path().to_owned(),
             home: match file.rules() {
-                Rules::Own => None,
+                Rules::Own { .. } => None,
                 Rules::Client { home } => Some(home.clone()),
             },
             before: None,
@@ -147,7 +147,7 @@ impl Change {
 
     /// Finds the file again, by the rules it was found by.
     pub(crate) fn target(&self) -> Result<TargetFile, WriteError> {
-        let rules = self.home.clone().map_or(Rules::Own, |home| Rules::Client { home });
+        let rules = self.home.clone().map_or(Rules::Own { home: None }, |home| Rules::Client { home });
         TargetFile::find(&self.path, &rules)
     }
 }

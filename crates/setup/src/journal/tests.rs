@@ -105,7 +105,7 @@ fn a_clock_that_was_set_back_changes_no_order() {
     changes.write(&file, Some(b"1"), b"2", Back::None).unwrap();
     changes.finish().unwrap();
     assert_eq!(journal.records().unwrap()[0].words, "second");
-    assert_eq!(journal.undo(Which::Last).unwrap().words, "second");
+    assert_eq!(journal.undo(Which::Last, &crate::undo::tests::Nobody).unwrap().words, "second");
     assert_eq!(fs::read(file.path()).unwrap(), b"1");
 }
 

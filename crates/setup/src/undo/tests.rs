@@ -6,6 +6,21 @@ use super::*;
 use crate::file::Rules;
 use crate::journal::Changes;
 
+/// No gateway runs.
+pub(crate) struct Nobody;
+
+impl ConfigKeeper for Nobody {
+    fn serves(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn write(&self, _: &Path, _: &str, _: &str) -> Result<bool, WriteError> {
+        panic!("nobody is to write it")
+    }
+
+    fn wrote(&self, _: &Path, _: Option<&[u8]>, _: Option<&[u8]>) {}
+}
+
 struct Home {
     folder: TempDir,
     journal: Journal,
@@ -48,7 +63,7 @@ impl Home {
     }
 
     fn undo(&self) -> Undone {
-        self.journal.undo(Which::Last).unwrap()
+        self.journal.undo(Which::Last, &Nobody).unwrap()
     }
 
     fn text(&self, name: &str) -> String {
@@ -66,7 +81,7 @@ fn a_file_gets_its_bytes_and_its_mode_back() {
     assert_eq!((undone.removed.len(), undone.left.len()), (0, 0));
     assert_eq!(home.text("mcp.json"), BEFORE);
     assert_eq!(fs::metadata(home.path("mcp.json")).unwrap().mode() & 0o777, 0o640);
-    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    assert!(matches!(home.journal.undo(Which::Last, &Nobody), Err(UndoError::Nothing)));
 }
 
 #[test]
@@ -103,7 +118,7 @@ fn one_after_the_other_the_last_first() {
     home.install("two.json", None);
     assert_eq!(home.undo().words, "install two.json");
     assert_eq!(home.undo().words, "install one.json");
-    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    assert!(matches!(home.journal.undo(Which::Last, &Nobody), Err(UndoError::Nothing)));
     assert_eq!((home.text("one.json").as_str(), home.path("two.json").exists()), (BEFORE, false));
 }
 
@@ -163,11 +178,11 @@ fn a_command_can_be_named() {
     let id = home.journal.records().unwrap()[0].id.clone();
     fs::write(home.path("mcp.json"), "{").unwrap();
     assert_eq!(home.undo().left.len(), 1);
-    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    assert!(matches!(home.journal.undo(Which::Last, &Nobody), Err(UndoError::Nothing)));
     fs::write(home.path("mcp.json"), AFTER).unwrap();
-    assert_eq!(home.journal.undo(Which::Record(&id)).unwrap().restored.len(), 1);
+    assert_eq!(home.journal.undo(Which::Record(&id), &Nobody).unwrap().restored.len(), 1);
     for wrong in ["../../x", "x"] {
-        assert!(matches!(home.journal.undo(Which::Record(wrong)), Err(UndoError::NoSuchRecord(_))));
+        assert!(matches!(home.journal.undo(Which::Record(wrong), &Nobody), Err(UndoError::NoSuchRecord(_))));
     }
 }
 
@@ -179,10 +194,10 @@ fn the_files_of_one_client_only() {
         changes.write(&home.file(name), None, AFTER.as_bytes(), Back::entry(name, "m")).unwrap();
     }
     changes.finish().unwrap();
-    assert_eq!(home.journal.undo(Which::Client("a")).unwrap().removed, [home.path("a")]);
-    assert!(matches!(home.journal.undo(Which::Client("a")), Err(UndoError::NothingOf(_))));
+    assert_eq!(home.journal.undo(Which::Client("a"), &Nobody).unwrap().removed, [home.path("a")]);
+    assert!(matches!(home.journal.undo(Which::Client("a"), &Nobody), Err(UndoError::NothingOf(_))));
     assert_eq!(home.undo().removed, [home.path("b")]);
-    assert!(matches!(home.journal.undo(Which::Last), Err(UndoError::Nothing)));
+    assert!(matches!(home.journal.undo(Which::Last, &Nobody), Err(UndoError::Nothing)));
 }
 
 // The command died between record and file, in the middle of the file, or right after it.
@@ -283,4 +298,68 @@ fn what_cannot_be_written_now_is_undone_later() {
     fs::set_permissions(home.path("file"), fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(home.undo().restored, [home.path("file")]);
     assert_eq!(home.undo().restored, [home.path("older")]);
+}
+
+#[test]
+fn what_came_later_is_told() {
+    let home = Home::new();
+    home.install("a.json", Some(BEFORE));
+    let first = home.journal.records().unwrap()[0].id.clone();
+    let mut changes = home.begin("install it once more");
+    let more = AFTER.replace("/m", "/n");
+    changes
+        .write(&home.file("a.json"), Some(AFTER.as_bytes()), more.as_bytes(), Back::entry("a.json", "m"))
+        .unwrap();
+    let second = changes.finish().unwrap().unwrap();
+    home.install("b.json", Some(BEFORE));
+    let undone = home.journal.undo(Which::Record(&first), &Nobody).unwrap();
+    assert_eq!(undone.later, [(second, "install it once more".to_owned())]);
+    assert_eq!(undone.left.len(), 1, "{undone:?}");
+    assert_eq!(home.text("a.json"), more, "it is another's by now");
+    assert!(!undone.is_blocked);
+}
+
+#[test]
+fn a_config_that_is_served_is_written_by_the_gateway() {
+    struct Gateway(PathBuf, std::cell::Cell<bool>);
+    impl ConfigKeeper for Gateway {
+        fn serves(&self, file: &Path) -> bool {
+            file == self.0
+        }
+
+        fn write(&self, file: &Path, old: &str, new: &str) -> Result<bool, WriteError> {
+            assert_eq!((old, new), (AFTER, BEFORE));
+            if self.1.get() {
+                fs::write(file, new).unwrap();
+            }
+            Ok(self.1.get())
+        }
+
+        fn wrote(&self, _: &Path, _: Option<&[u8]>, _: Option<&[u8]>) {
+            assert!(!self.1.replace(true), "only what it refused is written by us");
+        }
+    }
+    for takes in [true, false] {
+        let home = Home::new();
+        let path = home.path("config.json").parent().unwrap().canonicalize().unwrap().join("config.json");
+        fs::write(&path, BEFORE).unwrap();
+        let file = TargetFile::find(&path, &Rules::Own { home: None }).unwrap();
+        let mut changes = home.begin("add m");
+        changes.write(&file, Some(BEFORE.as_bytes()), AFTER.as_bytes(), Back::Config).unwrap();
+        changes.finish().unwrap();
+        let gateway = Gateway(path.clone(), std::cell::Cell::new(takes));
+        let undone = home.journal.undo(Which::Last, &gateway).unwrap();
+        assert_eq!((undone.restored, home.text("config.json")), (vec![path], BEFORE.to_owned()));
+        assert!(gateway.1.get());
+    }
+}
+
+#[test]
+fn what_was_written_of_an_entry_is_known() {
+    let home = Home::new();
+    home.install("mcp.json", Some(BEFORE));
+    assert_eq!(home.journal.written(&home.path("mcp.json"), "m").as_deref(), Some(AFTER));
+    assert_eq!(home.journal.written(&home.path("mcp.json"), "other"), None);
+    home.undo();
+    assert_eq!(home.journal.written(&home.path("mcp.json"), "m"), None);
 }

@@ -26,11 +26,20 @@ pub(in crate::cli) fn with_command_marked(args: Vec<OsString>, grammar: &Command
 fn place(args: &[OsString], grammar: &Command) -> Option<usize> {
     let add = grammar.find_subcommand("add")?;
     let mut words = Words { args, at: 1, grammar, add: None };
-    if words.next()?.1 != "add" || args.iter().any(|arg| arg == "--") {
+    if words.next()?.1 != "add" {
         return None;
     }
     words.add = Some(add);
     let (at, first) = words.next()?;
+    // Another program's command for adding servers may have a mark of its own.
+    let follows = |word: &str| args.get(at + 1).is_some_and(|next| next == word);
+    let adds = args.get(at + 2).is_some_and(|word| word == "add" || word == "add-json");
+    if follows("mcp") && adds && args.get(at - 1).is_some_and(|before| before != "--") {
+        return Some(at);
+    }
+    if args.iter().any(|arg| arg == "--") {
+        return None;
+    }
     let second = words.next();
     let is_name_too = second.is_some_and(|(_, second)| second == first);
     if RUNNERS.contains(&first) && !is_name_too {
@@ -126,12 +135,17 @@ mod tests {
             &["m", "add", "claude", "mcp", "add", "--transport", "http", "s", "https://x"],
             &["m", "add", "--", "claude", "mcp", "add", "--transport", "http", "s", "https://x"],
         );
+        check(
+            &["m", "add", "--force", "amp", "mcp", "add", "-s", "user", "x", "--", "npx", "-y", "y"],
+            &["m", "add", "--force", "--", "amp", "mcp", "add", "-s", "user", "x", "--", "npx", "-y", "y"],
+        );
     }
 
     #[test]
     fn what_is_plain_stays() {
         unmarked(&["m", "add", "git", "--", "uvx", "mcp-server-git"]);
         unmarked(&["m", "add", "npx", "--", "npx", "-y"]);
+        unmarked(&["m", "add", "--", "claude", "mcp", "add", "x", "--", "npx"]);
         unmarked(&["m", "add", "docs", "https://docs.example/mcp", "-H", "A: b"]);
         unmarked(&["m", "add", "docs", "-H", "A: b", "https://docs.example/mcp"]);
         unmarked(&["m", "add", "npx -y x"]);

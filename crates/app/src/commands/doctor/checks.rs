@@ -17,7 +17,7 @@ const fn mended(
     id: &'static str,
     well: &'static str,
     run: fn(&super::Context<'_>) -> super::Outcome,
-    mend: fn(&super::Context<'_>) -> Vec<String>,
+    mend: fn(&super::Context<'_>) -> Vec<super::Mended>,
 ) -> Check {
     Check { id, well, run, mend: Some(mend) }
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use manifold_config::{Client, Config, Scope, Server, Transport, Writing, clients, load_text};
+use manifold_setup::Journal;
 
+use super::super::uninstall::is_edited;
 use super::context::{Context, word};
 use super::{Outcome, Trouble};
 
@@ -40,7 +42,7 @@ impl ClientFile {
 
 fn is_ourselves(server: &Server) -> bool {
     let program = match &server.transport {
-        Transport::Process(spec) => Path::new(&spec.command).file_name().is_some_and(|name| name == NAME),
+        Transport::Process(spec) => is_named_like_us(Path::new(&spec.command)),
         _ => false,
     };
     program || server.key.id == NAME
@@ -49,9 +51,16 @@ fn is_ourselves(server: &Server) -> bool {
 /// Returns the files of every client whose file we know how to write.
 pub(super) fn found(context: &Context<'_>) -> Vec<ClientFile> {
     let mut found = Vec::new();
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
     for client in clients().iter().filter(|client| client.writing() == Writing::File) {
         let of = |scope| client.files(scope, context.environment());
         for path in of(Scope::User).into_iter().chain(of(Scope::Project)).filter(|path| path.is_file()) {
+            // In the home folder a user's file lies where a project's would.
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if seen.contains(&(client.id(), real.clone())) {
+                continue;
+            }
+            seen.push((client.id(), real));
             let config = read(&path).and_then(|text| {
                 // Some keep an empty file until there is something to say.
                 let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
@@ -103,13 +112,8 @@ pub(super) fn entry_paths(context: &Context<'_>) -> Outcome {
     let mut troubles = Vec::new();
     for file in found(context) {
         for server in file.ours() {
-            if let Some(path) = gone_program(server) {
-                let message = format!(
-                    "{}: the entry `{}` starts {}, which is gone",
-                    file.path.display(),
-                    server.key.id,
-                    path.display()
-                );
+            if let Some(why) = gone_program(server, context) {
+                let message = format!("{}: the entry `{}` starts {why}", file.path.display(), server.key.id);
                 troubles.push(Trouble::fail(message, file.install()));
             }
         }
@@ -117,18 +121,50 @@ pub(super) fn entry_paths(context: &Context<'_>) -> Outcome {
     troubles.into()
 }
 
-/// Returns the program that an entry starts and that is not there any more.
-pub(super) fn gone_program(server: &Server) -> Option<&Path> {
+/// Returns the program that an entry starts and that cannot be started, with the reason. What clients fetch for themselves,
+/// such as `npx manifold`, is theirs to find.
+pub(super) fn gone_program(server: &Server, context: &Context<'_>) -> Option<String> {
     let Transport::Process(spec) = &server.transport else { return None };
     let path = Path::new(&spec.command);
-    (path.is_absolute() && !path.exists()).then_some(path)
+    if !path.is_absolute() {
+        let folders = context.environment().vars.get("PATH");
+        let is_there = which::which_in(path, folders, &context.environment().cwd).is_ok();
+        return (!is_there && is_named_like_us(path))
+            .then(|| format!("`{}`, which is not on PATH", spec.command));
+    }
+    if !path.exists() {
+        return Some(format!("{}, which is gone", path.display()));
+    }
+    let is_program = path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok();
+    (!is_program).then(|| format!("{}, which is no program", path.display()))
+}
+
+fn is_named_like_us(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == NAME)
 }
 
 /// An entry of ours that does something else.
 pub(super) fn edited_entries(context: &Context<'_>) -> Outcome {
     let mut troubles = Vec::new();
+    let journal = context.environment().state_home().and_then(|home| Journal::open(&home).ok());
     for file in found(context) {
+        let text = read(&file.path).unwrap_or_default();
         for server in file.ours() {
+            let name = &server.key.id;
+            let written = journal.as_ref().and_then(|journal| journal.written(&file.path, name));
+            if written.is_some_and(|written| is_edited(file.client, &file.path, name, &written, &text)) {
+                let message = format!(
+                    "{}: the entry `{name}` has been changed since it was written",
+                    file.path.display()
+                );
+                let fix = format!("manifold install {} --dry-run", file.client.id());
+                troubles.push(Trouble::warn(message, fix));
+                continue;
+            }
+            // One that cannot start is told of already.
+            if gone_program(server, context).is_some() {
+                continue;
+            }
             let is_as_written = match &server.transport {
                 Transport::Process(spec) => {
                     Path::new(&spec.command).file_name().is_some_and(|name| name == NAME)
@@ -168,9 +204,11 @@ pub(super) fn duplicates(context: &Context<'_>) -> Outcome {
 fn starts_same(one: &Server, other: &Server) -> bool {
     match (&one.transport, &other.transport) {
         (Transport::Process(one), Transport::Process(other)) => {
-            one.command == other.command && one.args == other.args
+            one.command == other.command && one.args == other.args && one.env == other.env
         }
-        (Transport::Remote(one), Transport::Remote(other)) => one.url == other.url,
+        (Transport::Remote(one), Transport::Remote(other)) => {
+            one.url == other.url && one.headers == other.headers
+        }
         _ => false,
     }
 }
@@ -220,7 +258,7 @@ fn limited(context: &Context<'_>, judge: impl Fn(&ClientFile, &str) -> Option<St
         let Some(entry) = file.ours().next().map(|server| server.key.id.clone()) else { continue };
         if let Some(what) = judge(&file, &entry) {
             let message = format!("{}: {what}", file.client.title());
-            troubles.push(Trouble::warn(message, "manifold ns deny NAMESPACE SERVER.TOOL"));
+            troubles.push(Trouble::warn(message, "manifold tools"));
         }
     }
     troubles.into()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use manifold_config::{Problem, ServerFault, Severity, config_path};
 
-use super::context::{Context, close, mode, word};
+use super::context::{Context, Mended, close, mode, word};
 use super::{Outcome, Trouble};
 
 /// How the table of keys tells of one it does not have.
@@ -74,7 +74,7 @@ pub(super) fn token_mode(context: &Context<'_>) -> Outcome {
     Some(Trouble::fail(message, format!("chmod 600 {}", word(&path)))).into()
 }
 
-pub(super) fn close_token(context: &Context<'_>) -> Vec<String> {
+pub(super) fn close_token(context: &Context<'_>) -> Vec<Mended> {
     open_token(context).map(|(path, _)| close(&path, 0o600)).into_iter().collect()
 }
 

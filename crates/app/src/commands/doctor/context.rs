@@ -108,20 +108,23 @@ pub(super) fn mode(path: &Path) -> Option<u32> {
     (!about.is_symlink()).then(|| about.mode() & 0o7777)
 }
 
+/// What was done to mend something, or why it was not.
+pub(super) type Mended = Result<String, String>;
+
 /// Takes the rights of others from a file; says so, or why not.
-pub(super) fn close(path: &Path, wanted: u32) -> String {
+pub(super) fn close(path: &Path, wanted: u32) -> Mended {
     use std::os::unix::fs::PermissionsExt as _;
     match std::fs::set_permissions(path, std::fs::Permissions::from_mode(wanted)) {
-        Ok(()) => format!("set the mode of {} to {wanted:04o}", path.display()),
-        Err(error) => format!("{}: {error}", path.display()),
+        Ok(()) => Ok(format!("set the mode of {} to {wanted:04o}", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 
 /// Removes a file; says so, or why not.
-pub(super) fn remove(path: &Path) -> String {
+pub(super) fn remove(path: &Path) -> Mended {
     match std::fs::remove_file(path) {
-        Ok(()) => format!("removed {}", path.display()),
-        Err(error) => format!("{}: {error}", path.display()),
+        Ok(()) => Ok(format!("removed {}", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 

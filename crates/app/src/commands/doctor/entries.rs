@@ -7,21 +7,21 @@ use manifold_config::{Client, Plug, Server, Transport};
 use manifold_setup::{Back, Changes, Journal, Rules, TargetFile, running};
 
 use super::clients::{found, gone_program};
-use super::context::Context;
+use super::context::{Context, Mended};
 
 /// Says what was done to each entry, or why nothing was.
-pub(super) fn mend(context: &Context<'_>) -> Vec<String> {
+pub(super) fn mend(context: &Context<'_>) -> Vec<Mended> {
     let Some(journal) = context.environment().state_home().and_then(|home| Journal::open(&home).ok()) else {
-        return vec!["left as they are: there is no folder to keep the old ones in".to_owned()];
+        return vec![Err("left as they are: there is no folder to keep the old ones in".to_owned())];
     };
     let mut changes = journal.begin("doctor", "--fix");
     let mut said = Vec::new();
     for file in found(context) {
-        for server in file.ours().filter(|server| gone_program(server).is_some()) {
+        for server in file.ours().filter(|server| gone_program(server, context).is_some()) {
             let place = format!("{}: `{}`", file.path.display(), server.key.id);
             said.push(match one(context, &mut changes, file.client, &file.path, server) {
-                Ok(program) => format!("{place} starts {program} now"),
-                Err(why) => format!("{place} is left as it is: {why}"),
+                Ok(program) => Ok(format!("{place} starts {program} now")),
+                Err(why) => Err(format!("{place} is left as it is: {why}")),
             });
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::context::{Context, close, mode, remove, word};
+use super::context::{Context, Mended, close, mode, remove, word};
 use super::{Outcome, Trouble};
 
 /// More than this is more than we would keep by ourselves.
@@ -16,7 +16,7 @@ pub(super) fn state(context: &Context<'_>) -> Outcome {
     context.state().and_then(|folder| usable(&folder)).into()
 }
 
-pub(super) fn make_state(context: &Context<'_>) -> Vec<String> {
+pub(super) fn make_state(context: &Context<'_>) -> Vec<Mended> {
     context.state().map(|folder| made(&folder)).into_iter().collect()
 }
 
@@ -24,7 +24,7 @@ pub(super) fn cache(context: &Context<'_>) -> Outcome {
     cache_of(context).and_then(|folder| usable(&folder)).into()
 }
 
-pub(super) fn make_cache(context: &Context<'_>) -> Vec<String> {
+pub(super) fn make_cache(context: &Context<'_>) -> Vec<Mended> {
     cache_of(context).map(|folder| made(&folder)).into_iter().collect()
 }
 
@@ -57,17 +57,17 @@ fn usable(folder: &Path) -> Option<Trouble> {
 }
 
 /// Makes what a link leads to, or gives us our rights back. A file in the way is not ours to move.
-fn made(folder: &Path) -> String {
+fn made(folder: &Path) -> Mended {
     match fs::read_link(folder) {
         Ok(target) => {
             let target = folder.parent().unwrap_or(Path::new("/")).join(target);
             match fs::create_dir_all(&target) {
-                Ok(()) => format!("made {}", target.display()),
-                Err(error) => format!("{}: {error}", target.display()),
+                Ok(()) => Ok(format!("made {}", target.display())),
+                Err(error) => Err(format!("{}: {error}", target.display())),
             }
         }
         Err(_) if folder.is_dir() => close(folder, 0o700),
-        Err(_) => format!("{}: left as it is", folder.display()),
+        Err(_) => Err(format!("{}: left as it is", folder.display())),
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn cache_files(context: &Context<'_>) -> Outcome {
     broken_cache(context).iter().map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn drop_cache_files(context: &Context<'_>) -> Vec<String> {
+pub(super) fn drop_cache_files(context: &Context<'_>) -> Vec<Mended> {
     broken_cache(context).iter().map(|file| remove(file)).collect()
 }
 
@@ -144,7 +144,7 @@ pub(super) fn record_modes(context: &Context<'_>) -> Outcome {
     open_records(context).iter().map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn close_records(context: &Context<'_>) -> Vec<String> {
+pub(super) fn close_records(context: &Context<'_>) -> Vec<Mended> {
     open_records(context).iter().map(|(path, wanted)| close(path, *wanted)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use manifold_config::{Problem, ServerFault, Severity};
 
-use super::context::Context;
+use super::context::{Context, word};
 use super::{Outcome, Trouble};
 
 /// Returns whether a problem is that something is not set or stored.
@@ -23,8 +23,8 @@ pub(super) fn variables(context: &Context<'_>) -> Outcome {
         };
         let message = server.fault.as_ref().map(ServerFault::message).unwrap_or_default();
         let fix = match variable.strip_prefix("file:") {
-            Some(file) => format!("touch {file}"),
-            None => format!("export {variable}=…"),
+            Some(file) => format!("ls -l {}", word(Path::new(file))),
+            None => set(variable),
         };
         troubles.push(Trouble::fail(format!("`{}`: {message}", server.key.id), fix));
     }
@@ -33,10 +33,31 @@ pub(super) fn variables(context: &Context<'_>) -> Outcome {
     for problem in config.flat_map(|config| config.problems_beside_servers()).filter(|one| is_missing(one)) {
         if problem.severity == Severity::Warning && problem.what.starts_with("variable `") {
             let variable = problem.what.split('`').nth(1).unwrap_or_default();
-            troubles.push(Trouble::warn(problem.to_string(), format!("export {variable}=…")));
+            troubles.push(Trouble::warn(problem.to_string(), set(variable)));
         }
     }
     troubles.into()
+}
+
+/// A command that asks for the value, so that it stands in no history.
+fn set(variable: &str) -> String {
+    format!("read -rs {variable} && export {variable}")
+}
+
+/// Returns the command by which this machine installs packages, else one that opens a page.
+fn install(context: &Context<'_>, packages: &str, page: &str) -> String {
+    const MANAGERS: [(&str, &str); 5] = [
+        ("apt-get", "sudo apt-get install"),
+        ("dnf", "sudo dnf install"),
+        ("pacman", "sudo pacman -S"),
+        ("apk", "sudo apk add"),
+        ("brew", "brew install"),
+    ];
+    let environment = context.environment();
+    let is_there =
+        |program: &str| which::which_in(program, environment.vars.get("PATH"), &environment.cwd).is_ok();
+    let found = MANAGERS.iter().find(|(program, _)| is_there(program));
+    found.map_or_else(|| format!("xdg-open {page}"), |(_, command)| format!("{command} {packages}"))
 }
 
 /// One whose file is broken is the store's trouble.
@@ -58,7 +79,8 @@ const DOCKER: &[&str] = &["docker", "podman"];
 const PYTHON: &[&str] = &["python", "python3", "pip", "pipx"];
 
 pub(super) fn node(context: &Context<'_>) -> Outcome {
-    programs(context, |name| NODE.contains(&name), |_| "see https://nodejs.org/en/download".to_owned())
+    let fix = |_: &str| install(context, "nodejs npm", "https://nodejs.org/en/download");
+    programs(context, |name| NODE.contains(&name), fix)
 }
 
 pub(super) fn uv(context: &Context<'_>) -> Outcome {
@@ -70,15 +92,16 @@ pub(super) fn uv(context: &Context<'_>) -> Outcome {
 }
 
 pub(super) fn docker(context: &Context<'_>) -> Outcome {
-    programs(
-        context,
-        |name| DOCKER.contains(&name),
-        |_| "see https://docs.docker.com/engine/install".to_owned(),
-    )
+    let fix = |command: &str| match command.ends_with("podman") {
+        true => install(context, "podman", "https://podman.io/docs/installation"),
+        false => "curl -fsSL https://get.docker.com | sh".to_owned(),
+    };
+    programs(context, |name| DOCKER.contains(&name), fix)
 }
 
 pub(super) fn python(context: &Context<'_>) -> Outcome {
-    programs(context, |name| PYTHON.contains(&name), |_| "see https://www.python.org/downloads".to_owned())
+    let fix = |_: &str| install(context, "python3", "https://www.python.org/downloads");
+    programs(context, |name| PYTHON.contains(&name), fix)
 }
 
 pub(super) fn others(context: &Context<'_>) -> Outcome {

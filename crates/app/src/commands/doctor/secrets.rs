@@ -2,7 +2,7 @@
 
 use manifold_credentials::{KeyError, Kind, StoreError};
 
-use super::context::{Context, close as close_file, word};
+use super::context::{Context, Mended, close as close_file, word};
 use super::{Outcome, Trouble};
 use crate::secrets::store as of;
 
@@ -40,7 +40,7 @@ pub(super) fn modes(context: &Context<'_>) -> Outcome {
     errors.iter().filter_map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn close(context: &Context<'_>) -> Vec<String> {
+pub(super) fn close(context: &Context<'_>) -> Vec<Mended> {
     let mut done = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let errors = errors(context);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use manifold_rendezvous::Lock;
 use serde_json::Value;
 
-use super::context::{Context, close, mode, remove, word};
+use super::context::{Context, Mended, close, mode, remove, word};
 use super::processes::is_alive;
 use super::{Outcome, Trouble};
 
@@ -52,7 +52,7 @@ pub(super) fn folder(context: &Context<'_>) -> Outcome {
     trouble.into()
 }
 
-pub(super) fn close_folder(context: &Context<'_>) -> Vec<String> {
+pub(super) fn close_folder(context: &Context<'_>) -> Vec<Mended> {
     let ours = place(context).filter(|folder| {
         let about = fs::symlink_metadata(folder);
         about.is_ok_and(|about| about.is_dir() && about.uid() == nix::unistd::geteuid().as_raw())
@@ -76,7 +76,7 @@ pub(super) fn modes(context: &Context<'_>) -> Outcome {
     open_files(context).into_iter().map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn close_files(context: &Context<'_>) -> Vec<String> {
+pub(super) fn close_files(context: &Context<'_>) -> Vec<Mended> {
     open_files(context).iter().map(|path| close(path, 0o600)).collect()
 }
 
@@ -98,7 +98,7 @@ pub(super) fn stale(context: &Context<'_>) -> Outcome {
     stale_sockets(context).into_iter().map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn drop_stale(context: &Context<'_>) -> Vec<String> {
+pub(super) fn drop_stale(context: &Context<'_>) -> Vec<Mended> {
     stale_sockets(context).iter().map(|path| remove_unless_held(path)).collect()
 }
 
@@ -120,7 +120,7 @@ pub(super) fn left(context: &Context<'_>) -> Outcome {
     left_files(context).into_iter().map(told).collect::<Vec<_>>().into()
 }
 
-pub(super) fn drop_left(context: &Context<'_>) -> Vec<String> {
+pub(super) fn drop_left(context: &Context<'_>) -> Vec<Mended> {
     left_files(context).iter().map(|path| remove_unless_held(path)).collect()
 }
 
@@ -135,12 +135,12 @@ fn left_files(context: &Context<'_>) -> Vec<PathBuf> {
 }
 
 /// Removes a file of a daemon, unless one has come to life meanwhile: it would hold the lock.
-fn remove_unless_held(path: &Path) -> String {
+fn remove_unless_held(path: &Path) -> Mended {
     let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next());
     let lock = path.with_file_name(format!("{}.lock", name.unwrap_or_default()));
     let _held = match lock.exists().then(|| Lock::try_take(&lock)).transpose() {
         Ok(held) => held,
-        Err(error) => return format!("{}: left as it is: {error}", path.display()),
+        Err(error) => return Err(format!("{}: left as it is: {error}", path.display())),
     };
     remove(path)
 }

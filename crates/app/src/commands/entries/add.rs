@@ -84,7 +84,7 @@ fn what<'a>(args: &'a AddArgs, verb: &Verb) -> Result<What<'a>, Failure> {
         }
         let given = match args.command.as_slice() {
             [word] if is_registry_name(word) && !environment.cwd.join(word).exists() => {
-                return Err(nothing_but_a_name(word));
+                return Ok(What::Registry { own: words.first().copied(), name: word });
             }
             command => pasted::of_words_as_they_are(command, environment)?,
         };
@@ -99,6 +99,9 @@ fn what<'a>(args: &'a AddArgs, verb: &Verb) -> Result<What<'a>, Failure> {
     Ok(match what {
         "-" => What::Pasted { own, given: pasted::read(&from_stdin()?, environment)? },
         path if is_bundle(path) => What::Bundle { own, path: Path::new(path) },
+        word if is_registry_name(word) && !environment.cwd.join(word).exists() => {
+            What::Registry { own, name: word }
+        }
         word if is_bare(word) => return Err(nothing_but_a_name(word)),
         text => What::Pasted { own, given: pasted::read(text, environment)? },
     })
@@ -123,8 +126,8 @@ fn is_registry_name(word: &str) -> bool {
 
 fn nothing_but_a_name(word: &str) -> Failure {
     match word.split_once("://") {
-        _ if is_registry_name(word) => Failure::usage(format!("'{word}' looks like a name of the registry"))
-            .hint(format!("`manifold add --registry {word}` adds that server")),
+        _ if is_registry_name(word) => Failure::usage(format!("'{word}' is a file or a folder here"))
+            .hint(format!("`manifold add --registry {word}` adds the server of that name")),
         Some((scheme, _)) => Failure::usage(format!("`{scheme}` addresses cannot be reached"))
             .hint("an address begins with http:// or https://"),
         None => Failure::usage(format!("what is '{word}'?")).hint(HOW),

@@ -4,9 +4,10 @@ mod find;
 mod questions;
 mod show;
 
-use manifold_admin::ImportReport;
+use manifold_admin::{ImportReport, UnreadFile};
 use manifold_config::{Edit, Format, FoundServer, ImportPlan, plan_import, servers_in};
 
+pub(in crate::commands) use self::find::Found;
 use self::questions::Literal;
 use super::ask::is_somebody_there;
 use super::secrets::{Keeper, config_text};
@@ -22,6 +23,7 @@ pub(in crate::commands) struct Imported {
     pub(in crate::commands) found: Vec<FoundServer>,
     pub(in crate::commands) plan: ImportPlan,
     pub(in crate::commands) changed: Changed,
+    pub(in crate::commands) unread: Vec<UnreadFile>,
 }
 
 pub(super) fn run(args: &ImportArgs, verb: &Verb) -> Result<Exit, Failure> {
@@ -41,7 +43,8 @@ pub(in crate::commands) fn import(
     let writer = ConfigWriter::reach(verb)?;
     let own = writer.base(Missing::Nothing)?.path;
     let found = find::servers(args.from.as_deref(), &own, verb)?;
-    import_with(found, &writer, args, verb, record)
+    let imported = import_with(found.servers, &writer, args, verb, record)?;
+    Ok(Imported { unread: found.unread, ..imported })
 }
 
 /// Imports servers that were found already.
@@ -55,7 +58,7 @@ pub(in crate::commands) fn import_found(
 }
 
 /// Returns the servers of all files, but not those of our own config.
-pub(in crate::commands) fn find_all(verb: &Verb) -> Result<Vec<FoundServer>, Failure> {
+pub(in crate::commands) fn find_all(verb: &Verb) -> Result<Found, Failure> {
     let own = ConfigWriter::reach(verb)?.base(Missing::Nothing)?.path;
     find::servers(None, &own, verb)
 }
@@ -88,7 +91,7 @@ fn import_with(
         keeper.tell(verb);
     }
     let plan = plan(&found, writer, &changed.base, verb)?;
-    Ok(Imported { found, plan, changed })
+    Ok(Imported { found, plan, changed, unread: Vec::new() })
 }
 
 /// Has names of secrets stand in the entries instead of the secrets, if that is wanted.

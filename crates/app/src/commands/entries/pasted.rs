@@ -4,6 +4,7 @@
 mod client_line;
 mod json;
 mod shell_words;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +59,9 @@ pub(super) fn read(text: &str, environment: &Environment) -> Result<Vec<Given>, 
     }
     if is_url(text) {
         return Ok(vec![Given::of_url(text)]);
+    }
+    if let Some(given) = tables::read(text, environment) {
+        return given;
     }
     of_words(shell_words::split(text)?, environment)
 }

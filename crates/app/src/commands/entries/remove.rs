@@ -5,8 +5,10 @@ use manifold_config::{Edit, Server};
 
 use super::report::Report;
 use crate::cli::RemoveArgs;
+use crate::commands::bundles;
 use crate::commands::config_change::{ConfigWriter, Missing, Purpose};
 use crate::commands::record::Record;
+use crate::commands::undo::journal;
 use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure, Suggestion};
 
@@ -39,6 +41,9 @@ pub(super) fn run(args: &RemoveArgs, verb: &Verb) -> Result<Exit, Failure> {
         });
     }
     report.show(&verb.output);
+    if !args.dry_run {
+        bundles::collect(&journal(verb)?, verb);
+    }
     Ok(Exit::Ok)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use manifold_config::{Client, Scope};
+use manifold_config::{Client, EditError, Scope};
 use manifold_setup::{Rules, TargetFile};
 
 use super::super::verb::Verb;
@@ -60,6 +60,17 @@ impl ClientFile {
 
     /// Returns whether a text of this file has an entry of this name.
     pub(in super::super) fn has(&self, text: &str, name: &str) -> Result<bool, Failure> {
-        Ok(self.client.entry_in(text, self.path(), name)?.is_some())
+        Ok(self.told(self.client.entry_in(text, self.path(), name))?.is_some())
+    }
+
+    /// Names the file where it could not be read or changed.
+    pub(in super::super) fn told<T>(&self, edited: Result<T, EditError>) -> Result<T, Failure> {
+        edited.map_err(|error| {
+            let failure = Failure::from(error);
+            let names_it = failure.message.contains(&self.shown());
+            let message =
+                if names_it { failure.message } else { format!("{}: {}", self.shown(), failure.message) };
+            Failure { message, ..failure }
+        })
     }
 }

@@ -22,7 +22,13 @@ pub(super) fn show(file: &ClientFile, new: &str, ours: &str, verb: &Verb) {
     // Secrets are known once the file has been read as a config.
     let _ = load_text(&file.text, Some(file.path()), verb.options);
     let paint = verb.output.paint();
-    for line in without_commas(lines(&file.text, new)) {
+    let lines = without_commas(lines(&file.text, new));
+    // Where our entry shares its line with others, entries say more than lines.
+    let shows_ours = lines.iter().any(|line| matches!(line, Line::New(text) if is_told(text, ours)));
+    if !shows_ours && !lines.is_empty() {
+        return show_entries(file, new, ours, verb);
+    }
+    for line in lines {
         let (sign, tone, text) = match line {
             Line::Gone(text) => ('-', Tone::Bad, text),
             Line::New(text) => ('+', Tone::Good, text),
@@ -31,6 +37,33 @@ pub(super) fn show(file: &ClientFile, new: &str, ours: &str, verb: &Verb) {
         let text = redact(&text).into_owned();
         verb.output.text(&paint.tone(tone, &escaped_text(&format!("  {sign} {text}"))));
     }
+}
+
+/// Shows which entries go and which come; of those that are not ours, the names.
+fn show_entries(file: &ClientFile, new: &str, ours: &str, verb: &Verb) {
+    let paint = verb.output.paint();
+    let entry = |text: &str, name: &str| file.client.entry_in(text, file.path(), name).ok().flatten();
+    let names = |text: &str| file.client.names_in(text, file.path()).unwrap_or_default();
+    let mut all = names(&file.text);
+    all.extend(names(new).into_iter().filter(|name| !names(&file.text).contains(name)));
+    for name in all {
+        let (before, after) = (entry(&file.text, &name), entry(new, &name));
+        if before == after {
+            continue;
+        }
+        let told = |entry: &str| if is_ours(entry, ours) { entry.to_owned() } else { "***".to_owned() };
+        let show = |sign: char, tone: Tone, entry: &str| {
+            let text = redact(&format!("  {sign} {name}: {}", told(entry))).into_owned();
+            verb.output.text(&paint.tone(tone, &escaped_text(&text)));
+        };
+        before.iter().for_each(|entry| show('-', Tone::Bad, entry));
+        after.iter().for_each(|entry| show('+', Tone::Good, entry));
+    }
+}
+
+/// Returns whether a line tells something of our entry.
+fn is_told(line: &str, ours: &str) -> bool {
+    line.contains(char::is_alphanumeric) && is_ours(line, ours)
 }
 
 /// Returns whether nothing stands in a line but words of our entry.

@@ -17,6 +17,8 @@ use crate::output::{Exit, Failure, counted};
 #[derive(Clone, Copy)]
 pub(in super::super) enum Others<'o> {
     Stay,
+    /// They may go once they are imported; so far it is only looked whether they can.
+    MayGo,
     /// They are imported, and go from the client's file.
     TakenOver,
     /// They were imported before, and go from the client's file.
@@ -44,11 +46,7 @@ impl Job<'_> {
             let how = format!("`manifold install {} --print` shows what to paste", client.id());
             return Err(Failure::new(Exit::Failed, "unsupported", said).hint(how));
         }
-        let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
-        // What keeps us from writing it is found before anything is imported.
-        if self.plan(&file, &file.text, &[])? != file.text && !self.args.dry_run {
-            self.check_writable(&file)?;
-        }
+        let file = self.check(client)?;
         let taken = self.taken(&file, record)?;
         let text = self.plan(&file, &file.text, &taken.names)?;
         let is_changed = text != file.text;
@@ -71,6 +69,26 @@ impl Job<'_> {
         })
     }
 
+    /// Opens the file of a client. What would keep us from writing it, also without the servers that may go from it, is found
+    /// before anything is imported.
+    pub(in super::super) fn check(&self, client: &'static Client) -> Result<ClientFile, Failure> {
+        let file = ClientFile::open(client, self.args.scope.into(), self.verb)?;
+        let mut names = match self.others {
+            Others::Stay => Vec::new(),
+            Others::MayGo | Others::TakenOver | Others::Imported(_) => {
+                file.told(file.client.names_in(&file.text, file.path()))?
+            }
+        };
+        names.retain(|name| *name != self.args.name);
+        self.plan(&file, &file.text, &names)?;
+        let is_emptied = matches!(self.others, Others::TakenOver) && !names.is_empty();
+        let is_changed = is_emptied || self.plan(&file, &file.text, &[])? != file.text;
+        if is_changed && !self.args.dry_run {
+            self.check_writable(&file)?;
+        }
+        Ok(file)
+    }
+
     /// Refuses a file that its client would write over, unless the client's own command may do the work.
     fn check_writable(&self, file: &ClientFile) -> Result<(), Failure> {
         let steps = [(OwnCommand::Add, self.args.name.as_str())];
@@ -82,7 +100,7 @@ impl Job<'_> {
 
     fn taken(&self, file: &ClientFile, record: &mut Record) -> Result<Taken, Failure> {
         match self.others {
-            Others::Stay => Ok(Taken::default()),
+            Others::Stay | Others::MayGo => Ok(Taken::default()),
             Others::TakenOver => take_over::import(file, self.args, self.verb, record),
             Others::Imported(imported) => take_over::of(imported, file, self.verb),
         }
@@ -94,10 +112,10 @@ impl Job<'_> {
         if !self.args.force {
             ours::check(file, text, name, self.plug, self.verb)?;
         }
-        let new = file.client.put_entry(text, file.path(), name, self.plug)?;
+        let new = file.told(file.client.put_entry(text, file.path(), name, self.plug))?;
         let mut gone = Vec::new();
         for one in taken {
-            let entry = |text: &str| file.client.entry_in(text, file.path(), one);
+            let entry = |text: &str| file.told(file.client.entry_in(text, file.path(), one));
             let now = entry(text)?;
             if now.is_some() && now == entry(&file.text)? {
                 gone.push(one.as_str());
@@ -106,7 +124,7 @@ impl Job<'_> {
         if gone.is_empty() {
             return Ok(new);
         }
-        Ok(file.client.take_entries(&new, file.path(), &gone)?)
+        file.told(file.client.take_entries(&new, file.path(), &gone))
     }
 
     fn write(&self, file: &ClientFile, taken: &Taken, record: &mut Record) -> Result<(), Failure> {

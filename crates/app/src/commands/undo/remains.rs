@@ -1,5 +1,4 @@
-//! What an undo leaves though no config names it any longer: stored secrets, and bundles that were unpacked. Another config
-//! may use them.
+//! What an undo leaves though no config names it any longer: stored secrets. Another config may use them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +9,6 @@ use manifold_credentials::Name;
 use manifold_setup::{Back, Journal, Undone};
 
 use crate::commands::verb::Verb;
-use crate::registry::bundles_folder;
 use crate::secrets::store;
 
 /// No config is larger.
@@ -46,15 +44,6 @@ impl Configs {
                     "the secret {name} stays in the store; `manifold secret rm {name}` removes it"
                 ));
             }
-            for folder in bundles_folder(environment).map(|folder| below(&folder)).unwrap_or_default() {
-                let named = folder.display().to_string();
-                if before.contains(&named) && !after.contains(&named) {
-                    verb.output.remark(&format!(
-                        "what was unpacked stays in {named}; no server of {} needs it",
-                        path.display()
-                    ));
-                }
-            }
         }
     }
 }
@@ -66,11 +55,4 @@ fn text(path: &Path) -> Option<String> {
 
 fn secrets(text: &str, path: &Path) -> Vec<String> {
     secrets_used_in(text, Some(path)).unwrap_or_default().into_keys().collect()
-}
-
-fn below(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    folders.sort();
-    folders
 }

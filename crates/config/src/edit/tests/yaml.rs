@@ -270,7 +270,7 @@ fn lists_of_servers_are_changed_too() {
             mcpServers:
               - name: a # first
                 command: a
-                args: [x, "y", "z"]
+                args: [x, y, "z"]
               - name: b
                 command: b
         "#]],

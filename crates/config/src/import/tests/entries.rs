@@ -84,10 +84,10 @@ fn gemini() {
         "/home/ann/.gemini/settings.json",
         fixture!("gemini.json"),
         expect![[r#"
-        6:git {"command": "uvx", "args": ["mcp-server-git"], "env": {"KEY": "${KEY}", "N": "${NAME}"}, "timeout": 15000, "trust": true, "allowedTools": ["status"]}
-        7:docs {"type": "http", "url": "https://docs.example/mcp", "headers": {"X-Key": "${KEY}"}, "deniedTools": ["rm"]} (off)
-        8:events {"url": "https://events.example/sse", "type": "sse"} (off)
-    "#]],
+            6:git {"command": "uvx", "args": ["mcp-server-git"], "env": {"KEY": "${KEY}", "N": "%NAME%"}, "timeout": 15000, "trust": true, "allowedTools": ["status"]}
+            7:docs {"type": "http", "url": "https://docs.example/mcp", "headers": {"X-Key": "${KEY}"}, "deniedTools": ["rm"]} (off)
+            8:events {"url": "https://events.example/sse", "type": "sse"} (off)
+        "#]],
     );
 }
 
@@ -259,4 +259,26 @@ fn flags_are_read_as_they_are_meant() {
     assert!(!one(r#"{"command": "x", "disabled": "true"}"#).enabled);
     assert!(!one(r#"{"command": "x", "enabled": false}"#).enabled);
     assert!(one(r#"{"command": "x", "disabled": false}"#).enabled);
+}
+
+// What YAML takes for a number or a flag is a text to the programs that write it, to the last character.
+#[test]
+fn yaml_keeps_what_was_written() {
+    check(
+        "/home/ann/.config/goose/config.yaml",
+        "extensions:\n  x:\n    type: stdio\n    enabled: yes\n    cmd: x\n    args: [on, 1.10, 010, 0x1F, true, ~, 1e3, -5]\n    envs: {A: yes, B: 1.0, C: 007, D: No, E: 'on'}\n    timeout: 30\n  y: {type: stdio, enabled: off, cmd: y}\n",
+        expect![[r#"
+            3:x {"command": "x", "args": ["on", "1.10", "010", "0x1F", "true", null, "1e3", "-5"], "timeout": 30000, "env": {"A": "yes", "B": "1.0", "C": "007", "D": "No", "E": "on"}}
+            9:y {"command": "y"} (off)
+        "#]],
+    );
+    check(
+        "/home/ann/.continue/config.yaml",
+        "name: mine\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: 2048\n    command: x\n  - name: on\n    command: y\n    args: &a [1.50]\n  - name: z\n    command: z\n    args: *a\n",
+        expect![[r#"
+            5:2048 {"command": "x"}
+            7:on {"command": "y", "args": ["1.50"]}
+            10:z {"command": "z", "args": ["1.50"]}
+        "#]],
+    );
 }

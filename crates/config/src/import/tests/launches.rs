@@ -1,6 +1,6 @@
 //! What a command line runs, and which servers are the same.
 
-use super::{found_at, named, one, ours};
+use super::{found_at, named, one, ours, ours_with};
 use crate::import::known::known;
 use crate::import::launch::{is_relative_path, launch};
 
@@ -146,10 +146,10 @@ fn what_starts_the_same_is_the_same() {
 
 #[test]
 fn a_secret_that_was_stored_is_the_one_it_was() {
-    let stored =
-        ours("a", r#"{"command": "x", "args": ["-k", "${secret:K}"], "env": {"A": "Bearer ${secret:A}!"}}"#);
-    let written = named("b", r#"{"command": "x", "args": ["-k", "abc"], "env": {"A": "Bearer abcdef!"}}"#);
-    let other = named("b", r#"{"command": "x", "args": ["-k", "abc"], "env": {"A": "Token abcdef!"}}"#);
+    let entry = r#"{"command": "x", "args": ["-k", "${secret:K}"], "env": {"A": "Bearer ${secret:A}!"}}"#;
+    let stored = ours_with("a", entry, "abc");
+    let written = named("b", r#"{"command": "x", "args": ["-k", "abc"], "env": {"A": "Bearer abc!"}}"#);
+    let other = named("b", r#"{"command": "x", "args": ["-k", "abc"], "env": {"A": "Token abc!"}}"#);
     assert!(stored.starts_same(&written) && written.starts_same(&stored));
     assert!(!stored.starts_same(&other));
 }

@@ -1,7 +1,7 @@
 //! What an import would change.
 
-use super::{found_at, named, ours};
-use crate::import::{FoundServer, ImportPlan, Outcome, plan_import};
+use super::{found_at, named, ours, ours_with};
+use crate::import::{FoundServer, ImportPlan, Outcome, PlannedServer, plan_import};
 
 fn at(path: &str, servers: &str) -> Vec<FoundServer> {
     found_at(path, &format!(r#"{{"mcpServers": {{{servers}}}}}"#))
@@ -50,8 +50,42 @@ fn a_second_run_adds_nothing() {
     let secret = moved[2].secrets[0].clone();
     moved[2].take_secret(&secret, "TOKEN").unwrap();
     let plan = plan_import(&[], &moved);
-    let existing: Vec<FoundServer> = plan.added.iter().map(|one| ours(&one.id, &one.entry)).collect();
+    let stored = |one: &PlannedServer| ours_with(&one.id, &one.entry, "abc");
+    let existing: Vec<FoundServer> = plan.added.iter().map(stored).collect();
     assert_eq!(added(&plan_import(&existing, &found)), []);
+}
+
+// Else a take-over would throw the second account's token away.
+#[test]
+fn servers_that_differ_in_a_stored_secret_only_are_two() {
+    let moved = r#"{"command": "hub", "env": {"TOKEN": "${secret:T}"}}"#;
+    let found = at(CURSOR, r#""hub": {"command": "hub", "env": {"TOKEN": "abc"}}"#);
+    let id = |existing| added(&plan_import(&[existing], &found)).iter().map(|one| one.0.to_owned()).collect();
+    let none: Vec<String> = id(ours_with("hub", moved, "abc"));
+    assert_eq!(none, Vec::<String>::new());
+    let other: Vec<String> = id(ours_with("hub", moved, "def"));
+    assert_eq!(other, ["hub-cursor"]);
+    let unknown: Vec<String> = id(ours("hub", moved));
+    assert_eq!(unknown, ["hub-cursor"], "what is not stored is no text's value");
+    // Two in the store are told apart by their values, too.
+    let mut two = at(
+        CURSOR,
+        r#""a": {"command": "hub", "env": {"TOKEN": "abc"}}, "b": {"command": "hub", "env": {"TOKEN": "def"}}"#,
+    );
+    for (server, name) in two.iter_mut().zip(["T", "T_2"]) {
+        let secret = server.secrets[0].clone();
+        server.take_secret(&secret, name).unwrap();
+    }
+    assert!(!two[0].starts_same(&two[1]));
+}
+
+#[test]
+fn servers_that_differ_in_how_one_signs_in_are_two() {
+    let with = |more: &str| named("x", &format!(r#"{{"url": "https://x.example/mcp"{more}}}"#));
+    assert!(!with("").starts_same(&with(r#", "auth": {"CLIENT_ID": "a"}"#)));
+    assert!(!with(r#", "auth": {"CLIENT_ID": "b"}"#).starts_same(&with(r#", "auth": {"CLIENT_ID": "a"}"#)));
+    assert!(with(r#", "oauth": {"scopes": ["a"]}"#).starts_same(&with(r#", "oauth": {"scopes": ["a"]}"#)));
+    assert!(!with(r#", "oauth": {"scopes": ["a"]}"#).starts_same(&with(r#", "oauth": {"scopes": ["b"]}"#)));
 }
 
 #[test]
@@ -113,7 +147,10 @@ fn we_ourselves_are_skipped() {
     assert_eq!(plan.skipped[0].1, "it is Manifold itself");
     assert_eq!(plan.skipped[5].1, "has neither `command` nor `url`");
     assert_eq!(plan.added.len(), 2);
-    assert!(named("x", r#"{"url": "http://127.0.0.1:4000/mcp"}"#).is_served_at("127.0.0.1", 4000));
+    let mut at_another_port = named("x", r#"{"url": "http://127.0.0.1:4000/mcp"}"#);
+    assert!(!at_another_port.is_ourselves);
+    at_another_port.know_ourselves("127.0.0.1", 4000);
+    assert!(at_another_port.is_ourselves);
 }
 
 #[cfg(unix)]

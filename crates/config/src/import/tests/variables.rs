@@ -56,7 +56,10 @@ fn gemini_and_crush() {
         client("gemini").forms,
         &[
             ("$VAR/x", "${VAR}/x"),
-            ("$VAR$OTHER%WIN%\\x", "${VAR}${OTHER}${WIN}\\x"),
+            (
+                "$VAR$OTHER%WIN%\\x",
+                if cfg!(windows) { "${VAR}${OTHER}${WIN}\\x" } else { "${VAR}${OTHER}%WIN%\\x" },
+            ),
             ("$1 $ $$ 50% %a b%", "$1 $ $$ 50% %a b%"),
             ("${VAR:-d}", "${VAR:-d}"),
         ],

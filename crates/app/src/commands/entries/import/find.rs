@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use manifold_admin::UnreadFile;
 use manifold_config::{
-    Client, FoundServer, LoadError, client, clients, files_to_import, find_servers, read_to_import,
+    Client, FoundServer, LoadError, client, clients, files_to_import, find_servers, load, read_to_import,
     servers_in,
 };
 
@@ -11,19 +12,36 @@ use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure, Suggestion};
 
 /// Returns the servers of all files, of one program's, or of one file; never those of our own config.
-pub(super) fn servers(from: Option<&Path>, own: &Path, verb: &Verb) -> Result<Vec<FoundServer>, Failure> {
+pub(super) fn servers(from: Option<&Path>, own: &Path, verb: &Verb) -> Result<Found, Failure> {
     let mut found = match from {
         None => of_all(verb),
         Some(from) => match from.to_str().and_then(client) {
             Some(client) => of_client(client, verb)?,
-            None => of_file(from, verb)?,
+            None => Found { servers: of_file(from, verb)?, unread: Vec::new() },
         },
     };
-    found.retain(|server| !is_same_file(&server.file, own));
+    found.servers.retain(|server| !is_same_file(&server.file, own));
+    // Where our config has us serve at another address than usual, an entry that leads there is ours.
+    if let Ok(config) = load(verb.options) {
+        let http = &config.settings.http;
+        found.servers.iter_mut().for_each(|server| server.know_ourselves(&http.host, http.port));
+    }
     Ok(found)
 }
 
-fn of_all(verb: &Verb) -> Vec<FoundServer> {
+/// What was found in files.
+#[derive(Default)]
+pub(in crate::commands) struct Found {
+    pub(in crate::commands) servers: Vec<FoundServer>,
+    /// Files that are there and could not be read, and why.
+    pub(in crate::commands) unread: Vec<UnreadFile>,
+}
+
+fn unread(path: &Path, why: &LoadError) -> UnreadFile {
+    UnreadFile { file: path.display().to_string(), why: why.to_string() }
+}
+
+fn of_all(verb: &Verb) -> Found {
     let environment = &verb.options.environment;
     let scan = find_servers(environment, &environment.cwd);
     for (_, why) in &scan.unread {
@@ -32,10 +50,11 @@ fn of_all(verb: &Verb) -> Vec<FoundServer> {
     if scan.servers.is_empty() {
         verb.output.remark("no program that is known here has servers");
     }
-    scan.servers
+    let unread = scan.unread.iter().map(|(path, why)| unread(path, why)).collect();
+    Found { servers: scan.servers, unread }
 }
 
-fn of_client(client: &'static Client, verb: &Verb) -> Result<Vec<FoundServer>, Failure> {
+fn of_client(client: &'static Client, verb: &Verb) -> Result<Found, Failure> {
     let environment = &verb.options.environment;
     let files = files_to_import(environment, &environment.cwd);
     let files: Vec<_> = files.into_iter().filter(|(whose, _, _)| whose.id() == client.id()).collect();
@@ -44,20 +63,20 @@ fn of_client(client: &'static Client, verb: &Verb) -> Result<Vec<FoundServer>, F
         return Err(Failure::new(Exit::Failed, "failed", message).hint("name the file: `--from FILE`"));
     }
     let mut found = Vec::new();
-    let mut refused: Vec<LoadError> = Vec::new();
+    let mut refused: Vec<UnreadFile> = Vec::new();
     for (_, _, path) in files {
         let read = read_to_import(&path).and_then(|text| servers_in(&text, &path, Some(client), environment));
         match read {
             Ok(servers) => found.extend(servers),
-            Err(why) => refused.push(why),
+            Err(why) => refused.push(unread(&path, &why)),
         }
     }
-    let said: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let said: Vec<String> = refused.iter().map(|file| file.why.clone()).collect();
     if found.is_empty() {
         return Err(Failure::config(said.join("\n")));
     }
     said.iter().for_each(|why| verb.output.remark(&format!("left out: {why}")));
-    Ok(found)
+    Ok(Found { servers: found, unread: refused })
 }
 
 fn of_file(path: &Path, verb: &Verb) -> Result<Vec<FoundServer>, Failure> {

@@ -110,5 +110,6 @@ pub(super) fn report(imported: &Imported) -> ImportReport {
             .iter()
             .map(|(id, why)| SkippedEntry { id: id.clone(), why: why.clone() })
             .collect(),
+        unread: imported.unread.clone(),
     }
 }

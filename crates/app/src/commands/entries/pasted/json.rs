@@ -55,7 +55,7 @@ pub(in crate::commands::entries) fn one(
 const PASTED: &str = "pasted.json";
 const UNNAMED: &str = "server";
 
-fn given(found: FoundServer) -> Result<Given, Failure> {
+pub(super) fn given(found: FoundServer) -> Result<Given, Failure> {
     if let Some(fault) = found.fault {
         return Err(Failure::config(format!("the entry of '{}' cannot work: {fault}", found.id)));
     }

@@ -34,6 +34,23 @@ fn lines_are_cut_as_a_shell_would() {
 }
 
 #[test]
+fn entries_of_toml_and_yaml_are_read() {
+    check(
+        "# mine\n[mcp_servers.git]\ncommand = \"uvx\"\nargs = [\"mcp-server-git\"]\n[mcp_servers.git.env]\nA = \"1\"",
+        expect![[r#"git {"command":"uvx","args":["mcp-server-git"],"env":{"A":"1"}}"#]],
+    );
+    check(
+        "extensions:\n  git:\n    type: stdio\n    cmd: uvx\n    args: [mcp-server-git, on]",
+        expect![[r#"git {"command":"uvx","args":["mcp-server-git","on"]}"#]],
+    );
+    check(
+        "- name: git\n  command: uvx\n  args:\n    - mcp-server-git",
+        expect![[r#"git {"command":"uvx","args":["mcp-server-git"]}"#]],
+    );
+    check("git:\n  command: uvx", expect![[r#"git {"command":"uvx"}"#]]);
+}
+
+#[test]
 fn commands_of_other_programs_are_those_of_servers() {
     check(
         "claude mcp add -t sse -s project linear https://mcp.linear.app/sse",

@@ -151,7 +151,8 @@ fn an_order_is_one_request_and_says_what_came_of_it() {
     for (order, state) in orders {
         let request = format!("POST /v1/servers/git/{order}");
         let gateway = Gateway::new().says(&request, &value(&in_state(state)));
-        assert_eq!(gateway.shown(&format!("{order} git")), format!("git is {}\n", state.as_str()));
+        let said = if order == "enable" { "enabled" } else { state.as_str() };
+        assert_eq!(gateway.shown(&format!("{order} git")), format!("git is {said}\n"));
         let asked = gateway.asked();
         assert_eq!((asked.len(), asked[0].line.as_str()), (1, request.as_str()));
         assert_eq!(asked[0].face.as_deref(), Some("cli"));
@@ -160,7 +161,10 @@ fn an_order_is_one_request_and_says_what_came_of_it() {
         assert_eq!(json["answeredBy"], "daemon");
     }
     let gateway = Gateway::new().says("POST /v1/servers/files/enable", &value(&files()));
-    assert_eq!(gateway.shown("enable files"), "files has failed: it said \\u{1b}[31mno\\u{1b}[0m\n");
+    assert_eq!(
+        gateway.shown("enable files"),
+        "files is enabled, and has failed: it said \\u{1b}[31mno\\u{1b}[0m\n"
+    );
 }
 
 #[test]

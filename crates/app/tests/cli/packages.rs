@@ -147,8 +147,7 @@ fn npm_pypi_oci_and_addresses_become_entries() {
         json!({"BRAVE_API_KEY": "${BRAVE_API_KEY}", "LOG_LEVEL": "info"})
     );
 
-    // A name of the registry needs no word before it.
-    let weather = ["add", "sky", "io.github.example/weather-mcp", "--version", "0.5.0"];
+    let weather = ["add", "sky", "--registry", "io.github.example/weather-mcp", "--version", "0.5.0"];
     let ran =
         room.done(&[&weather[..], &["--set", &format!("WEATHER_API_KEY={KEY}"), "-e", "EXTRA=1"]].concat());
     assert!(ran.stderr.contains("1 secret stored") && !ran.stderr.contains(KEY), "{ran:?}");

@@ -1,6 +1,7 @@
 //! Finds where in `manifold add npx -y x` the server's own command line begins, and marks it as `--` would.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Command;
 
@@ -51,8 +52,16 @@ fn place(args: &[OsString], grammar: &Command) -> Option<usize> {
         || second.contains(char::is_whitespace)
         || second.starts_with(['{', '['])
         || second.ends_with(".mcpb")
+        || is_of_registry(second)
         || second == "-";
     (!is_one_thing).then_some(at)
+}
+
+/// Returns whether it is a name such as `io.github.somebody/something`, and no program here.
+fn is_of_registry(word: &str) -> bool {
+    let is_name =
+        word.split_once('/').is_some_and(|(space, _)| space.contains('.') && !space.starts_with('.'));
+    is_name && !Path::new(word).exists()
 }
 
 /// The words of a command line that are neither options nor their values.
@@ -152,6 +161,7 @@ mod tests {
         unmarked(&["m", "add", "fs", "npx -y x", "--force"]);
         unmarked(&["m", "add", "fs", "{\"command\": \"x\"}"]);
         unmarked(&["m", "add", "--registry", "io.github.x/y", "y"]);
+        unmarked(&["m", "add", "y", "io.github.x/y", "--version", "1"]);
         unmarked(&["m", "add", "x.mcpb"]);
         unmarked(&["m", "add"]);
         unmarked(&["m", "get", "npx", "-y", "x"]);

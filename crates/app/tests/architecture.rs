@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 19] = [
+const MAY_KNOW: [(&str, &[&str]); 20] = [
     ("protocol", &[]),
     ("http1", &[]),
     ("config", &[]),
@@ -18,6 +18,7 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
     ("rendezvous", &[]),
     ("setup", &["config", "rendezvous"]),
     ("registry", &[]),
+    ("recording", &["admin"]),
     ("shim", &["rendezvous", "protocol"]),
     ("engine", &["protocol", "config", "admin"]),
     ("upstreams", &["engine", "protocol", "http1", "config", "guard"]),
@@ -40,6 +41,7 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
             "rendezvous",
             "setup",
             "registry",
+            "recording",
             "shim",
             "tui",
             "dashboard",

@@ -1,11 +1,16 @@
 //! What goes over both hops of the gateway, message by message, and the files it is kept in.
 
 mod filter;
+mod replay;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use filter::{Filter, FilterError, Matcher};
+pub use replay::{
+    CallDifference, RecordedCall, RecordingDetail, RecordingDiff, ReplayReport, ReplayedCall,
+    ResultDifference, ToolChange,
+};
 
 /// One message, or one thing that happened to a server, as the gateway saw it. Secrets are taken out before one is made.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

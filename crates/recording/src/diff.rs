@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use manifold_admin::{CallDifference, RecordingDiff, ToolChange};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,43 +15,9 @@ use crate::reader::Recorded;
 /// What of a tool is compared, in the order it is told.
 const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Diff {
-    pub tools_added: Vec<String>,
-    pub tools_removed: Vec<String>,
-    pub tools_changed: Vec<ToolChange>,
-    /// Calls with the same tool and arguments, whose results differ.
-    pub calls: Vec<CallDifference>,
-    /// Calls that only one of them has, as `tool arguments`.
-    pub only_in_first: Vec<String>,
-    pub only_in_second: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ToolChange {
-    pub tool: String,
-    /// The members that are not alike.
-    pub parts: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CallDifference {
-    pub tool: String,
-    pub arguments: String,
-    /// JSON paths within the result.
-    pub paths: Vec<String>,
-}
-
-impl Diff {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Compares what clients saw.
-pub fn diff(first: &Recorded, second: &Recorded, ignored: &[Ignored]) -> Diff {
-    let mut diff = Diff::default();
+pub fn diff(first: &Recorded, second: &Recorded, ignored: &[Ignored]) -> RecordingDiff {
+    let mut diff = RecordingDiff::default();
     compare_tools(&tools(first), &tools(second), &mut diff);
     let (one, other) = (calls(first), calls(second));
     for (key, made) in &one {
@@ -83,7 +49,6 @@ pub(crate) fn tools(recorded: &Recorded) -> BTreeMap<String, Box<RawValue>> {
             found.insert(name, tool.to_owned());
         }
     };
-    recorded.header.tools.iter().for_each(|tool| note(tool));
     for exchange in exchanges(recorded, &Side::Client) {
         if let (Some(Outcome::Result(result)), "tools/list") = (&exchange.outcome, exchange.method.as_str()) {
             listed(result, "tools").iter().for_each(|tool| note(tool));
@@ -101,7 +66,7 @@ pub(crate) fn listed(result: &RawValue, member: &str) -> Vec<Box<RawValue>> {
 fn compare_tools(
     one: &BTreeMap<String, Box<RawValue>>,
     other: &BTreeMap<String, Box<RawValue>>,
-    diff: &mut Diff,
+    diff: &mut RecordingDiff,
 ) {
     // Where one has no list at all, nothing can be said.
     if one.is_empty() || other.is_empty() {

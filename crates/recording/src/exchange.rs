@@ -55,6 +55,17 @@ pub struct Said {
 }
 
 impl Exchange {
+    /// Returns whether it is a call of its own: one that was asked something ends in another exchange.
+    pub fn is_whole(&self) -> bool {
+        let is_retry =
+            self.params.as_deref().and_then(Members::of).is_some_and(|it| it.get("inputResponses").is_some());
+        let asks = match &self.outcome {
+            Some(Outcome::Result(result)) => Members::of(result).and_then(|it| it.text("resultType")),
+            _ => None,
+        };
+        !is_retry && asks.as_deref() != Some("input_required")
+    }
+
     /// Returns the arguments of a tool call.
     pub fn arguments(&self) -> Option<Box<RawValue>> {
         Members::of(self.params.as_deref()?)?.get("arguments").map(ToOwned::to_owned)

@@ -2,7 +2,6 @@
 
 use manifold_admin::TrafficItem;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 /// What files of recordings end with.
 pub const EXTENSION: &str = "mfr";
@@ -28,9 +27,6 @@ pub struct Header {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<String>,
     pub servers: Vec<HeaderServer>,
-    /// The tools as clients saw them then; whoever plays it back may be asked for them, and nobody may have asked before.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Box<RawValue>>,
     /// What was taken out before anything was written.
     pub redaction: Vec<String>,
 }

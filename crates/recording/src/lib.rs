@@ -18,7 +18,7 @@ mod testing;
 mod writer;
 
 pub use canonical::canonical;
-pub use diff::{CallDifference, Diff, ToolChange, diff};
+pub use diff::diff;
 pub use exchange::{Exchange, Outcome, Side, exchanges};
 pub use export::{Format, export};
 pub use format::{EXTENSION, Footer, Header, HeaderServer};

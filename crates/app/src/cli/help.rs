@@ -24,6 +24,8 @@ Clients and namespaces:
   init, install, uninstall      Set up everything at once; put Manifold into Cursor …, take it out
   undo                          Take back the last change of clients' files and of the config
   clients, ns, audit            Who is connected; namespaces and their rules; what operators did
+Traffic:
+  record, replay                Keep it in a file; serve the file as a server, repeat it, compare it
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it

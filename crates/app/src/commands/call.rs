@@ -1,6 +1,7 @@
 //! `call`, `read`, `prompt` and `complete`: a server asked once, from the command line.
 
 mod address;
+mod again;
 mod arguments;
 pub(crate) mod asker;
 mod conversation;
@@ -36,6 +37,7 @@ use person::{Person, Terminal};
 
 use crate::cli::AskCommand;
 use crate::output::{Failure, write};
+pub(crate) use again::{Again, Hints};
 pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.

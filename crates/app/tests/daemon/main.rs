@@ -18,6 +18,7 @@ mod operators;
 mod orders;
 mod place;
 mod readers;
+mod recordings;
 mod secrets;
 mod sharing;
 mod speed;

@@ -278,3 +278,6 @@ fn unwritten(folder: &Path, error: &std::io::Error) -> CommandError {
         ..failed(&format!("{}: {error}", folder.display()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,6 +100,7 @@ mod tests {
         let whole = text_of(&conversation());
         let head = whole.find('\n').unwrap() + 1;
         let frames = Recorded::parse(whole.as_bytes()).unwrap().frames().count();
+        assert_eq!(frames, conversation().items.len());
         for end in head..=whole.len() {
             let read = Recorded::parse(&whole.as_bytes()[..end]).unwrap();
             let lines = whole[head..end].matches('\n').count();

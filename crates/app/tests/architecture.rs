@@ -247,6 +247,8 @@ const KNOWS_THE_DATE: [(&str, &str); 18] = [
         "crates/setup/src/journal",
         "when a command changed something, told to people; later ones have later names",
     ),
+    ("crates/recording/src/writer", "when a recording began and ended, and which file is the oldest"),
+    ("crates/app/src/operator/program.rs", "when a recording began, told to people"),
     ("crates/registry/src/", "how old an answer of the registry is"),
     ("crates/setup/src/undo", "when it was undone, told to people"),
     ("crates/upstreams/src/cache.rs", "when something was learnt"),

@@ -1,7 +1,11 @@
 //! What goes over both hops of the gateway, message by message, and the files it is kept in.
 
+mod filter;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+pub use filter::{Filter, FilterError, Matcher};
 
 /// One message, or one thing that happened to a server, as the gateway saw it. Secrets are taken out before one is made.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

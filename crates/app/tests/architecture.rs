@@ -119,7 +119,10 @@ fn admin_is_plain_types_and_their_json() {
     let manifest = &crates()["admin"];
     let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
     let (dependencies, _) = dependencies.split_once("\n[").unwrap();
-    assert_eq!(dependencies.trim(), "serde.workspace = true\nserde_json.workspace = true");
+    assert_eq!(
+        dependencies.trim(),
+        "regex.workspace = true\nserde.workspace = true\nserde_json.workspace = true"
+    );
 }
 
 #[test]

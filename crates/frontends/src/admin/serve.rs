@@ -19,6 +19,7 @@ use super::request::Asked;
 use super::route::{self, Found};
 use super::{
     Office, access, ask, clients, config, daemon, events, items, logs, questions, recordings, servers,
+    traffic,
 };
 
 /// Says of which event an answer knows.
@@ -124,6 +125,7 @@ async fn handle(
         (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, &asked).await,
         (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, &asked).await,
         (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, &asked).await,
+        (Verb::Get, "/v1/traffic") => traffic::stream(office, &asked),
         (Verb::Get, "/v1/recordings") => recordings::list(office),
         (Verb::Post, "/v1/recordings") => recordings::start(office, &asked),
         (Verb::Delete, "/v1/recordings/{id}") => recordings::stop(office, &asked),

@@ -54,6 +54,8 @@ pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
 pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};
 pub use snapshot::{ConfigSource, Gateway, Listener, Snapshot};
 pub use traffic::{
-    Direction, Frame, FrameClient, FrameKind, FrameStatus, Hop, Recording, RecordingStart, TrafficItem,
+    CallDifference, Direction, Filter, FilterError, Frame, FrameClient, FrameKind, FrameStatus, Hop, Matcher,
+    RecordedCall, Recording, RecordingDetail, RecordingDiff, RecordingStart, ReplayReport, ReplayedCall,
+    ResultDifference, ToolChange, TrafficItem,
 };
 pub use words::{ClientTransport, Era, Format, Kind, Start, State};

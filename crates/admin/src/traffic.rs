@@ -1,7 +1,17 @@
 //! What goes over both hops of the gateway, message by message, and the files it is kept in.
 
-use serde::{Deserialize, Serialize};
+mod filter;
+mod replay;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+
+pub use filter::{Filter, FilterError, Matcher};
+pub use replay::{
+    CallDifference, RecordedCall, RecordingDetail, RecordingDiff, ReplayReport, ReplayedCall,
+    ResultDifference, ToolChange,
+};
 
 /// One message, or one thing that happened to a server, as the gateway saw it. Secrets are taken out before one is made.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -146,7 +156,7 @@ pub struct FrameClient {
 }
 
 /// What a stream of traffic says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum TrafficItem {
@@ -155,6 +165,21 @@ pub enum TrafficItem {
         gap: u64,
     },
     Frame(Box<Frame>),
+}
+
+// Written out, as a derived one would take bodies apart to find out what it is, and could not put them together again.
+impl<'de> Deserialize<'de> for TrafficItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Gap {
+            gap: u64,
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if let Ok(Gap { gap }) = serde_json::from_str(text.get()) {
+            return Ok(Self::Gap { gap });
+        }
+        serde_json::from_str(text.get()).map(Self::Frame).map_err(D::Error::custom)
+    }
 }
 
 /// A recording: one that runs, or a file.

@@ -10,6 +10,7 @@ mod flags;
 mod forms;
 mod help;
 mod items;
+mod recordings;
 mod search;
 mod serve;
 mod servers;
@@ -46,9 +47,10 @@ pub(crate) use forms::OneForm;
 pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
+pub(crate) use recordings::{RecordCommand, ReplayArgs, ReplayCommand, TrafficCommand};
 pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
-pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
+pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs, WatchArgs};
 pub(crate) use setup::{InitArgs, InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
 use values::profile;
 
@@ -85,6 +87,8 @@ enum Command {
     #[command(flatten)]
     Search(SearchCommand),
     #[command(flatten)]
+    Traffic(TrafficCommand),
+    #[command(flatten)]
     Serving(ServeCommand),
     #[command(flatten)]
     Files(FileCommand),
@@ -109,7 +113,7 @@ Examples:
 }
 
 /// What to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Task {
     Help,
     Stdio,
@@ -130,6 +134,7 @@ pub(crate) enum Task {
     Clients(ClientCommand),
     Setup(SetupCommand),
     Search(SearchArgs),
+    Traffic(TrafficCommand),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
     Doctor(DoctorArgs),
@@ -190,6 +195,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Care(command)), _) => command.task(),
+        (Some(Command::Traffic(command)), _) => Task::Traffic(command),
         (Some(Command::Tui), _) => Task::NotYet("tui"),
         (Some(Command::Daemon { .. }), _) if http => {
             let why =

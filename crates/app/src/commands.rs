@@ -17,6 +17,8 @@ mod items;
 mod litemcp;
 mod patience;
 mod record;
+mod recordings;
+mod replay;
 mod scope;
 mod search;
 mod secret;
@@ -44,7 +46,7 @@ use tracing::{info, warn};
 pub(crate) use attach::config_args;
 pub(crate) use shell::complete_if_asked;
 
-use crate::cli::{self, Flags, Invocation, SetupCommand, Task, USAGE};
+use crate::cli::{self, Flags, Invocation, SetupCommand, Task, TrafficCommand, USAGE};
 use crate::logging;
 use crate::machine::wipe_environment;
 use crate::output::{Form, escaped_text, write};
@@ -102,6 +104,13 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Doctor(args) => {
             let form = if args.json { Form::Json } else { Form::Text };
             doctor::run(args, Verb::new(form, &options, &invocation.flags))
+        }
+        Task::Traffic(ref command) => {
+            let verb = Verb::new(command.form(), &options, &invocation.flags);
+            match command {
+                TrafficCommand::Record { command } => recordings::run(command, verb),
+                TrafficCommand::Replay(args) => replay::run(args, verb),
+            }
         }
         Task::Shell(ref command) => shell::run(command),
         Task::Daemon(command) => daemon::run(command, options, &invocation.flags, invocation.program_profile),

@@ -110,6 +110,7 @@ pub(crate) async fn serve(
     let Taken { mut home, left, http } = origin.take(&place).map_err(failed)?;
     let door = http::open(&config, flags, http).await;
     let stays = left.as_ref().is_some_and(|(state, _)| state.stays);
+    let recordings = left.as_ref().map(|(state, _)| state.recordings.clone()).unwrap_or_default();
     let started = if stays { Started::ByOrder } else { started };
     let (orders, ordered) = mpsc::channel(1);
     let mut upgrades = Upgrades::new(ordered, options.environment.program.clone().unwrap_or_default());
@@ -120,6 +121,7 @@ pub(crate) async fn serve(
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
     let program = Arc::new(ControlledGateway::new(&daemon.services, GatewayKind::Daemon, options.clone()));
     program.set_daemon(&daemon);
+    program.go_on_recording(&recordings);
     let office = Office::new(daemon.services.control.clone(), Arc::clone(&program) as _);
     daemon.follow_config();
     daemon.write_about();

@@ -11,6 +11,7 @@ mod logging;
 mod machine;
 mod operator;
 mod output;
+mod recorder;
 mod registry;
 mod remembered;
 mod secrets;

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use crate::cli::Flags;
 use crate::machine::slim_down;
+use crate::recorder::{Recorder, recordings_folder};
 use crate::watch::watch_config;
 
 /// How a date and time of day are told.
@@ -31,6 +32,7 @@ pub(crate) struct Services {
     pub(crate) control: Control,
     pub(crate) tasks: Tasks,
     pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) recorder: Arc<Recorder>,
     processes: ProcessHost,
     reloader: Arc<FileReloader>,
 }
@@ -70,6 +72,8 @@ impl Services {
         let upstreams = Arc::new(upstreams.marked(&nesting.mark()));
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&upstreams)), tasks.clone());
+        let recordings = options.environment.state_home().map(|state| recordings_folder(&state));
+        let recorder = Arc::new(Recorder::new(recordings, &fleet));
         let reloader = Arc::new(FileReloader {
             options,
             namespace: flags.namespace.clone(),
@@ -91,7 +95,7 @@ impl Services {
         control.see_processes_by(Arc::new(Processes));
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
-        Self { fleet, control, tasks, upstreams, processes, reloader }
+        Self { fleet, control, tasks, upstreams, recorder, processes, reloader }
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
@@ -176,6 +180,7 @@ impl Services {
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
         self.processes.finish().await;
+        self.recorder.close();
     }
 }
 

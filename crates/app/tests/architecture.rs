@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
-const MAY_KNOW: [(&str, &[&str]); 19] = [
+const MAY_KNOW: [(&str, &[&str]); 20] = [
     ("protocol", &[]),
     ("http1", &[]),
     ("config", &[]),
@@ -18,6 +18,7 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
     ("rendezvous", &[]),
     ("setup", &["config", "rendezvous"]),
     ("registry", &[]),
+    ("recording", &["admin"]),
     ("shim", &["rendezvous", "protocol"]),
     ("engine", &["protocol", "config", "admin"]),
     ("upstreams", &["engine", "protocol", "http1", "config", "guard"]),
@@ -40,6 +41,7 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
             "rendezvous",
             "setup",
             "registry",
+            "recording",
             "shim",
             "tui",
             "dashboard",
@@ -119,7 +121,10 @@ fn admin_is_plain_types_and_their_json() {
     let manifest = &crates()["admin"];
     let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
     let (dependencies, _) = dependencies.split_once("\n[").unwrap();
-    assert_eq!(dependencies.trim(), "serde.workspace = true\nserde_json.workspace = true");
+    assert_eq!(
+        dependencies.trim(),
+        "regex.workspace = true\nserde.workspace = true\nserde_json.workspace = true"
+    );
 }
 
 #[test]
@@ -229,7 +234,7 @@ fn no_library_prints() {
 }
 
 /// Who may ask what day it is: a jump of that clock must reach no deadline.
-const KNOWS_THE_DATE: [(&str, &str); 18] = [
+const KNOWS_THE_DATE: [(&str, &str); 20] = [
     ("crates/app/src/output/moment.rs", "when something was, told to people"),
     ("crates/app/src/audit.rs", "when an operator changed something"),
     ("crates/app/src/commands/doctor/machine.rs", "whether the date can be right"),
@@ -242,6 +247,8 @@ const KNOWS_THE_DATE: [(&str, &str); 18] = [
         "crates/setup/src/journal",
         "when a command changed something, told to people; later ones have later names",
     ),
+    ("crates/recording/src/writer", "when a recording began and ended, and which file is the oldest"),
+    ("crates/app/src/operator/program.rs", "when a recording began, told to people"),
     ("crates/registry/src/", "how old an answer of the registry is"),
     ("crates/setup/src/undo", "when it was undone, told to people"),
     ("crates/upstreams/src/cache.rs", "when something was learnt"),

@@ -132,6 +132,16 @@ impl Exchange {
         self.flight.lock().record = Some(record);
     }
 
+    /// Returns the number that the call was given where it came in, if it was.
+    pub(crate) fn number_on_arrival(&self) -> Option<NonZeroU64> {
+        self.number.or_else(|| self.flight.sink.number())
+    }
+
+    /// Has it watched under this number, where it is no call of a client's: a question of a server.
+    pub fn set_number(&mut self, number: Option<NonZeroU64>) {
+        self.number = number;
+    }
+
     /// Returns the number under which the call is watched, on every hop, if it is.
     pub fn number(&self) -> Option<NonZeroU64> {
         self.number

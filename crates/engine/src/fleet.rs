@@ -29,6 +29,7 @@ use crate::gateway::Gateway;
 use crate::observe::{Observer, Observers};
 use crate::sync::Lock as _;
 use crate::tasks::Tasks;
+use crate::traffic::Traffic;
 use crate::upstream::{Connector, Order, Standing, Upstream};
 pub(crate) use followers::FollowedLine;
 use followers::LogFollowers;
@@ -66,6 +67,7 @@ pub struct Fleet {
     places: Arc<Semaphore>,
     tasks: Tasks,
     observers: Observers,
+    traffic: Arc<Traffic>,
     /// Makes events of calls, while somebody wants them.
     call_teller: Mutex<Option<Arc<dyn Observer>>>,
     log_followers: LogFollowers,
@@ -84,6 +86,7 @@ pub struct Outdated {
 impl Fleet {
     /// Makes an upstream for every server of the config. Nothing is started.
     pub fn new(config: Arc<Config>, connector: Box<dyn Connector>, tasks: Tasks) -> Arc<Self> {
+        let observers = Observers::default();
         let fleet = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
             connector,
@@ -99,7 +102,8 @@ impl Fleet {
             changed_servers: broadcast::Sender::new(MAX_CHANGES_BEHIND),
             places: discovery::places(),
             tasks,
-            observers: Observers::default(),
+            traffic: Traffic::new(&observers),
+            observers,
             call_teller: Mutex::default(),
             log_followers: LogFollowers::default(),
             stopped: Mutex::default(),
@@ -120,6 +124,11 @@ impl Fleet {
     /// Returns those who watch calls, to add to.
     pub fn observers(&self) -> &Observers {
         &self.observers
+    }
+
+    /// Returns what goes over both hops, for whoever watches it.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// Returns why the config in force is not the one in the file, if it is not.
@@ -269,6 +278,7 @@ impl Fleet {
             server: Arc::clone(server),
             users: Arc::clone(&users),
             standing: Arc::clone(&standing),
+            starts: Arc::default(),
         };
         let upstream: Arc<dyn Upstream> = match instance.client() {
             None if slot::is_per_client(server) => PerClient::new(self, server, host),
@@ -306,6 +316,12 @@ impl Fleet {
     fn first_standing(&self) -> Standing {
         let log_level = self.slots.load().iter().find_map(|slot| lock(&slot.standing).log_level.clone());
         Standing { log_level, ..Standing::default() }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.traffic.close();
     }
 }
 

@@ -42,6 +42,7 @@ use crate::principal::Principal;
 use crate::resolution::Resolution;
 use crate::router::{self, Found};
 use crate::sync::Lock as _;
+use crate::traffic::Traffic;
 use crate::upstream::{Phase, Upstream};
 pub use introduction::Introduction;
 pub use items::ItemQuery;
@@ -225,6 +226,11 @@ impl Gateway {
         self.fleet.observers()
     }
 
+    /// Returns what goes over both hops, of this namespace and all others.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        self.fleet.traffic()
+    }
+
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
     }
@@ -234,7 +240,8 @@ impl Gateway {
         let observers = self.observers();
         if observers.is_watched() {
             let (client, requester) = (exchange.client(), exchange.requester());
-            exchange.keep_record(observers.open(&call, self.namespace(), client, requester));
+            let number = exchange.number_on_arrival();
+            exchange.keep_record(observers.open(number, &call, self.namespace(), client, requester));
         }
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
         if catch_unwind(AssertUnwindSafe(|| self.send(call, exchange))).is_err() {

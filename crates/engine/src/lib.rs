@@ -24,6 +24,7 @@ mod resolution;
 mod router;
 mod sync;
 mod tasks;
+mod traffic;
 mod upstream;
 
 /// The names clients see, within reach of the fuzz target.
@@ -50,6 +51,10 @@ pub use principal::{ClientProcess, Principal, Requester};
 pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
+pub use traffic::{
+    Direction, FrameStatus, Hop, Link, Party, RECORDED_BODY_BYTES, SubscribeOptions, Subscription, Tap,
+    Traffic, WATCHED_BODY_BYTES,
+};
 pub use upstream::{
     Addressee, BoxFuture, CallTally, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
     LoggedLine, Missing, Order, Phase, Standing, Status, Upstream, Withheld,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -63,12 +63,47 @@ pub enum Outcome {
     Cancelled,
 }
 
+/// Whether anybody watches, which is one look on the way of a call, and the number of the next.
+#[derive(Default)]
+pub(crate) struct Watch {
+    who: AtomicU8,
+    last_number: AtomicU64,
+}
+
+impl Watch {
+    /// Calls are told to observers.
+    const CALLS: u8 = 1;
+    /// Messages are seen by whoever watches traffic.
+    pub(crate) const TRAFFIC: u8 = 2;
+
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.who.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_on(&self, who: u8) -> bool {
+        self.who.load(Ordering::Relaxed) & who != 0
+    }
+
+    pub(crate) fn set(&self, who: u8, is_on: bool) {
+        match is_on {
+            true => self.who.fetch_or(who, Ordering::Relaxed),
+            false => self.who.fetch_and(!who, Ordering::Relaxed),
+        };
+    }
+
+    pub(crate) fn next_number(&self) -> NonZeroU64 {
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN)
+    }
+}
+
 /// Those who watch, and the number of the next call.
 #[derive(Default)]
 pub struct Observers {
-    is_watched: AtomicBool,
+    watch: Arc<Watch>,
     observers: ArcSwap<Vec<Arc<dyn Observer>>>,
-    last_number: AtomicU64,
     /// Held while somebody comes or goes, so that the look always agrees with the list.
     changing: Mutex<()>,
 }
@@ -82,7 +117,7 @@ impl Observers {
             observers.push(Arc::clone(&observer));
             observers
         });
-        self.is_watched.store(true, Ordering::Relaxed);
+        self.watch.set(Watch::CALLS, true);
     }
 
     /// Lets somebody watch no longer. Calls that began before are still told to it.
@@ -93,25 +128,30 @@ impl Observers {
             others.cloned().collect::<Vec<_>>()
         };
         self.observers.rcu(left);
-        self.is_watched.store(!self.observers.load().is_empty(), Ordering::Relaxed);
+        self.watch.set(Watch::CALLS, !self.observers.load().is_empty());
+    }
+
+    /// Returns what those who watch traffic are counted by, too.
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
     }
 
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
-        self.is_watched.load(Ordering::Relaxed)
+        self.watch.is_any()
     }
 
-    /// Opens the record of a call that begins now.
+    /// Opens the record of a call that begins now, under the number that it has already, if it does.
     pub(crate) fn open(
         &self,
+        number: Option<NonZeroU64>,
         call: &Call,
         namespace: Option<&str>,
         client: Option<ClientId>,
         requester: Option<&Arc<Requester>>,
     ) -> Box<OpenRecord> {
-        let number = self.last_number.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let record = CallRecord {
-            number: NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN),
+            number: number.unwrap_or_else(|| self.watch.next_number()),
             principal: requester.map_or(Principal::Gateway, |requester| requester.principal.clone()),
             client,
             address: requester.and_then(|requester| requester.address),

@@ -15,18 +15,21 @@ mod later;
 mod logs;
 mod peer;
 mod questions;
+mod recordings;
 mod request;
 mod route;
 mod serve;
 mod servers;
 mod sse;
+mod traffic;
 mod underway;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_admin::{
-    About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile, Server,
+    About, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile, ErrorCode,
+    Recording, RecordingStart, Server,
 };
 use manifold_config::Edit;
 use manifold_engine::{BoxFuture, Control, Gateway};
@@ -105,6 +108,21 @@ pub trait ControlledProgram: Send + Sync {
 
     /// Returns the last lines of it.
     fn audited(&self, lines: usize) -> Result<Vec<AuditLine>, CommandError>;
+
+    /// Returns the recordings that run, and the files of those that have ended.
+    fn recordings(&self) -> Result<Vec<Recording>, CommandError> {
+        Ok(Vec::new())
+    }
+
+    /// Begins to keep what passes in a file.
+    fn start_recording(&self, _start: &RecordingStart) -> Result<Recording, CommandError> {
+        Err(CommandError::new(ErrorCode::Unsupported, "this gateway keeps no recordings"))
+    }
+
+    /// Ends a recording that runs; its file stays.
+    fn stop_recording(&self, name: &str) -> Result<Recording, CommandError> {
+        Err(CommandError::new(ErrorCode::UnknownItem, format!("there is no recording '{name}' that runs")))
+    }
 
     /// Keeps the program from ending for want of clients while it is held: somebody looks at it.
     fn hold(&self) -> Box<dyn Send + Sync>;

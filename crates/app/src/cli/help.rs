@@ -22,11 +22,11 @@ Tools:
   call, read, prompt, complete  Call a tool, read a resource, get a prompt, complete an argument
 Clients and namespaces:
   init, install, uninstall      Set up everything at once; put Manifold into Cursor …, take it out
-  undo                          Take back the last change of clients' files and of the config
-  clients, ns, audit            Who is connected; namespaces and their rules; what operators did
+  undo, clients, ns, audit      Take back a change; who is connected; namespaces; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
+  watch, record, replay         Messages as they pass; kept in a file; served, repeated, compared
 Files and help:
   status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal
   secret, completions, man      Secrets for the config; completions for your shell, manual pages

@@ -123,6 +123,9 @@ fn every_verb_has_its_route() {
         "secret list",
         "secret rm",
         "doctor",
+        "record show",
+        "record export",
+        "replay diff",
     ];
     let of_files = ["init", "install", "uninstall", "undo"];
     let of_this_process =

@@ -1,6 +1,7 @@
 //! `call`, `read`, `prompt` and `complete`: a server asked once, from the command line.
 
 mod address;
+mod again;
 mod arguments;
 pub(crate) mod asker;
 mod conversation;
@@ -37,6 +38,7 @@ use person::{Person, Terminal};
 use super::patience::Patience;
 use crate::cli::AskCommand;
 use crate::output::{Failure, write};
+pub(crate) use again::{Again, Hints};
 pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.

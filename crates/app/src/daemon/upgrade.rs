@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
+use manifold_admin::RecordingStart;
 use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
 use manifold_rendezvous::versions;
 use manifold_upstreams::Handover;
@@ -44,6 +45,9 @@ pub(crate) struct State {
     pub(crate) stays: bool,
     /// By which instances are told apart.
     hash_seed: [u8; 16],
+    /// What is being recorded.
+    #[serde(default)]
+    pub(crate) recordings: Vec<RecordingStart>,
     /// What `upstreams` has written down.
     servers: String,
 }
@@ -154,6 +158,7 @@ pub(super) async fn upgrade(
         epochs_before: daemon.epochs_before.clone(),
         stays: daemon.life.started() == Started::ByOrder,
         hash_seed: hash_seed(),
+        recordings: daemon.services.recorder.suspend(),
         servers: match handover.to_json() {
             Ok(servers) => servers,
             Err(error) => return error.to_string(),

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
+use jiff::Timestamp;
 use manifold_admin::{
     About, ApiVersions, AskerEnvironment, AuditLine, CommandError, ConfigChanged, ConfigCheck, ConfigFile,
-    ErrorCode, GatewayKind, Server,
+    ErrorCode, GatewayKind, Recording, RecordingStart, Server, Target,
 };
 use manifold_config::{ClientEnvironment, Edit, LoadOptions, Selection, project_root, select_namespace};
 use manifold_engine::{Audience, BoxFuture, Gateway, Opening};
 use manifold_frontends::admin::{ControlledProgram, DaemonOrder};
+use manifold_recording::{Header, HeaderServer};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tracing::warn;
@@ -60,6 +62,37 @@ impl ControlledGateway {
     fn open_audit(&self) -> Option<Audit> {
         let opened = Audit::open(&self.options.environment.state_home()?);
         opened.inspect_err(|error| warn!("what operators change is not kept: {error}")).ok()
+    }
+
+    /// Goes on with what the program whose place we took was recording.
+    pub(crate) fn go_on_recording(&self, recordings: &[RecordingStart]) {
+        for start in recordings {
+            if let Err(error) = self.services.recorder.go_on(start, self.header(start), self.hold()) {
+                warn!("the recording '{}' ends here: {}", start.name, error.message);
+            }
+        }
+    }
+
+    fn header(&self, start: &RecordingStart) -> Header {
+        let started = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let servers = self.services.control.servers().into_iter().map(|server| HeaderServer {
+            id: server.key.to_string(),
+            kind: server.kind.as_str().to_owned(),
+            program: match server.target {
+                Target::Program { command, .. } => {
+                    PathBuf::from(command).file_name().map(|name| name.to_string_lossy().into_owned())
+                }
+                _ => None,
+            },
+            era: None,
+        });
+        Header {
+            filter: start.filter.clone(),
+            config_revision: self.editor.revision().ok(),
+            servers: servers.collect(),
+            redaction: vec!["values of secrets".to_owned(), "members named like secrets".to_owned()],
+            ..Header::new(&start.name, env!("CARGO_PKG_VERSION"), &started)
+        }
     }
 
     fn its_daemon(&self) -> Option<Arc<Daemon>> {
@@ -198,6 +231,18 @@ impl ControlledProgram for ControlledGateway {
         state
             .map_or(Ok(Vec::new()), |state| Audit::last(&state, lines))
             .map_err(|why| CommandError::new(ErrorCode::Failed, format!("the audit cannot be read: {why}")))
+    }
+
+    fn recordings(&self) -> Result<Vec<Recording>, CommandError> {
+        self.services.recorder.list()
+    }
+
+    fn start_recording(&self, start: &RecordingStart) -> Result<Recording, CommandError> {
+        self.services.recorder.start(start, self.header(start), self.hold())
+    }
+
+    fn stop_recording(&self, name: &str) -> Result<Recording, CommandError> {
+        self.services.recorder.stop(name)
     }
 
     fn hold(&self) -> Box<dyn Send + Sync> {

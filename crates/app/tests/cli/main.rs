@@ -26,6 +26,7 @@ mod setup_care;
 mod terminal;
 mod undo;
 mod wait;
+mod watch;
 
 use manifold_admin::{
     Calls, Error, Instance, Kind, Lists, Reason, Server, ServerId, Snapshot, Start, State, Target,

@@ -81,7 +81,10 @@ fn entries(node: &Node) -> impl Iterator<Item = &Node> {
 fn is_server(node: &Node) -> bool {
     let has = |object: &Object| SERVER_KEYS.iter().any(|key| object.members.contains_key(*key));
     let Some(object) = node.object() else { return false };
-    has(object) || object.object("transport").is_some_and(has) || object.members.contains_key("builtin")
+    has(object)
+        || object.object("transport").is_some_and(has)
+        || object.members.contains_key("builtin")
+        || object.members.contains_key("replay")
 }
 
 /// Tells whether entries are written as only this program writes them.

@@ -155,7 +155,7 @@ const TYPES: &[&str] =
 
 pub(crate) static SERVER: Section = Section {
     name: "server",
-    about: "One server: `command` for a local program, `url` for a remote one, or `builtin`.",
+    about: "One server: `command` for a local program, `url` for a remote one, `builtin` or `replay`.",
     keys: &[
         vital("command", Text, "The program to run."),
         vital("args", Texts, "Its arguments."),
@@ -170,6 +170,11 @@ pub(crate) static SERVER: Section = Section {
         vital("env_http_headers", TextMap, "Headers whose values are in the named variables (mcpmu)."),
         vital("bearer_token_env_var", Text, "The variable that holds the bearer token (mcpmu)."),
         vital("builtin", Text, "A server inside the gateway: `time`."),
+        vital(
+            "replay",
+            Text,
+            "A recording (`.mfr`) that answers as its server did; `args` may be those of `replay`.",
+        ),
         key("type", Choice(TYPES), "told by the other keys", "How the server speaks."),
         key("kind", Choice(TYPES), "told by the other keys", "Same as `type` (mcp-studio)."),
         key("transport", Choice(TYPES), "told by the other keys", "Same as `type` (Cline, Kimi)."),

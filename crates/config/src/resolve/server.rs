@@ -82,7 +82,8 @@ fn connection(
     context: &mut Context<'_>,
 ) -> (Transport, Option<ServerFault>) {
     let (line, place) = (entry.node.line, entry.place.as_str());
-    let transport = match transport::resolve(fields, entry.node, context.start) {
+    let recording = transport::Recording { id: &entry.key.id, config: context.path };
+    let transport = match transport::resolve(fields, entry.node, recording, context.start) {
         Ok(transport) => transport,
         Err(wrong) => {
             context.problems.error(line, place, &wrong.what, Some(wrong.hint));
@@ -106,7 +107,9 @@ fn connection(
     if let Transport::Process(spec) = &transport
         && fault.is_none()
     {
-        if itself::is_ourselves(spec, context.path, context.start) {
+        // Our own program that answers from a file is none that serves.
+        let is_replay = fields.text("replay").is_some();
+        if !is_replay && itself::is_ourselves(spec, context.path, context.start) {
             context.problems.error(line, place, ServerFault::Itself.message(), None);
             return (transport, Some(ServerFault::Itself));
         }

@@ -1,6 +1,7 @@
 //! How a server is reached: a program, an address, or a part of ourselves.
 
 mod remote;
+mod replay;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ use crate::model::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind,
 use crate::secret::Secret;
 use crate::variables_used::{BY_NAME, named_by};
 use remote::remote;
+pub(super) use replay::Recording;
+use replay::replay;
 
 /// Why an entry cannot be used, and what to do about it.
 pub(super) struct Wrong {
@@ -43,11 +46,23 @@ pub(super) fn holds_credentials(key: &str) -> bool {
 }
 
 /// Reads the transport of one entry.
-pub(super) fn resolve(fields: Fields<'_>, node: &Node, start: Surroundings<'_>) -> Result<Transport, Wrong> {
+pub(super) fn resolve(
+    fields: Fields<'_>,
+    node: &Node,
+    recording: Recording<'_>,
+    start: Surroundings<'_>,
+) -> Result<Transport, Wrong> {
     refuse_wrong_kinds(fields, node)?;
     let filled = |name: &str| fields.text(name).filter(|text| !text.value.is_empty());
     let address = ADDRESSES.into_iter().find_map(|name| Some((name, filled(name)?)));
     let said = TYPE_KEYS.into_iter().find_map(filled).map(|text| text.value.as_str());
+    if let Some(file) = filled("replay") {
+        let others = [filled("builtin"), filled("command"), address.map(|(_, address)| address)];
+        if others.iter().any(Option::is_some) {
+            return Err(wrong("has `replay` beside `command`, `url` or `builtin`", "keep one"));
+        }
+        return replay(fields, file, recording, start);
+    }
     match (filled("builtin"), filled("command"), address) {
         (Some(name), None, None) => builtin(name),
         (Some(_), ..) => Err(wrong("has `builtin` beside `command` or `url`", "keep one")),

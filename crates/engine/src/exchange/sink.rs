@@ -1,5 +1,6 @@
 //! Where the answer of a call goes, and who is told that nobody wants it any more.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use manifold_protocol::{Call, Raw, Reply};
@@ -35,6 +36,11 @@ pub trait Sink: Send + Sync {
 
     /// Returns who asks; `None`: the gateway itself.
     fn requester(&self) -> Option<&Arc<Requester>> {
+        None
+    }
+
+    /// Returns the number that the call was given as its message came in, if traffic was watched then.
+    fn number(&self) -> Option<NonZeroU64> {
         None
     }
 

@@ -1,0 +1,283 @@
+//! Recordings that run: each is read from the stream of traffic and written by a thread of its own. No call waits for
+//! one: what a thread cannot read in time is lost and counted, and one that cannot write ends with what was wrong.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use manifold_admin::{CommandError, ErrorCode, Filter, Matcher, Recording, RecordingStart, TrafficItem};
+use manifold_engine::{Fleet, Lock as _, SubscribeOptions, Subscription, Traffic};
+use manifold_recording::{EXTENSION, Header, Limits, Open, Writer, check_name, list, open_file};
+use tracing::{info, warn};
+
+/// How long a frame may wait before somebody looks for it.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many frames are written between two looks at whether it shall end.
+const AT_ONCE: usize = 1024;
+
+/// Returns where recordings lie in a folder for state.
+pub(crate) fn recordings_folder(state_home: &Path) -> PathBuf {
+    state_home.join("manifold/recordings")
+}
+
+/// All recordings of one gateway.
+pub(crate) struct Recorder {
+    /// `None`: there is no home to keep them in.
+    folder: Option<PathBuf>,
+    traffic: Arc<Traffic>,
+    limits: Limits,
+    open: fn() -> Open,
+    running: Mutex<BTreeMap<String, Running>>,
+}
+
+struct Running {
+    /// What is known of it, as its thread last said.
+    seen: Arc<Mutex<Recording>>,
+    orders: Sender<Ending>,
+    thread: Option<JoinHandle<()>>,
+    /// The program does not end for want of clients meanwhile.
+    _hold: Box<dyn Send + Sync>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// With a footer.
+    Stopped,
+    /// Another process goes on with the file.
+    Suspended,
+}
+
+impl Recorder {
+    pub(crate) fn new(folder: Option<PathBuf>, fleet: &Fleet) -> Self {
+        Self::with(folder, Arc::clone(fleet.traffic()), Limits::default(), || Box::new(open_file))
+    }
+
+    fn with(folder: Option<PathBuf>, traffic: Arc<Traffic>, limits: Limits, open: fn() -> Open) -> Self {
+        Self { folder, traffic, limits, open, running: Mutex::default() }
+    }
+
+    /// Begins a recording.
+    pub(crate) fn start(
+        &self,
+        start: &RecordingStart,
+        header: Header,
+        hold: Box<dyn Send + Sync>,
+    ) -> Result<Recording, CommandError> {
+        self.run(start, header, hold, Writer::begin)
+    }
+
+    /// Goes on with a recording that another process has begun.
+    pub(crate) fn go_on(
+        &self,
+        start: &RecordingStart,
+        header: Header,
+        hold: Box<dyn Send + Sync>,
+    ) -> Result<Recording, CommandError> {
+        self.run(start, header, hold, Writer::go_on)
+    }
+
+    fn run(
+        &self,
+        start: &RecordingStart,
+        header: Header,
+        hold: Box<dyn Send + Sync>,
+        begin: impl FnOnce(&Path, Header, Limits, Open) -> std::io::Result<Writer>,
+    ) -> Result<Recording, CommandError> {
+        let name = &start.name;
+        check_name(name).map_err(|error| CommandError::new(ErrorCode::BadRequest, error.to_string()))?;
+        let filter = Filter::parse(start.filter.as_deref().unwrap_or_default())
+            .map_err(|error| CommandError::new(ErrorCode::BadRequest, format!("the filter, {error}")))?;
+        let folder = self.folder.as_deref().ok_or_else(|| failed("there is no home folder to keep it in"))?;
+        let mut running = self.running.locked();
+        if running.get(name).is_some_and(Running::is_going_on) {
+            return Err(CommandError {
+                hint: Some(format!("end it with `manifold record stop {name}`, or choose another name")),
+                ..CommandError::new(ErrorCode::Busy, format!("a recording '{name}' runs already"))
+            });
+        }
+        std::fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
+        // From here on nothing is missed.
+        let subscription = self.traffic.subscribe(SubscribeOptions::to_record());
+        let started = header.started.clone();
+        let writer =
+            begin(folder, header, self.limits, (self.open)()).map_err(|error| unwritten(folder, &error))?;
+        let (frames, lost, bytes) = writer.counts();
+        let recording = Recording {
+            name: name.clone(),
+            file: writer.path().display().to_string(),
+            is_running: true,
+            filter: start.filter.clone(),
+            started: Some(started),
+            frames,
+            lost,
+            bytes,
+            problem: None,
+        };
+        let seen = Arc::new(Mutex::new(recording.clone()));
+        let (orders, ordered) = channel();
+        let keeping = Keeping { subscription, matcher: filter.matcher(), writer, seen: Arc::clone(&seen) };
+        let thread = std::thread::Builder::new()
+            .name(format!("record {name}"))
+            .spawn(move || keeping.keep(&ordered))
+            .map_err(|error| failed(&error.to_string()))?;
+        info!(recording = name, file = recording.file, "recording");
+        running.insert(name.clone(), Running { seen, orders, thread: Some(thread), _hold: hold });
+        Ok(recording)
+    }
+
+    /// Ends a recording. Its file is whole when this returns.
+    pub(crate) fn stop(&self, name: &str) -> Result<Recording, CommandError> {
+        let ended = self.running.locked().remove(name);
+        let Some(mut ended) = ended else {
+            let message = format!("there is no recording '{name}' that runs");
+            let hint = Some("`manifold record list` shows those there are".to_owned());
+            return Err(CommandError { hint, ..CommandError::new(ErrorCode::UnknownItem, message) });
+        };
+        ended.end(Ending::Stopped);
+        let recording = ended.seen.locked().clone();
+        Ok(recording)
+    }
+
+    /// Returns those that run, and those that lie in files.
+    pub(crate) fn list(&self) -> Result<Vec<Recording>, CommandError> {
+        let mut all = match &self.folder {
+            Some(folder) => list(folder).map_err(|error| unwritten(folder, &error))?,
+            None => Vec::new(),
+        };
+        for (name, running) in &*self.running.locked() {
+            let seen = running.seen.locked().clone();
+            match all.iter_mut().find(|recording| recording.name == *name) {
+                Some(recording) => *recording = seen,
+                None => all.push(seen),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Lets go of all files, and says what another process has to go on with.
+    pub(crate) fn suspend(&self) -> Vec<RecordingStart> {
+        let ended = std::mem::take(&mut *self.running.locked());
+        let going_on = ended.into_iter().filter(|(_, running)| running.is_going_on());
+        let start_of = |(name, mut running): (String, Running)| {
+            running.end(Ending::Suspended);
+            let filter = running.seen.locked().filter.clone();
+            RecordingStart { name, filter }
+        };
+        going_on.map(start_of).collect()
+    }
+
+    /// Ends all of them.
+    pub(crate) fn close(&self) {
+        let ended = std::mem::take(&mut *self.running.locked());
+        ended.into_values().for_each(|mut running| running.end(Ending::Stopped));
+    }
+}
+
+impl Running {
+    fn is_going_on(&self) -> bool {
+        self.seen.locked().is_running
+    }
+
+    fn end(&mut self, how: Ending) {
+        // One that has ended by itself hears nothing any more.
+        let _ = self.orders.send(how);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What one thread has.
+struct Keeping {
+    subscription: Subscription,
+    matcher: Matcher,
+    writer: Writer,
+    seen: Arc<Mutex<Recording>>,
+}
+
+impl Keeping {
+    fn keep(mut self, orders: &Receiver<Ending>) {
+        let ended = self.until_told(orders);
+        let counts = self.writer.counts();
+        let written = match ended {
+            Ok(Ending::Stopped) => self.writer.end(),
+            Ok(Ending::Suspended) => self.writer.flush(),
+            Err(error) => Err(error),
+        };
+        let mut seen = self.seen.locked();
+        seen.is_running = false;
+        (seen.frames, seen.lost, seen.bytes) = counts;
+        if let Err(error) = written {
+            warn!(recording = seen.name, "the recording ends, as it cannot be written: {error}");
+            seen.problem = Some(format!("it ended, as it could not be written: {error}"));
+        }
+    }
+
+    fn until_told(&mut self, orders: &Receiver<Ending>) -> std::io::Result<Ending> {
+        loop {
+            let is_caught_up = self.write_some()?;
+            let pause = if is_caught_up { PAUSE } else { Duration::ZERO };
+            match orders.recv_timeout(pause) {
+                Ok(ending) => {
+                    // What had passed when the order came belongs to it.
+                    while !self.write_some()? {}
+                    return Ok(ending);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            }
+        }
+    }
+
+    /// Writes what has come. Returns whether that was all.
+    fn write_some(&mut self) -> std::io::Result<bool> {
+        for _ in 0..AT_ONCE {
+            let Some(item) = self.subscription.try_next() else {
+                self.writer.flush()?;
+                self.show();
+                return Ok(true);
+            };
+            let is_wanted = match &item {
+                TrafficItem::Frame(frame) => self.matcher.matches(frame, frame.t),
+                TrafficItem::Gap { .. } => true,
+            };
+            if is_wanted {
+                self.writer.write(&item)?;
+            }
+        }
+        self.show();
+        Ok(false)
+    }
+
+    fn show(&self) {
+        let mut seen = self.seen.locked();
+        (seen.frames, seen.lost, seen.bytes) = self.writer.counts();
+    }
+}
+
+/// Returns the file of a recording that somebody names, or the path somebody wrote.
+pub(crate) fn file_of(named: &Path, folder: Option<PathBuf>) -> PathBuf {
+    let is_name = named.to_str().is_some_and(|name| check_name(name).is_ok());
+    match folder {
+        Some(folder) if is_name && !named.exists() => folder.join(named).with_extension(EXTENSION),
+        _ => named.to_owned(),
+    }
+}
+
+fn failed(why: &str) -> CommandError {
+    CommandError::new(ErrorCode::Failed, format!("it cannot be recorded: {why}"))
+}
+
+fn unwritten(folder: &Path, error: &std::io::Error) -> CommandError {
+    CommandError {
+        hint: Some("name a folder that can be written with XDG_STATE_HOME".to_owned()),
+        ..failed(&format!("{}: {error}", folder.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

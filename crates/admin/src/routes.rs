@@ -76,6 +76,7 @@ pub const ROUTES: &[Route] = &[
     changes(Method::Put, "/v1/config/servers/{id}", &["add", "add-json"]),
     changes(Method::Delete, "/v1/config/servers/{id}", &["remove"]),
     changes(Method::Post, "/v1/config/servers/{id}/rename", &["rename"]),
+    reads("/v1/traffic", &["watch"]),
     reads("/v1/audit", &["audit"]),
     reads("/v1/daemon", &["daemon status"]),
     changes(Method::Post, "/v1/daemon/reload", &["daemon reload"]),

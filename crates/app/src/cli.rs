@@ -48,7 +48,7 @@ pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
 pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
-pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs};
+pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs, WatchArgs};
 pub(crate) use setup::{InitArgs, InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
 use values::profile;
 

@@ -34,9 +34,9 @@ pub use permissions::configured_permissions;
 pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
 use usage::Usages;
 pub use usage::{ProcessTable, Usage};
-pub(crate) use words::client_instance;
 use words::millis;
 pub use words::{INHERIT_ADVICE, command_error};
+pub(crate) use words::{client_instance, instance_key};
 
 /// Reads the config file anew and takes it over.
 pub trait Reloader: Send + Sync {

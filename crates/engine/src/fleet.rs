@@ -278,6 +278,7 @@ impl Fleet {
             server: Arc::clone(server),
             users: Arc::clone(&users),
             standing: Arc::clone(&standing),
+            starts: Arc::default(),
         };
         let upstream: Arc<dyn Upstream> = match instance.client() {
             None if slot::is_per_client(server) => PerClient::new(self, server, host),

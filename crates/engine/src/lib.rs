@@ -52,7 +52,8 @@ pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
 pub use traffic::{
-    Link, Party, RECORDED_BODY_BYTES, SubscribeOptions, Subscription, Tap, Traffic, WATCHED_BODY_BYTES,
+    Direction, FrameStatus, Hop, Link, Party, RECORDED_BODY_BYTES, SubscribeOptions, Subscription, Tap,
+    Traffic, WATCHED_BODY_BYTES,
 };
 pub use upstream::{
     Addressee, BoxFuture, CallTally, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use manifold_admin::{Cursor, TrafficItem};
+pub use manifold_admin::{Direction, FrameStatus, Hop};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -253,6 +254,11 @@ impl Subscription {
         self.position += 1;
         let body_bytes = self.options.bodies.then_some(self.options.max_body_bytes);
         Some(TrafficItem::Frame(Box::new(shown::frame(&captured, self.position, body_bytes))))
+    }
+
+    /// Returns the present as frames count time: in nanoseconds since the gateway began.
+    pub fn now(&self) -> u64 {
+        self.traffic.now()
     }
 
     /// Returns the place up to which everything was read.

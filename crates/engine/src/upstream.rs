@@ -18,6 +18,7 @@ use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::outbox::Outbox;
+use crate::traffic::Tap;
 pub use logged::LoggedLine;
 pub use report::{History, InstanceReport};
 pub use tally::CallTally;
@@ -274,6 +275,11 @@ pub trait Host: Send + Sync {
 
     /// The server has written a line beside the protocol.
     fn logged(&self, _server: &ServerKey, _line: LoggedLine) {}
+
+    /// Returns where the messages of a connection that begins now are seen, if anybody watches.
+    fn tap(&self) -> Tap {
+        Tap::unwatched()
+    }
 
     /// A notification for every client it concerns.
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>);

@@ -19,6 +19,7 @@ mod route;
 mod serve;
 mod servers;
 mod sse;
+mod traffic;
 mod underway;
 
 use std::sync::Arc;

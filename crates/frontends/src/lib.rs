@@ -13,6 +13,7 @@ mod serve;
 mod session;
 pub mod shim;
 pub mod stdio;
+mod tap;
 
 pub use modern::facts_of_anyone;
 pub use session::{Destination, Outlet, Session};

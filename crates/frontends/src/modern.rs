@@ -4,9 +4,11 @@
 mod ending;
 mod listen;
 mod run;
+mod seen;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -27,6 +29,7 @@ use crate::shim::KeptCall;
 use listen::Listener;
 pub(crate) use run::Run;
 use run::{Asker, OriginalRequest, PendingRequest};
+pub(crate) use seen::Seen;
 
 /// What servers are told that clients can do, where each request says it anew: all that some client may be able to.
 const CAPABILITIES: &str =
@@ -68,6 +71,9 @@ pub(crate) trait Lane: Send + Sync {
     /// No answer will come: the client took its request back.
     fn abandon(&self) {}
 
+    /// The answer will be that the call took too long.
+    fn note_timeout(&self) {}
+
     /// The call is about to be handed to a server.
     fn dispatched(&self) {}
 
@@ -91,6 +97,8 @@ pub(crate) struct Request {
     /// Where it came in and by which credential: states given out are good for no other.
     pub(crate) entrance: Vec<u8>,
     pub(crate) client: ClientId,
+    /// Its message, where anybody watches.
+    pub(crate) seen: Option<Seen>,
 }
 
 /// Where requests of this era are served.
@@ -162,13 +170,24 @@ impl ModernService {
         request: Request,
         lane: Arc<dyn Lane>,
     ) -> RequestHandle {
-        let Request { id, method, params, requester, entrance, client } = request;
+        let Request { id, method, params, requester, entrance, client, seen } = request;
         debug!(method = method.as_str(), "request");
+        let opened = modern::open(params);
+        let (watched, lane) = match seen {
+            None => (None, lane),
+            Some(seen) => {
+                let params = opened.as_ref().ok().and_then(|(params, _)| params.as_ref());
+                let parent = self.operation(params, |params| {
+                    parked::digest(&requester.principal, &entrance, &method, params)
+                });
+                seen.show(&id, parent, lane)
+            }
+        };
         let refuse = |fault: Fault, verdict| {
             refuse(&*lane, Some(&id), &fault, verdict);
             RequestHandle { modern: Arc::clone(self), number: None }
         };
-        let (params, caller) = match modern::open(params) {
+        let (params, caller) = match opened {
             Ok(opened) => opened,
             Err(fault) => return refuse(fault, Verdict::BadRequest),
         };
@@ -207,8 +226,14 @@ impl ModernService {
                 gateway.admit(|| facts_of_anyone(caller.info.clone()));
                 let token = params.as_ref().and_then(|params| params.path(&["_meta", "progressToken"]));
                 let level = caller.log_level.as_ref().and_then(|level| Level::parse(&level.to_text()?));
-                let pending =
-                    PendingRequest { number, id, lane, token: token.map(|token| token.detached()), level };
+                let pending = PendingRequest {
+                    number,
+                    watched,
+                    id,
+                    lane,
+                    token: token.map(|token| token.detached()),
+                    level,
+                };
                 let original = OriginalRequest { method, params, requester, entrance, client };
                 self.call(gateway, original, caller, pending);
             }
@@ -254,6 +279,20 @@ impl ModernService {
                     pending,
                 );
             }
+        }
+    }
+
+    /// Returns the number of the call that a client comes back for, where that is watched.
+    fn operation(
+        &self,
+        params: Option<&Raw>,
+        digest: impl FnOnce(Option<&Raw>) -> parked::Digest,
+    ) -> Option<NonZeroU64> {
+        let state = params?.get("requestState")?;
+        let state = state.to_text().filter(|state| state.starts_with(parked::PREFIX))?;
+        match self.parked.seal.open(&state, &digest(params)) {
+            Ok(Resumption::Parked { place, .. }) => self.parked.find(&place).ok()?.watched(),
+            _ => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! A call for somebody who only waits for its answer and cannot be asked anything.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use manifold_engine::{CallHandle, ClientId, Exchange, Gateway, Requester, Sink};
@@ -12,7 +13,19 @@ pub(crate) fn ask(
     client: Option<ClientId>,
     requester: &Arc<Requester>,
 ) -> impl Future<Output = Reply> + use<> {
-    let (exchange, flight, reply) = Exchange::answered_for(client, requester, gateway);
+    ask_as(gateway, call, client, requester, None)
+}
+
+/// Does the same under the number by which the call is watched already, if it is.
+pub(crate) fn ask_as(
+    gateway: &Arc<Gateway>,
+    call: Call,
+    client: Option<ClientId>,
+    requester: &Arc<Requester>,
+    number: Option<NonZeroU64>,
+) -> impl Future<Output = Reply> + use<> {
+    let (mut exchange, flight, reply) = Exchange::answered_for(client, requester, gateway);
+    exchange.set_number(number);
     // Whoever hangs up has no other way to say that it no longer wants to know.
     let guard = CancelOnDrop(Some(flight));
     let call = call.by(Arc::new(nobody()));

@@ -12,6 +12,7 @@ mod handshake;
 mod lane;
 mod notifications;
 mod outlet;
+mod traffic;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use bytes::Bytes;
 use foldhash::HashMap;
 use manifold_config::Profile;
-use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Gateway, Lock as _, Requester, Sink};
+use manifold_engine::{Audience, CallHandle, ClientId, Exchange, Gateway, Lock as _, Requester, Sink, Tap};
 use manifold_protocol::dialect::legacy;
 use manifold_protocol::envelope::{self, Incoming, Refusal, RefusalKind};
 use manifold_protocol::members::Flaw;
@@ -49,6 +50,8 @@ pub struct Session {
     destination: Destination,
     /// Where messages go that belong to no request of the client's.
     outlet: Arc<dyn Outlet>,
+    /// Where the client's messages are seen.
+    tap: Arc<Tap>,
     state: Mutex<State>,
     client: OnceLock<ClientId>,
     /// Ends whatever carries it, where an operator wants its client gone.
@@ -112,6 +115,7 @@ impl Session {
     ) -> Arc<Self> {
         let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
+            tap: Arc::new(traffic::tap(&destination)),
             destination,
             outlet,
             state: Mutex::default(),
@@ -123,6 +127,7 @@ impl Session {
         });
         if let Ok(gateway) = &session.destination.gateway {
             let _ = session.client.set(gateway.attach(Arc::new(Handle(session.me.clone()))));
+            session.introduce_to_tap(None);
         }
         session
     }
@@ -137,7 +142,10 @@ impl Session {
     /// Takes a message of the client. Answers go to the session's outlet, in time.
     pub fn receive(self: &Arc<Self>, bytes: Bytes) -> Received {
         match envelope::parse(bytes.clone()) {
-            Ok(incoming) => self.take(incoming, &Lane::of(&self.outlet)),
+            Ok(incoming) => {
+                self.show_heard(&bytes);
+                self.take(incoming, &Lane::of(&self.outlet))
+            }
             Err(Refusal { kind: RefusalKind::Unfinished, .. }) => Received::Unfinished(bytes),
             Err(refusal) => {
                 self.refuse(&refusal, &Lane::of(&self.outlet));
@@ -190,12 +198,12 @@ impl Session {
     }
 
     pub(crate) fn reject_on(&self, outlet: &Arc<dyn Outlet>, id: Option<&Id>, fault: &Fault) {
-        outlet.answer(envelope::error(id, &fault.to_error(self.destination.codes)).into());
+        outlet.answer(self.shown(envelope::error(id, &fault.to_error(self.destination.codes))));
     }
 
     fn refuse(&self, refusal: &Refusal, lane: &Lane) {
         let error = refusal_fault(refusal).to_error(self.destination.codes);
-        lane.answer(envelope::error(refusal.id.as_ref(), &error));
+        lane.answer(self.shown(envelope::error(refusal.id.as_ref(), &error)));
     }
 
     /// Takes a call out of flight, if it was.
@@ -224,6 +232,7 @@ impl Session {
             Err(Failure::Peer(error)) => envelope::error(Some(id), &legacy::error(&error)).into(),
             Err(Failure::Fault(fault)) => {
                 debug!(fault = fault.message(), "answered with an error");
+                self.note_fault(id, &fault);
                 envelope::error(Some(id), &fault.to_error(self.destination.codes)).into()
             }
         }

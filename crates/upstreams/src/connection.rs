@@ -18,13 +18,14 @@ mod post;
 mod question;
 mod stale_lists;
 mod table;
+mod traffic;
 mod url_elicitations;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use manifold_config::Server;
-use manifold_engine::{Audience, Host, Lock as _, Outbox};
+use manifold_engine::{Audience, Host, Lock as _, Outbox, Tap};
 use manifold_protocol::Fault;
 use tokio::task::JoinSet;
 
@@ -45,6 +46,8 @@ pub(crate) struct Connection {
     /// Set by the handshake; before, and where it is not, the server has sessions.
     dialect: OnceLock<Dialect>,
     pub(crate) outbox: Outbox,
+    /// Where its messages are seen.
+    tap: Tap,
     inflow: Inflow,
     calls: Calls,
     questions: Questions,
@@ -70,8 +73,13 @@ impl Connection {
             Some(budget) => outbox.within(budget),
             None => outbox,
         };
+        let tap = host.tap();
+        if tap.is_on() {
+            tap.life("started", None);
+        }
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
+            tap,
             server,
             host,
             logs,

@@ -235,6 +235,9 @@ pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, una
             Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
         }
     };
+    if let Unreached::Status { status, .. } = why {
+        connection.show_status(call, *status);
+    }
     connection.fail(call, fault);
 }
 

@@ -81,6 +81,7 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("config-check", told::<ConfigCheck>()),
         ("config-changed", told::<ConfigChanged>()),
         ("reload", told::<ReloadReport>()),
+        ("traffic", told::<TrafficItem>()),
         ("audit", told::<Vec<AuditLine>>()),
         ("error", told::<ErrorBody>()),
         // What they take.

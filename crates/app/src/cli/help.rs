@@ -27,6 +27,7 @@ Clients and namespaces:
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
   daemon                        The process that all stdio clients share: see it, start it, stop it
+  watch                         What goes between clients and servers, message by message
 Files and help:
   status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal
   secret, completions, man      Secrets for the config; completions for your shell, manual pages

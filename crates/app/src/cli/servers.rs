@@ -68,6 +68,30 @@ Examples:
   manifold logs git -f             and what follows, until Ctrl-C
   manifold logs --since 10m        of all servers, in the last ten minutes")]
     Logs(LogsArgs),
+    /// Show what goes between clients and servers, as it does
+    #[command(after_help = "\
+Examples:
+  manifold watch                           every message, on both sides of the gateway
+  manifold watch 'server:git status:error' answers of one server that say what went wrong
+  manifold watch 'took:>200ms' --bodies    slow calls, with what was said
+  manifold watch --json | jq .             one frame a line
+
+Ends with 2 where the filter cannot be read, naming the column, and 3 where no gateway runs.
+docs/traffic.md has the filter's words. Secrets are not shown.")]
+    Watch(WatchArgs),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct WatchArgs {
+    /// Which messages: words such as server:git tool:add status:error took:>1s, all of which must fit [default: all]
+    #[arg(value_name = "FILTER", num_args = 0..)]
+    pub(crate) filter: Vec<String>,
+    /// With what was said, up to 16 KiB of each message
+    #[arg(long)]
+    pub(crate) bodies: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -123,6 +147,7 @@ impl ServerCommand {
             | Self::Refresh(named) => named.form.into(),
             Self::Wait(args) => args.form.into(),
             Self::Logs(args) => OneForm { json: args.json }.into(),
+            Self::Watch(args) => OneForm { json: args.json }.into(),
         }
     }
 }

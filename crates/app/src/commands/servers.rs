@@ -1,4 +1,4 @@
-//! `list`, `get`, the orders to servers, `wait` and `logs`.
+//! `list`, `get`, the orders to servers, `wait`, `logs` and `watch`.
 
 mod again;
 mod detail;
@@ -8,6 +8,7 @@ mod orders;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -28,5 +29,6 @@ pub(super) fn run(command: &ServerCommand, verb: Verb) -> ExitCode {
         ServerCommand::Refresh(named) => orders::run(orders::Order::Refresh, &named.name, verb),
         ServerCommand::Wait(args) => wait::run(args, verb),
         ServerCommand::Logs(args) => logs::run(args, verb),
+        ServerCommand::Watch(args) => watch::run(args, verb),
     })
 }

@@ -25,6 +25,7 @@ mod servers;
 mod terminal;
 mod undo;
 mod wait;
+mod watch;
 
 use manifold_admin::{
     Calls, Error, Instance, Kind, Lists, Reason, Server, ServerId, Snapshot, Start, State, Target,

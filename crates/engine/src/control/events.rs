@@ -4,13 +4,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use manifold_admin as admin;
-use manifold_admin::{AuditLine, CallStage, Cursor, Happening, ServerId};
+use manifold_admin::{AuditLine, CallStage, CommandError, Cursor, Happening, ServerId};
 
 use super::Control;
 use crate::feed::{Events, Lane, Topics};
 use crate::fleet::Fleet;
 use crate::observe::{CallEnd, CallRecord, Observer, Outcome};
 use crate::sync::Lock as _;
+use crate::traffic::{SubscribeOptions, Subscription};
 
 impl Control {
     /// Returns what becomes of the state from now on; `None` once the gateway is gone.
@@ -27,6 +28,11 @@ impl Control {
             fleet.tell_of_calls();
         }
         Some(events)
+    }
+
+    /// Lets somebody see what goes over both hops.
+    pub fn watch_traffic(&self, options: SubscribeOptions) -> Result<Subscription, CommandError> {
+        Ok(self.fleet()?.traffic().subscribe(options))
     }
 
     /// Returns the place where the events are now.

@@ -199,7 +199,7 @@ fn code(fault: &Fault) -> admin::ErrorCode {
 }
 
 /// Returns how an instance is told from others that were started with something else.
-pub(super) fn instance_key(hash: u64) -> String {
+pub(crate) fn instance_key(hash: u64) -> String {
     format!("{hash:016x}")
 }
 

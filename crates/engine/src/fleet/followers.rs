@@ -53,7 +53,9 @@ impl Fleet {
 
     /// Returns whether anybody wants to know of lines as they are written.
     pub(crate) fn wants_logs(&self) -> bool {
-        self.log_followers.is_followed.load(Ordering::Relaxed) || self.feed.is_made(Lane::Logs)
+        self.log_followers.is_followed.load(Ordering::Relaxed)
+            || self.feed.is_made(Lane::Logs)
+            || self.traffic.is_watched()
     }
 
     /// Tells those who follow of a line.

@@ -1,7 +1,9 @@
 //! What a server instance sees of the fleet: those who use it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use manifold_admin::Hop;
 use manifold_config::{Config, Root, Server, ServerKey};
 use manifold_protocol::{Call, Method, Raw};
 use tracing::debug;
@@ -9,10 +11,12 @@ use tracing::debug;
 use super::{Fleet, roots};
 use crate::audience::{Audience, Users};
 use crate::changes::ClientId;
+use crate::control::instance_key;
 use crate::exchange::Exchange;
 use crate::gateway::{Gateway, answer_from_config, roots_of};
 use crate::outbox::Outbox;
 use crate::sync::Lock as _;
+use crate::traffic::{Party, Tap};
 use crate::upstream::{Addressee, ClientFacts, Host, LoggedLine, Standing};
 
 /// What surrounds an instance that any gateway may use. The fleet is held weakly, so that it is not kept alive.
@@ -26,11 +30,40 @@ pub(super) struct FleetHost {
     pub(super) server: Arc<Server>,
     pub(super) users: Arc<Users>,
     pub(super) standing: Arc<Mutex<Standing>>,
+    /// How often it has been started.
+    pub(super) starts: Arc<AtomicU64>,
 }
 
 impl FleetHost {
     fn config(&self) -> Option<Arc<Config>> {
         self.fleet.upgrade().map(|fleet| fleet.config())
+    }
+
+    /// Returns where the messages of the next start are seen.
+    pub(super) fn tap_of(&self, instance: Option<String>) -> Tap {
+        let generation = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        match self.fleet.upgrade() {
+            Some(fleet) => Tap::new(fleet.traffic(), self.party(instance, generation)),
+            None => Tap::unwatched(),
+        }
+    }
+
+    /// Shows a line to those who watch traffic.
+    pub(super) fn show_line(&self, fleet: &Fleet, line: &LoggedLine, instance: Option<String>) {
+        if fleet.traffic().is_watched() {
+            let party = self.party(instance, self.starts.load(Ordering::Relaxed));
+            Tap::new(fleet.traffic(), party).stderr(&line.line);
+        }
+    }
+
+    fn party(&self, instance: Option<String>, generation: u64) -> Party {
+        Party {
+            hop: Hop::Server,
+            server: Some(self.server.key.id.clone()),
+            instance,
+            generation: Some(generation),
+            ..Party::default()
+        }
     }
 
     /// Answers a question that has no client to go to.
@@ -111,8 +144,13 @@ impl Host for FleetHost {
     fn logged(&self, server: &ServerKey, line: LoggedLine) {
         if let Some(fleet) = self.fleet.upgrade() {
             let instance = fleet.instance_label(server, self.started_with);
+            self.show_line(&fleet, &line, instance.clone());
             fleet.logged(server, &line, instance);
         }
+    }
+
+    fn tap(&self) -> Tap {
+        self.tap_of(self.started_with.map(instance_key))
     }
 
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {

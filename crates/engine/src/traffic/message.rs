@@ -49,8 +49,10 @@ pub(super) fn read(text: &Bytes) -> Vec<(Bytes, Head)> {
         }
         Err(refusal) => {
             let id = refusal.id.map(|id| id.to_raw().as_str().into());
-            let is_json = Raw::parse(text.clone()).is_ok();
-            vec![(text.clone(), Head { id, is_json, ..Head::bare(FrameKind::Other) })]
+            let value = Raw::parse(text.clone()).ok();
+            let other = || Head { id, is_json: value.is_some(), ..Head::bare(FrameKind::Other) };
+            let head = value.as_ref().and_then(worded).unwrap_or_else(other);
+            vec![(text.clone(), head)]
         }
     }
 }
@@ -90,6 +92,35 @@ fn head(message: &Message) -> Head {
             Head { id: Some(id.to_raw().as_str().into()), status: Some(status), code, ..Head::bare(kind) }
         }
     }
+}
+
+/// Reads a message that says by a word what it is.
+fn worded(message: &Raw) -> Option<Head> {
+    let word = message.get("type")?;
+    let (id, word) = (message.get("id")?.as_str().into(), word.to_text()?);
+    match &*word {
+        "get" | "call" => Some(Head {
+            id: Some(id),
+            tool: text(message, &["data", "tool"]),
+            method: Some((&*word).into()),
+            ..Head::bare(FrameKind::Request)
+        }),
+        "info" | "result" => {
+            let is_error = message.path(&["data", "success"]).and_then(|flag| flag.bool()) == Some(false);
+            let status = if is_error { FrameStatus::Error } else { FrameStatus::Ok };
+            Some(Head { id: Some(id), status: Some(status), ..Head::bare(FrameKind::Response) })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the code of an error.
+pub(super) fn code_of(error: &Bytes) -> Option<i64> {
+    Raw::parse(error.clone()).ok()?.get("code")?.as_str().parse().ok()
+}
+
+pub(super) fn is_json(text: &Bytes) -> bool {
+    Raw::parse(text.clone()).is_ok()
 }
 
 fn is_tool_error(result: &Raw) -> bool {

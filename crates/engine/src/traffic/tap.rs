@@ -102,6 +102,28 @@ impl Tap {
         self.see(Direction::Out, &message.clone().into_bytes(), link);
     }
 
+    /// Sees a request whose text does not say what it is: it stands in an address, or on a connection of its own.
+    #[cold]
+    pub fn asked(&self, dir: Direction, id: &Id, about: (&str, Option<&str>), text: &Bytes, link: Link) {
+        let (method, tool) = about;
+        let mut head = Head::bare(FrameKind::Request);
+        head.id = Some(id.to_raw().as_str().into());
+        (head.method, head.tool) = (Some(method.into()), tool.map(Into::into));
+        self.see_one(dir, text, head, link);
+    }
+
+    /// Sees the answer to such a request, or one that came without its id.
+    #[cold]
+    pub fn answered(&self, dir: Direction, id: &Id, is_error: bool, text: &Bytes) {
+        let kind = if is_error { FrameKind::Error } else { FrameKind::Response };
+        let mut head = Head::bare(kind);
+        head.id = Some(id.to_raw().as_str().into());
+        head.status = Some(if is_error { FrameStatus::Error } else { FrameStatus::Ok });
+        head.code = message::code_of(text).filter(|_| is_error);
+        head.is_json = message::is_json(text);
+        self.see_one(dir, text, head, Link::default());
+    }
+
     /// Returns the number of a request that has come in and is not answered yet.
     #[cold]
     pub fn number_of(&self, id: &Id) -> Option<NonZeroU64> {
@@ -137,6 +159,10 @@ impl Tap {
         head.id = Some(id.to_raw().as_str().into());
         head.status = Some(status);
         let Some((link, took)) = self.end(dir, &mut head, true) else { return };
+        // A message has said so already.
+        if head.status == Some(FrameStatus::Late) {
+            return;
+        }
         self.leave(dir, head, link, Some(took), Body::None);
     }
 
@@ -226,7 +252,7 @@ impl Tap {
         let key = (request, head.id.clone()?);
         let open = table.get_mut(&key)?;
         head.method = head.method.take().or_else(|| open.method.clone());
-        head.tool = open.tool.clone();
+        head.tool = head.tool.take().or_else(|| open.tool.clone());
         head.status = match open.is_over {
             true => Some(FrameStatus::Late),
             false => open.fate.or(head.status),

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use manifold_admin::{Direction, Frame, FrameKind, FrameStatus, Hop};
+use manifold_admin::{Frame, FrameKind};
 use manifold_protocol::{Id, Outgoing};
 
 use super::*;

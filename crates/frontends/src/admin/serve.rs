@@ -17,7 +17,7 @@ use super::audit::Audited;
 use super::peer::Peer;
 use super::request::Asked;
 use super::route::{self, Found};
-use super::{Office, access, ask, clients, config, daemon, events, items, logs, questions, servers};
+use super::{Office, access, ask, clients, config, daemon, events, items, logs, questions, servers, traffic};
 
 /// Says of which event an answer knows.
 const EVENT: HeaderName = HeaderName::from_static("manifold-event");
@@ -122,6 +122,7 @@ async fn handle(
         (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, &asked).await,
         (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, &asked).await,
         (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, &asked).await,
+        (Verb::Get, "/v1/traffic") => traffic::stream(office, &asked),
         (Verb::Get, "/v1/audit") => daemon::audited(office, &asked),
         (Verb::Get, "/v1/daemon") => daemon::status(office),
         (Verb::Post, "/v1/daemon/reload") => daemon::reload(office).await,

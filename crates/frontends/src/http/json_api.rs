@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::{Response, StatusCode};
-use manifold_engine::Gateway;
+use manifold_engine::{Gateway, Link, Tap};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
 use manifold_protocol::{Call, Failure, Id, Method, Outgoing, Raw, RawObject, Revision};
@@ -15,8 +15,9 @@ use super::body::Body;
 use super::peer::Origin;
 use super::shared::Shared;
 use super::site::Site;
-use crate::one_shot::ask;
+use crate::one_shot::ask_as;
 use crate::session::refusal_fault;
+use crate::tap::tap;
 
 /// Answers a POST of plain JSON-RPC to a namespace, without handshake or session (S2-6).
 pub(super) async fn call(
@@ -26,10 +27,14 @@ pub(super) async fn call(
     shared: &Shared,
 ) -> Response<Body> {
     let site = &shared.site;
-    let incoming = envelope::parse(body);
     let Some(gateway) = &site.namespaces.find(Some(namespace)) else {
-        return no_namespace(namespace, incoming.ok());
+        return no_namespace(namespace, envelope::parse(body).ok());
     };
+    let tap = gateway.traffic().is_watched().then(|| Arc::new(tap(gateway, Some(origin.peer.client))));
+    if let Some(tap) = &tap {
+        tap.heard(&body);
+    }
+    let incoming = envelope::parse(body);
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
         Ok(Incoming::One(message)) => {
@@ -37,7 +42,7 @@ pub(super) async fn call(
                 Ok(entered) => entered,
                 Err(fault) => return answers::over_limit(&fault, shared.site.codes),
             };
-            match begin(site, gateway, origin, message) {
+            match begin(site, gateway, origin, message, tap.as_ref()) {
                 Some(answer) => match answer.await {
                     Answered::Served(answer) => json(StatusCode::OK, answer),
                     Answered::Busy(answer) => answers::busy(answer),
@@ -45,7 +50,7 @@ pub(super) async fn call(
                 None => bare(StatusCode::ACCEPTED),
             }
         }
-        Ok(Incoming::Batch(messages)) => answer_batch(gateway, origin, messages, shared).await,
+        Ok(Incoming::Batch(messages)) => answer_batch(gateway, origin, messages, shared, tap.as_ref()).await,
     }
 }
 
@@ -54,6 +59,7 @@ async fn answer_batch(
     origin: Origin<'_>,
     messages: Vec<Result<Message, Refusal>>,
     shared: &Shared,
+    tap: Option<&Arc<Tap>>,
 ) -> Response<Body> {
     let site = &shared.site;
     let requests = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. })));
@@ -66,8 +72,10 @@ async fn answer_batch(
         Err(fault) => return answers::over_limit(&fault, site.codes),
     };
     // All are on their way before the first is waited for.
-    let begun: Vec<_> =
-        messages.into_iter().map(|one| one.map(|message| begin(site, gateway, origin, message))).collect();
+    let begun: Vec<_> = messages
+        .into_iter()
+        .map(|one| one.map(|message| begin(site, gateway, origin, message, tap)))
+        .collect();
     let mut array = BytesMut::new();
     for one in begun {
         let answer = match one {
@@ -93,6 +101,12 @@ enum Answered {
 }
 
 impl Answered {
+    fn message(&self) -> &Outgoing {
+        match self {
+            Self::Served(message) | Self::Busy(message) => message,
+        }
+    }
+
     fn into_message(self) -> Outgoing {
         match self {
             Self::Served(message) | Self::Busy(message) => message,
@@ -106,21 +120,25 @@ fn begin(
     gateway: &Arc<Gateway>,
     origin: Origin<'_>,
     message: Message,
+    tap: Option<&Arc<Tap>>,
 ) -> Option<impl Future<Output = Answered> + use<>> {
     let Message::Request { id, method, params } = message else { return None };
     debug!(method = method.as_str(), "request");
     let call = Call::new(method.into(), params);
     let begun = match call.method {
         Method::Initialize => Ok(initialize(gateway, &call)),
-        _ => Err(ask(gateway, call, Some(origin.peer.client), origin.requester)),
+        _ => {
+            let number = tap.and_then(|tap| tap.number_of(&id));
+            Err(ask_as(gateway, call, Some(origin.peer.client), origin.requester, number))
+        }
     };
-    let codes = site.codes;
+    let (codes, tap) = (site.codes, tap.cloned());
     Some(async move {
         let reply = match begun {
             Ok(introduction) => Ok(introduction.into()),
             Err(answer) => answer.await,
         };
-        match reply {
+        let answered = match reply {
             Ok(answer) => Answered::Served(legacy::answer(&id, &answer)),
             Err(Failure::Peer(error)) => {
                 Answered::Served(envelope::error(Some(&id), &legacy::error(&error)).into())
@@ -129,7 +147,11 @@ fn begin(
                 let message = envelope::error(Some(&id), &fault.to_error(codes)).into();
                 if fault.is_busy() { Answered::Busy(message) } else { Answered::Served(message) }
             }
+        };
+        if let Some(tap) = tap {
+            tap.said(answered.message(), Link::default());
         }
+        answered
     })
 }
 

@@ -58,11 +58,15 @@ pub(super) fn post(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<S
     else {
         return answers::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
+    let seen = session.session.tap().is_on().then(|| body.clone());
     match envelope::parse(body) {
         Ok(incoming) => {
             // What a call is told it hears on the stream; that there is no room it hears at once.
             if let Some(fault) = session.session.is_full().filter(|_| expects_answer(&incoming)) {
                 return answers::over_limit(&fault, shared.site.codes);
+            }
+            if let Some(seen) = &seen {
+                session.session.show_heard(seen);
             }
             session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
             bare(StatusCode::ACCEPTED)

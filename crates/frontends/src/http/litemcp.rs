@@ -1,13 +1,15 @@
 //! LiteMCP over HTTP: GET tells the tool, POST uses it; a WebSocket at the same address carries whole messages.
 
-use std::sync::Arc;
+use std::num::NonZeroU64;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
+use manifold_engine::{Direction, Link};
 use manifold_protocol::dialect::litemcp::ToolCall;
-use manifold_protocol::{Fault, Raw};
+use manifold_protocol::{Fault, Id, Raw};
 
 use super::answers::{self, json, problem};
 use super::body::Body;
@@ -49,6 +51,7 @@ pub(super) async fn answer(
 }
 
 async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body> {
+    let number = show_call(service, &body);
     let call = match Raw::parse(body).map(|raw| ToolCall::parse(&raw)) {
         Ok(Some(call)) => call,
         Ok(None) => {
@@ -60,8 +63,11 @@ async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body
     if let Some(fault) = service.missing().await.filter(is_unknown) {
         return problem(StatusCode::NOT_FOUND, &fault.message());
     }
-    let (result, is_busy) = service.call(call).await;
+    let (result, is_busy) = service.call(call, number).await;
     let result = result.encode().bytes();
+    if let Some(tap) = service.watched() {
+        tap.answered(Direction::Out, &ONLY, false, &result);
+    }
     let mut response = if is_busy { answers::busy(result) } else { json(StatusCode::OK, result) };
     // HTTP/2 has no such headers.
     if version <= Version::HTTP_11 {
@@ -69,6 +75,17 @@ async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body
         response.headers_mut().insert(HeaderName::from_static("keep-alive"), KEEP_ALIVE);
     }
     response
+}
+
+/// What the one call of a request is known by where it is watched: it has no id of its own.
+static ONLY: LazyLock<Id> = LazyLock::new(|| Id::number(0));
+
+/// Shows the call to whoever watches, and returns its number.
+fn show_call(service: &Service, body: &Bytes) -> Option<NonZeroU64> {
+    let tap = service.watched()?;
+    let tool = Raw::parse(body.clone()).ok().and_then(|call| Some(call.get("tool")?.to_text()?.into_owned()));
+    tap.asked(Direction::In, &ONLY, ("call", tool.as_deref()), body, Link::default());
+    tap.number_of(&ONLY)
 }
 
 fn is_unknown(fault: &Fault) -> bool {

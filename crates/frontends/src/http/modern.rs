@@ -5,6 +5,7 @@ mod headers;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use manifold_engine::Gateway;
@@ -18,8 +19,9 @@ use super::body::Body;
 use super::modern_lane::{self, First, Guard, LaneBody, PostLane};
 use super::peer::Origin;
 use super::shared::Shared;
-use crate::modern::{Request, Verdict, refusal};
+use crate::modern::{Request, Seen, Verdict, refusal};
 use crate::session::refusal_fault;
+use crate::tap::tap;
 
 /// Whether anybody knows a method may take asking around; a stream would have to say before that it is known.
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(10);
@@ -37,6 +39,8 @@ pub(super) struct Sender<'r> {
     pub(super) gateway: &'r Arc<Gateway>,
     pub(super) namespace: Option<&'r str>,
     pub(super) origin: Origin<'r>,
+    /// The message, where anybody watches.
+    pub(super) seen: Option<&'r Bytes>,
 }
 
 /// Answers what is of this era; gives back what belongs to a session.
@@ -73,7 +77,7 @@ async fn request(
     params: Option<Raw>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Sender { headers, gateway, namespace, origin } = sender;
+    let Sender { headers, gateway, namespace, origin, seen } = sender;
     let Origin { peer, requester } = origin;
     if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway, &requester.principal) {
         return bad_request(Some(&id), &fault);
@@ -91,7 +95,8 @@ async fn request(
     };
     let lane = PostLane::new(patience.is_some(), &peer.budget);
     let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace));
-    let request = Request { id, method, params, requester, entrance, client: peer.client };
+    let seen = seen.map(|message| Seen::new(tap(gateway, Some(peer.client)), message.clone()));
+    let request = Request { id, method, params, requester, entrance, client: peer.client, seen };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
     let guard = Guard::new(shared.modern.serve(gateway, request, Arc::clone(&lane) as _), entered);
     match lane.first(patience).await {

@@ -71,12 +71,13 @@ async fn post(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let accepts = Accepts::of(&head.headers);
+    let seen = gateway.traffic().is_watched().then(|| body.clone());
     let incoming = match envelope::parse(body) {
         Ok(incoming) => incoming,
         Err(refusal) => return no_message(&refusal, &head.headers, shared),
     };
     let known = known_session(&head.headers, namespace, origin, shared);
-    let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin };
+    let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin, seen: seen.as_ref() };
     let incoming = match modern::post(sender, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
@@ -87,7 +88,7 @@ async fn post(
             None => return unknown_session(shared),
         },
         None if is_initialize(&incoming) => {
-            return initialize(incoming, gateway, namespace, origin, shared).await;
+            return initialize(incoming, seen, gateway, namespace, origin, shared).await;
         }
         None => return unnamed_session(shared),
     };
@@ -96,6 +97,9 @@ async fn post(
     {
         let why = "batches exist in protocol revision 2025-03-26 only";
         return invalid(StatusCode::BAD_REQUEST, why, shared);
+    }
+    if let Some(seen) = &seen {
+        session.session.show_heard(seen);
     }
     if !expects_answer(&incoming) {
         session.session.receive_on(incoming, &(Arc::clone(&session.general) as Arc<dyn Outlet>));
@@ -128,6 +132,7 @@ async fn post(
 /// Opens a session: it exists only once its handshake has succeeded.
 async fn initialize(
     incoming: Incoming,
+    seen: Option<Bytes>,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
     origin: Origin<'_>,
@@ -136,6 +141,9 @@ async fn initialize(
     let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), origin) else {
         return answers::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
+    if let Some(seen) = &seen {
+        session.session.show_heard(seen);
+    }
     let lane = PostLane::new(Arc::clone(&session), false);
     session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
     let First::Answer(answer) = lane.first(None).await else { return bare(StatusCode::ACCEPTED) };

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use manifold_engine::Outbox;
+use manifold_engine::{Link, Outbox};
 use manifold_protocol::dialect::litemcp::{CallResult, Message, Word};
 use manifold_protocol::raw::Kind;
-use manifold_protocol::{Fault, Id};
+use manifold_protocol::{Fault, Id, Outgoing};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
@@ -55,6 +55,9 @@ impl Conversation {
 
     /// Takes a message whose answer goes by the outlet.
     pub(crate) fn receive_on(&mut self, message: Bytes, outlet: Arc<dyn Outlet>) {
+        if let Some(tap) = self.service.watched() {
+            tap.heard(&message);
+        }
         let message = match Message::parse(message) {
             Ok(message) => message,
             Err(why) => {
@@ -75,7 +78,13 @@ impl Conversation {
                 _ = over.wait_for(|over| *over) => Some(failure(id, &Fault::ShuttingDown)),
             };
             match answer {
-                Some(answer) => outlet.answer(answer.encode().bytes().into()),
+                Some(answer) => {
+                    let answer: Outgoing = answer.encode().bytes().into();
+                    if let Some(tap) = service.watched() {
+                        tap.said(&answer, Link::default());
+                    }
+                    outlet.answer(answer);
+                }
                 None => outlet.abandon(),
             }
         });

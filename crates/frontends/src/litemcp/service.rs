@@ -1,15 +1,17 @@
 //! What a LiteMCP client gets from a namespace: one tool, which may be the way to all of them (decision 27).
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox, Requester};
+use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox, Requester, Tap};
 use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
 use tracing::{debug, warn};
 
 use super::dispatcher;
-use crate::one_shot::ask;
+use crate::one_shot::{ask, ask_as};
+use crate::tap::tap;
 
 /// One tool, to one client.
 pub struct Service {
@@ -20,17 +22,26 @@ pub struct Service {
     requester: Arc<Requester>,
     /// Whether the client is gone when this is: else its connection tells.
     ends_with_it: bool,
+    /// Where the client's messages are seen.
+    tap: Arc<Tap>,
 }
 
 impl Service {
     pub fn new(gateway: Result<Arc<Gateway>, Fault>, tool: Option<String>) -> Self {
         let client = gateway.as_ref().ok().map(|gateway| gateway.passer_by());
-        Self { gateway, tool, client, requester: Requester::local(), ends_with_it: true }
+        let tap = Arc::new(match &gateway {
+            Ok(gateway) => tap(gateway, client),
+            Err(_) => Tap::unwatched(),
+        });
+        Self { gateway, tool, client, requester: Requester::local(), ends_with_it: true, tap }
     }
 
     /// Tells who asks, by a connection that may have more to ask.
     pub(crate) fn of_client(mut self, client: ClientId, requester: &Arc<Requester>) -> Self {
         self.client = Some(client);
+        if let Ok(gateway) = &self.gateway {
+            self.tap = Arc::new(tap(gateway, self.client));
+        }
         self.requester = Arc::clone(requester);
         self.ends_with_it = false;
         self
@@ -48,6 +59,11 @@ impl Service {
         if let Ok(gateway) = &self.gateway {
             gateway.leave();
         }
+    }
+
+    /// Returns where the client's messages are seen, if anybody watches.
+    pub(crate) fn watched(&self) -> Option<&Arc<Tap>> {
+        Some(&self.tap).filter(|tap| tap.is_on())
     }
 
     /// Answers a message; those that ask nothing of a server have no answer.
@@ -69,7 +85,11 @@ impl Service {
                 Err(fault) => refuse(id, &fault.message()),
             },
             Word::Call => match message.data.as_ref().and_then(ToolCall::parse) {
-                Some(call) => Some(Message::new(id, Word::Result, Some(self.call(call).await.0.encode()))),
+                Some(call) => {
+                    let number = self.watched().and_then(|tap| tap.number_of(&id));
+                    let result = self.call(call, number).await.0.encode();
+                    Some(Message::new(id, Word::Result, Some(result)))
+                }
                 None => refuse(id, "`data` must have `tool`, and `arguments` as a list"),
             },
         }
@@ -106,14 +126,16 @@ impl Service {
 
     /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11). Also returns whether the same may be
     /// asked again in a moment.
-    pub(crate) async fn call(&self, call: ToolCall) -> (CallResult, bool) {
+    pub(crate) async fn call(&self, call: ToolCall, number: Option<NonZeroU64>) -> (CallResult, bool) {
         let failed = |params, why: &str| (CallResult::failure(params, why), false);
         if !call.is_spoken {
             return failed(None, OTHER_VERSION);
         }
         match self.find(&call).await {
             Ok(Requested::Tool(tool)) => match Arguments::convert(&tool.input_schema, &call.arguments) {
-                Ok(Arguments { values, params }) => self.run(&tool.exposed_name, values, params).await,
+                Ok(Arguments { values, params }) => {
+                    self.run(&tool.exposed_name, values, params, number).await
+                }
                 Err(error) => {
                     let params = named(&tool.input_schema, &call.arguments);
                     failed(Some(params), &format!("'{}': {error}", call.tool))
@@ -121,7 +143,7 @@ impl Service {
             },
             Ok(Requested::Dispatcher) => match dispatcher::read(&call) {
                 Ok(dispatcher::DispatcherCall { tool, arguments, params }) => {
-                    self.run(&tool, arguments, params).await
+                    self.run(&tool, arguments, params, number).await
                 }
                 Err(error) => {
                     let params = named(&dispatcher::schema(), &call.arguments);
@@ -149,7 +171,13 @@ impl Service {
         }
     }
 
-    async fn run(&self, exposed_name: &str, arguments: Raw, params: Raw) -> (CallResult, bool) {
+    async fn run(
+        &self,
+        exposed_name: &str,
+        arguments: Raw,
+        params: Raw,
+        number: Option<NonZeroU64>,
+    ) -> (CallResult, bool) {
         let gateway = match self.gateway() {
             Ok(gateway) => gateway,
             Err(fault) => return (CallResult::failure(Some(params), &fault.message()), false),
@@ -157,9 +185,8 @@ impl Service {
         let mut call = RawObject::default();
         call.set("name", Raw::string(exposed_name));
         call.set("arguments", arguments);
-        let reply =
-            ask(gateway, Call::new(Method::ToolsCall, Some(call.into_raw())), self.client, &self.requester)
-                .await;
+        let call = Call::new(Method::ToolsCall, Some(call.into_raw()));
+        let reply = ask_as(gateway, call, self.client, &self.requester, number).await;
         match reply {
             Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
             Err(failure) => {

@@ -4,6 +4,7 @@
 mod ending;
 mod rounds;
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use manifold_engine::{
@@ -40,6 +41,8 @@ impl OriginalRequest {
 /// One request of the client's that waits for its answer.
 pub(super) struct PendingRequest {
     pub(super) number: u64,
+    /// The number under which it is watched, if it is.
+    pub(super) watched: Option<NonZeroU64>,
     pub(super) id: Id,
     pub(super) lane: Arc<dyn Lane>,
     pub(super) token: Option<Raw>,
@@ -51,6 +54,8 @@ pub(crate) struct Run {
     modern: Arc<ModernService>,
     gateway: Arc<Gateway>,
     original: OriginalRequest,
+    /// The number under which the call is watched: that of the first request.
+    watched: Option<NonZeroU64>,
     /// Where it waits for its client, once it has had to.
     place: OnceLock<Result<PlaceId, Fault>>,
     state: Mutex<State>,
@@ -92,6 +97,7 @@ impl Run {
         caller: Arc<Caller>,
         pending: PendingRequest,
     ) -> Arc<Self> {
+        let watched = pending.watched;
         let state = State {
             flight: None,
             pending: Some(pending),
@@ -107,7 +113,12 @@ impl Run {
             is_over: false,
         };
         let (modern, gateway) = (Arc::clone(modern), Arc::clone(gateway));
-        Arc::new(Self { modern, gateway, original, place: OnceLock::new(), state: Mutex::new(state) })
+        let state = Mutex::new(state);
+        Arc::new(Self { modern, gateway, original, watched, place: OnceLock::new(), state })
+    }
+
+    pub(super) fn watched(&self) -> Option<NonZeroU64> {
+        self.watched
     }
 
     pub(crate) fn client(&self) -> ClientId {
@@ -129,6 +140,9 @@ impl Run {
     }
 
     fn deliver(&self, pending: PendingRequest, reply: Reply) {
+        if matches!(&reply, Err(Failure::Fault(Fault::TimedOut { .. }))) {
+            pending.lane.note_timeout();
+        }
         let (verdict, message) = encode(&pending.id, reply, &self.original.method, &self.gateway);
         pending.lane.answer(verdict, message);
         self.modern.answered(pending.number);
@@ -277,6 +291,10 @@ impl Sink for Asker {
 
     fn requester(&self) -> Option<&Arc<Requester>> {
         Some(&self.0.original.requester)
+    }
+
+    fn number(&self) -> Option<NonZeroU64> {
+        self.0.watched
     }
 
     fn wants_logs(&self) -> bool {

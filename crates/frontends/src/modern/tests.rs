@@ -95,6 +95,7 @@ impl Office {
             requester: Requester::local(),
             entrance: entrance.to_vec(),
             client: self.client.unwrap_or_else(ClientId::fresh),
+            seen: None,
         };
         let handle = self.modern.serve(&self.world.gateway, request, Arc::clone(&heard) as _);
         (heard, handle)

@@ -11,7 +11,14 @@ use super::{Handle, Outlet, Phase, Session};
 use crate::questions;
 
 impl Session {
-    pub(super) fn ask(self: &Arc<Self>, call: Call, exchange: Exchange, outlet: &Arc<dyn Outlet>) {
+    /// Asks the client, in the course of the call of `within` if it is known.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        call: Call,
+        exchange: Exchange,
+        outlet: &Arc<dyn Outlet>,
+        within: Option<&Id>,
+    ) {
         let mut state = self.lock();
         let lacking = match &state.caller {
             Some(caller) => questions::lacking(&caller.capabilities, &call, Era::Legacy).is_some(),
@@ -40,9 +47,11 @@ impl Session {
         if !exchange.set_canceller(Arc::new(Handle(self.me.clone())), number) {
             return;
         }
+        let watched = exchange.number();
         state.questions.insert(number, exchange);
         drop(state);
         let question = envelope::request(&Id::number(number), call.method.as_str(), call.params.as_ref());
+        self.show_question(watched, within, &question);
         outlet.ask(question.into_bytes());
     }
 
@@ -72,6 +81,8 @@ impl Session {
         if let Some(reason) = reason {
             params.set("reason", reason);
         }
-        self.outlet.ask(envelope::notification(notification::CANCELLED, Some(&params.into_raw())));
+        let message = envelope::notification(notification::CANCELLED, Some(&params.into_raw()));
+        self.show_within(None, &message);
+        self.outlet.ask(message);
     }
 }

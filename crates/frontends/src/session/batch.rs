@@ -27,13 +27,13 @@ impl Session {
         if !allowed {
             let why = "batches exist in protocol revision 2025-03-26 only".to_owned();
             let error = Fault::InvalidRequest(why).to_error(self.destination.codes);
-            lane.answer(envelope::error(None, &error));
+            lane.answer(self.shown(envelope::error(None, &error)));
             return Received::Done;
         }
         let calls = messages.iter().filter(|one| matches!(one, Ok(Message::Request { .. }))).count();
         if let Some((most, _)) = self.limit.as_ref().filter(|(most, _)| calls > *most) {
             let error = too_large(calls, *most).to_error(self.destination.codes);
-            lane.answer(envelope::error(None, &error));
+            lane.answer(self.shown(envelope::error(None, &error)));
             return Received::Done;
         }
         let expected = messages

@@ -1,7 +1,9 @@
 //! Where the answer of one client call goes.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use manifold_engine::{ClientId, Exchange, Requester, ReturnAddress, Sink};
 use manifold_protocol::{Call, Failure, Id, Raw, Reply, Revision, envelope, notification};
 
@@ -15,10 +17,17 @@ pub(super) struct CallSink {
     pub(super) wants_logs: bool,
 }
 
+impl CallSink {
+    fn tell(&self, message: Bytes) {
+        self.session.show_within(Some(&self.id), &message);
+        self.lane.outlet.tell(message);
+    }
+}
+
 impl Sink for CallSink {
     fn reply(&self, reply: Reply) {
         let is_busy = matches!(&reply, Err(Failure::Fault(fault)) if fault.is_busy());
-        let message = self.session.encode(&self.id, reply);
+        let message = self.session.shown(self.session.encode(&self.id, reply));
         // Its id is free before the client can know; whoever waits for the session to settle is told after.
         self.session.forget(&self.id);
         if is_busy {
@@ -30,11 +39,11 @@ impl Sink for CallSink {
     }
 
     fn notice(&self, method: &str, params: Option<Raw>) {
-        self.lane.outlet.tell(envelope::notification(method, params.as_ref()));
+        self.tell(envelope::notification(method, params.as_ref()));
     }
 
     fn progress(&self, params: Raw) {
-        self.lane.outlet.tell(envelope::notification(notification::PROGRESS, Some(&params)));
+        self.tell(envelope::notification(notification::PROGRESS, Some(&params)));
     }
 
     fn release_connection(&self) {
@@ -44,7 +53,7 @@ impl Sink for CallSink {
     }
 
     fn ask(&self, call: Call, exchange: Exchange) {
-        self.session.ask(call, exchange, &self.lane.outlet);
+        self.session.ask(call, exchange, &self.lane.outlet, Some(&self.id));
     }
 
     fn client(&self) -> Option<ClientId> {
@@ -53,6 +62,10 @@ impl Sink for CallSink {
 
     fn requester(&self) -> Option<&Arc<Requester>> {
         Some(&self.session.destination.requester)
+    }
+
+    fn number(&self) -> Option<NonZeroU64> {
+        self.session.number_of(&self.id)
     }
 
     fn wants_logs(&self) -> bool {

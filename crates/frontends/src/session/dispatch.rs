@@ -64,7 +64,7 @@ impl Session {
             }
             (_, Phase::Open) => return self.call(id, self.signed(call, lane), lane),
         };
-        lane.answer(self.encode(&id, reply));
+        lane.answer(self.shown(self.encode(&id, reply)));
     }
 
     /// Says who asks.
@@ -102,7 +102,7 @@ impl Session {
                 drop(state);
                 flight.cancel(None);
                 let error = fault.to_error(self.destination.codes);
-                return lane.answer_busy(envelope::error(Some(&id), &error).into());
+                return lane.answer_busy(self.shown(envelope::error(Some(&id), &error)));
             }
             match state.flights.entry(id) {
                 Entry::Vacant(place) => {
@@ -114,7 +114,8 @@ impl Session {
                     // Two at once; the sink must stay silent, its id belongs to the first.
                     flight.cancel(None);
                     let fault = Fault::InvalidRequest("a call with this id is in flight".to_owned());
-                    return lane.answer(envelope::error(Some(&id), &fault.to_error(self.destination.codes)));
+                    let error = fault.to_error(self.destination.codes);
+                    return lane.answer(self.shown(envelope::error(Some(&id), &error)));
                 }
             }
         }

@@ -46,7 +46,7 @@ impl Session {
         for (id, in_flight) in flights {
             in_flight.flight.cancel(Some(Raw::from_static(r#""the session is over""#)));
             let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
-            in_flight.lane.answer(answer);
+            in_flight.lane.answer(self.shown(answer));
         }
         drop(questions);
         if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
@@ -67,7 +67,7 @@ impl Session {
         if state.flights.is_empty()
             && let Some((id, lane)) = state.shutdown.take()
         {
-            lane.answer(envelope::result(&id, &Raw::from_static("{}")));
+            lane.answer(self.shown(envelope::result(&id, &Raw::from_static("{}"))));
         }
     }
 }

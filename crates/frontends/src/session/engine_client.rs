@@ -17,6 +17,7 @@ impl Client for Handle {
             && session.lock().phase != Phase::New
         {
             let message = envelope::notification(method, params.as_ref());
+            session.show_within(None, &message);
             match method {
                 // Said once per change, and never again if it is lost.
                 notification::TOOLS_CHANGED
@@ -31,7 +32,7 @@ impl Client for Handle {
 
     fn ask(&self, call: Call, exchange: Exchange) {
         match self.0.upgrade() {
-            Some(session) => session.ask(call, exchange, &session.outlet),
+            Some(session) => session.ask(call, exchange, &session.outlet, None),
             None => exchange.fail(Fault::ClientCannot { what: "questions any more; it is gone".to_owned() }),
         }
     }

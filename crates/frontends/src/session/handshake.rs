@@ -37,6 +37,7 @@ impl Session {
                 words: Default::default(),
             }));
         }
+        self.introduce_to_tap(Some(&info));
         self.tell_who_it_is();
         let echoes = self.destination.profile == Profile::McpAllInOne;
         let echoed: Vec<&str> = ["roots", "sampling"]

@@ -46,7 +46,7 @@ impl StreamClient {
     /// Brings a message to the side it belongs to; its answer goes by the outlet.
     pub(crate) fn receive(&self, message: Bytes, outlet: &Arc<dyn Outlet>) -> Received {
         match envelope::parse(message.clone()) {
-            Ok(incoming) => match self.pipe.take(incoming, &self.session, outlet) {
+            Ok(incoming) => match self.pipe.take(incoming, &message, &self.session, outlet) {
                 Some(incoming) => self.session.receive_on(incoming, outlet),
                 None => Received::Done,
             },

@@ -9,7 +9,7 @@ use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal, RefusalKind};
 use manifold_protocol::{Fault, Id, Method, Outgoing, Raw, notification};
 
-use crate::modern::{Lane, ModernService, Request, RequestHandle, Verdict, refusal};
+use crate::modern::{Lane, ModernService, Request, RequestHandle, Seen, Verdict, refusal};
 use crate::session::{Outlet, Session};
 use crate::shim::KeptCall;
 
@@ -45,20 +45,26 @@ impl Pipe {
     pub(crate) fn take(
         self: &Arc<Self>,
         incoming: Incoming,
+        message: &Bytes,
         session: &Session,
         outlet: &Arc<dyn Outlet>,
     ) -> Option<Incoming> {
+        // A request of this era is shown where it is known which call it is a part of.
+        if session.tap().is_on() && !is_of_this_era(&incoming) {
+            session.show_heard(message);
+        }
         match incoming {
             Incoming::One(Message::Request { id, method, params })
                 if modern::version_of(params.as_ref()).is_some() =>
             {
+                let seen = Seen::if_watched(session.tap(), message);
                 if self.is_open(&id) || session.is_in_flight(&id) {
                     outlet.answer(refusal(Some(&id), &Fault::InvalidRequest(DOUBLE.to_owned())).into());
                 } else {
                     if self.client.get().is_none() {
                         session.note_passing(params.as_ref());
                     }
-                    self.serve(id, method.into(), params, outlet);
+                    self.serve(id, method.into(), params, outlet, seen);
                 }
                 None
             }
@@ -85,7 +91,14 @@ impl Pipe {
         }
     }
 
-    fn serve(self: &Arc<Self>, id: Id, method: Method, params: Option<Raw>, outlet: &Arc<dyn Outlet>) {
+    fn serve(
+        self: &Arc<Self>,
+        id: Id,
+        method: Method,
+        params: Option<Raw>,
+        outlet: &Arc<dyn Outlet>,
+        seen: Option<Seen>,
+    ) {
         let gateway = match &self.gateway {
             Ok(gateway) => gateway,
             Err(fault) => return outlet.answer(refusal(Some(&id), fault).into()),
@@ -100,6 +113,7 @@ impl Pipe {
             requester: Arc::clone(&self.requester),
             entrance: b"stdio".to_vec(),
             client,
+            seen,
         };
         let handle = self.modern.serve(gateway, request, lane);
         // It may be answered by now.
@@ -125,6 +139,11 @@ impl Pipe {
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, Option<RequestHandle>>> {
         self.open.locked()
     }
+}
+
+fn is_of_this_era(incoming: &Incoming) -> bool {
+    let Incoming::One(Message::Request { params, .. }) = incoming else { return false };
+    modern::version_of(params.as_ref()).is_some()
 }
 
 /// The way back for one request.

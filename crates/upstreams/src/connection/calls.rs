@@ -92,6 +92,7 @@ impl Connection {
         self.questions.withdraw_all();
         self.calls.sooner.notify_one();
         self.lock_work().abort_all();
+        self.show_death(reason);
         for pending in pending {
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             pending.exchange.fail(self.died(tool, reason));

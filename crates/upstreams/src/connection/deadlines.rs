@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use manifold_engine::FrameStatus;
 use manifold_protocol::{Fault, Raw};
 use tokio::time::{Instant, sleep_until};
 
@@ -47,6 +48,7 @@ impl Connection {
             if pending.has_questions() {
                 self.end_questions_of(id);
             }
+            self.show_end(id, FrameStatus::Timeout);
             self.dialect().cancel(self, id, &pending, Some(Raw::from_static(r#""timed out""#)));
             self.note_failed(&pending);
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());

@@ -191,6 +191,7 @@ impl Dialect {
     /// Tells the server that nobody waits for a call any more, in whatever state it is.
     pub(super) fn cancel(&self, connection: &Connection, id: u64, pending: &Pending, reason: Option<Raw>) {
         if let Self::LiteMcp(lite) = self {
+            connection.show_let_go(id);
             return lite.forget(id);
         }
         // One that gives no sign of life is told no more.
@@ -201,9 +202,11 @@ impl Dialect {
             Some(Stage::Asking(_)) => {}
             Some(Stage::Task(task)) => connection.cancel_task(task, pending),
             // Posted, it is cancelled by letting go of the connection, which `pending` does.
-            Some(Stage::Written) | None if self.has_headers() && !pending.in_session => {}
+            Some(Stage::Written) | None if self.has_headers() && !pending.in_session => {
+                connection.show_let_go(id);
+            }
             Some(Stage::Written) | None => {
-                connection.outbox.push(legacy::cancelled(id, reason));
+                connection.push(legacy::cancelled(id, reason));
             }
         }
     }

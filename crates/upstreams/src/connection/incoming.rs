@@ -22,7 +22,10 @@ impl Connection {
     pub(crate) fn receive_within(&self, line: Line, call: Option<u64>) {
         self.note_heard();
         match line {
-            Line::Whole(bytes) => self.dialect().hear(self, bytes, call),
+            Line::Whole(bytes) => {
+                self.show_heard(&bytes, call);
+                self.dialect().hear(self, bytes, call);
+            }
             Line::TooLong { head, tail, bytes } => {
                 self.complain(&format!("a line of {bytes} bytes is over the limit and was dropped"));
                 let id = envelope::peek_id(&head).or_else(|| envelope::peek_id_at_end(&tail));
@@ -36,11 +39,18 @@ impl Connection {
 
     /// Takes the server's error to a call, however it came.
     pub(crate) fn receive_error(&self, call: u64, error: Raw) {
+        self.show_answer(call, true, &error);
         self.answer(call, Outcome::Error(error));
     }
 
+    /// Takes the server's result to a call that came on its own.
+    pub(crate) fn receive_posted(&self, call: u64, result: Raw) {
+        self.show_answer(call, false, &result);
+        self.receive_result(call, result);
+    }
+
     /// Takes the server's result to a call, however it came.
-    pub(crate) fn receive_result(&self, call: u64, result: Raw) {
+    pub(super) fn receive_result(&self, call: u64, result: Raw) {
         self.answer(call, Outcome::Result(result));
     }
 
@@ -84,7 +94,7 @@ impl Connection {
     /// Answers a question that cannot be read, rather than let the server wait. Its ids are not ours.
     fn decline_malformed(&self, id: &Id, refusal: &Refusal) {
         let fault = Fault::InvalidRequest(reason(refusal));
-        self.outbox.push_droppable(envelope::error(Some(id), &fault.to_error(CodeSet::Standard)));
+        self.push_droppable(envelope::error(Some(id), &fault.to_error(CodeSet::Standard)));
     }
 
     fn accept(&self, message: Message, call: Option<u64>) {

@@ -89,7 +89,7 @@ impl Connection {
     /// Tells the server something, if it is of a kind to be told.
     pub(crate) fn notify(&self, method: &str, params: Option<&Raw>) {
         if self.dialect().takes_notifications() {
-            self.outbox.push(envelope::notification(method, params));
+            self.push(envelope::notification(method, params));
         }
     }
 
@@ -130,10 +130,14 @@ impl Connection {
     pub(super) fn write_as(&self, table: &mut Table, id: u64, call: Call, mut pending: Pending) {
         let post = match self.dialect().write(self, id, call, &mut pending) {
             Written::Message(message) => {
+                self.show_call(table, &pending, &message);
                 self.outbox.push(message);
                 None
             }
-            Written::Post(poster, post) => Some((poster, post)),
+            Written::Post(poster, post) => {
+                self.show_post(table, &pending, &post);
+                Some((poster, post))
+            }
         };
         if table.insert(id, pending) {
             self.calls.sooner.notify_one();

@@ -18,3 +18,10 @@ pub(crate) struct Post {
     /// Resolves once the call is answered or nobody waits for it any more.
     pub(crate) left: oneshot::Receiver<()>,
 }
+
+impl Post {
+    /// Returns whether the body is a message that names its method, and not the arguments alone.
+    pub(super) fn is_message(&self) -> bool {
+        self.body.pieces().next().is_some_and(|piece| piece.starts_with(br#"{"jsonrpc":"#))
+    }
+}

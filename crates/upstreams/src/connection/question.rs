@@ -72,18 +72,19 @@ impl Connection {
     pub(super) fn question(&self, id: Id, call: Call, within: Option<u64>) {
         if call.method == Method::Ping {
             // A server that does not read gets no answers piled up.
-            self.outbox.push_droppable(envelope::result(&id, &Raw::from_static("{}")));
+            self.push_droppable(envelope::result(&id, &Raw::from_static("{}")));
             return;
         }
         if self.questions.lock().len() >= MAX_OPEN {
             let fault = Fault::InvalidRequest("too many questions are open".to_owned());
-            self.outbox.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
+            self.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
             return;
         }
         // Roots of its own in the config are the answer, whoever is calling.
         if call.method == Method::ListRoots && !self.server.roots.is_empty() {
-            let (exchange, _flight) =
-                Exchange::open(Answer { connection: self.me.clone(), id, _resume: None });
+            let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: None };
+            let (mut exchange, _flight) = Exchange::open(answer);
+            self.number_question(&id, &mut exchange, None);
             return self.host.ask(&self.server.key, None, call, exchange);
         }
         let addressed = self.lock().asked(within);
@@ -99,7 +100,8 @@ impl Connection {
             Ok(Addressed::Outside { .. }) => (None, None),
         };
         let answer = Answer { connection: self.me.clone(), id: id.clone(), _resume: resume };
-        let (exchange, flight) = Exchange::open(answer);
+        let (mut exchange, flight) = Exchange::open(answer);
+        self.number_question(&id, &mut exchange, in_call);
         self.questions
             .lock()
             .insert(id.to_raw().detached(), Open { flight, call: in_call, asked: call.clone() });
@@ -127,7 +129,7 @@ impl Connection {
         };
         debug!(server, "declined a question: the client does not support {what}");
         let error = Fault::ClientCannot { what }.to_error(CodeSet::Standard);
-        self.outbox.push_droppable(envelope::error(Some(id), &error));
+        self.push_droppable(envelope::error(Some(id), &error));
     }
 
     /// Closes what was asked in a call that is over, at both ends.
@@ -136,7 +138,7 @@ impl Connection {
             self.questions.withdraw(&id, Some(Raw::from_static(r#""the call it belongs to is over""#)));
             if let Some(id) = Id::from_raw(&id) {
                 let fault = Fault::InvalidRequest("the call this question belongs to is over".to_owned());
-                self.outbox.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
+                self.push_droppable(envelope::error(Some(&id), &fault.to_error(CodeSet::Standard)));
             }
         }
     }
@@ -153,7 +155,7 @@ impl Sink for Answer {
     fn reply(&self, reply: Reply) {
         let Some(connection) = self.connection.upgrade() else { return };
         connection.questions.lock().remove(&self.id.to_raw());
-        connection.outbox.push(answer_question(&self.id, reply));
+        connection.push(answer_question(&self.id, reply));
     }
 }
 

@@ -88,7 +88,7 @@ impl Posts {
         match answered {
             // What cannot be read is an answer too, and no good one.
             Ok(body) => {
-                connection.receive_result(post.call, Raw::parse(body).unwrap_or_else(|_| Raw::null()))
+                connection.receive_posted(post.call, Raw::parse(body).unwrap_or_else(|_| Raw::null()))
             }
             Err(why) => {
                 debug!(server = connection.id(), "{why}");

@@ -12,6 +12,7 @@ use crate::audience::Audience;
 use crate::changes::ClientId;
 use crate::control::client_instance;
 use crate::exchange::Exchange;
+use crate::traffic::Tap;
 use crate::upstream::{Addressee, ClientFacts, Host, LoggedLine, Standing};
 
 /// What surrounds the instance of one client.
@@ -72,8 +73,14 @@ impl Host for InstanceHost {
 
     fn logged(&self, server: &ServerKey, line: LoggedLine) {
         if let Some(fleet) = self.fleet.fleet.upgrade() {
-            fleet.logged(server, &line, Some(client_instance(self.client)));
+            let instance = Some(client_instance(self.client));
+            self.fleet.show_line(&fleet, &line, instance.clone());
+            fleet.logged(server, &line, instance);
         }
+    }
+
+    fn tap(&self) -> Tap {
+        self.fleet.tap_of(Some(client_instance(self.client)))
     }
 
     fn notice(&self, server: &ServerKey, method: &str, params: Option<Raw>) {
@@ -128,6 +135,10 @@ impl Host for ListerHost {
 
     fn logged(&self, server: &ServerKey, line: LoggedLine) {
         self.fleet.logged(server, line);
+    }
+
+    fn tap(&self) -> Tap {
+        self.fleet.tap_of(None)
     }
 
     fn notice(&self, server: &ServerKey, method: &str, _params: Option<Raw>) {

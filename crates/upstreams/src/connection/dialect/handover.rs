@@ -49,7 +49,7 @@ impl Dialect {
 
     /// Takes back a request to listen that another program made; ours takes its place.
     pub(in crate::connection) fn end_listening(&self, connection: &Connection, id: u64) {
-        connection.outbox.push(legacy::cancelled(id, None));
+        connection.push(legacy::cancelled(id, None));
     }
 
     /// Goes on with a call that rests with us.

@@ -105,7 +105,7 @@ impl Keys {
 
     /// Returns the keys of a line of the table.
     pub(crate) fn all_of(&self, row: &ActionRow) -> String {
-        let at = ACTIONS.iter().position(|one| std::ptr::eq(one, row));
+        let at = ACTIONS.iter().position(|one| one.name == row.name);
         let keys = at.and_then(|at| self.bound.get(at)).map(|(_, keys)| keys.iter().map(ToString::to_string));
         keys.map(|keys| keys.collect::<Vec<_>>().join(" ")).unwrap_or_default()
     }

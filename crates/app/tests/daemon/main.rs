@@ -22,6 +22,7 @@ mod secrets;
 mod sharing;
 mod speed;
 mod surface;
+mod terminal;
 mod undo;
 mod upgrade;
 mod versions;

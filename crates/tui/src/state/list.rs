@@ -57,15 +57,6 @@ impl List {
         self.look();
     }
 
-    /// Selects the row of this key, once it is there.
-    pub(crate) fn select_key(&mut self, key: u64) {
-        self.selected = Some(key);
-        self.follows = false;
-        if let Some(at) = self.rows.iter().position(|row| row.key == key) {
-            self.select(at);
-        }
-    }
-
     pub(crate) fn row(&self) -> Option<Row> {
         self.rows.get(self.at).copied()
     }

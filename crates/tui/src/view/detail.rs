@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::canvas::Canvas;
-use crate::look::{BOLD, FAINT, PLAIN};
+use crate::look::{FAINT, PLAIN};
 use crate::textview::{MAX_SHOWN_BYTES, wrapped};
 
 /// How far what is said of a thing stands from its name.
@@ -20,10 +20,6 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    pub(super) fn title(&mut self, text: &str) {
-        self.rows.push(vec![(text.to_owned(), BOLD)]);
     }
 
     pub(super) fn gap(&mut self) {

@@ -117,7 +117,7 @@ fn text(text: &TextModal, state: &State, canvas: &mut Canvas) -> Option<Position
 }
 
 fn keys(line: &Line, top: usize, state: &State, canvas: &mut Canvas) -> Option<Position> {
-    let area = middle(state.size, (72, state.size.1.saturating_sub(2)));
+    let area = middle(state.size, (78, state.size.1.saturating_sub(2)));
     canvas.window(area, "keys", FAINT);
     canvas.put(area.x + 2, area.y + 1, 2, "/", KEY);
     let cursor = typed(line, (area.x + 4, area.y + 1), area.width.saturating_sub(6), canvas);
@@ -134,7 +134,8 @@ fn keys(line: &Line, top: usize, state: &State, canvas: &mut Canvas) -> Option<P
         let place = if row.place == Place::Form { "form" } else { "" };
         canvas.right(area.x + 2, y, 14, &state.keys.all_of(row), KEY);
         canvas.put(area.x + 18, y, 16, row.name, BOLD);
-        canvas.put(area.x + 35, y, area.width.saturating_sub(42), row.about, PLAIN);
+        let taken = if place.is_empty() { 37 } else { 43 };
+        canvas.put(area.x + 35, y, area.width.saturating_sub(taken), row.about, PLAIN);
         canvas.right(area.x + area.width.saturating_sub(7), y, 5, place, FAINT);
     }
     cursor

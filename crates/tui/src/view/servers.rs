@@ -85,7 +85,7 @@ pub(super) fn detail(state: &State, width: usize) -> Rows {
     about(server, state, width, &mut rows);
     trouble(server, width, &mut rows);
     pulse(state, &name, width, &mut rows);
-    instances(server, width, &mut rows);
+    instances(one, state.now, width, &mut rows);
     stderr(state, &name, &mut rows);
     tools(state, server, width, &mut rows);
     rows
@@ -160,14 +160,15 @@ fn pulse(state: &State, name: &str, width: usize, rows: &mut Rows) {
     ]);
 }
 
-fn instances(server: &Server, width: usize, rows: &mut Rows) {
+fn instances(heard: &Heard<Server>, now: u64, width: usize, rows: &mut Rows) {
+    let (server, passed) = (&heard.it, now.saturating_sub(heard.at));
     if server.instances.is_empty() {
         return;
     }
     rows.heading(if server.instances.len() == 1 { "INSTANCE" } else { "INSTANCES" });
     for one in &server.instances {
         let (sign, word, style) = look::state(one.state, one.unresponsive);
-        rows.row(vec![(format!("{sign} {word:<9}"), style), (instance(one), PLAIN)]);
+        rows.row(vec![(format!("{sign} {word:<9}"), style), (instance(one, passed), PLAIN)]);
         if !one.differs.is_empty() {
             let differs = format!("differs in {}", escaped_line(&one.differs.join(", ")));
             rows.member("", &differs, FAINT, width);
@@ -178,14 +179,14 @@ fn instances(server: &Server, width: usize, rows: &mut Rows) {
     }
 }
 
-fn instance(one: &Instance) -> String {
+fn instance(one: &Instance, passed: u64) -> String {
     let mut parts = Vec::new();
     parts.extend(one.pid.map(|pid| format!("pid {pid}")));
     parts.extend(one.memory_bytes.map(size));
     parts.extend(one.clients.map(|clients| counted(clients, "client")));
-    parts.extend(one.protocol.as_ref().map(|protocol| escaped_line(&protocol.revision).into_owned()));
+    parts.push(format!("for {}", age(one.since_ms + passed)));
     parts.extend(one.restarts.filter(|n| *n > 0).map(|n| counted(n as usize, "restart")));
-    parts.push(format!("for {}", age(one.since_ms)));
+    parts.extend(one.protocol.as_ref().map(|protocol| escaped_line(&protocol.revision).into_owned()));
     parts.join(" · ")
 }
 

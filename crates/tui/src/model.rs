@@ -88,6 +88,8 @@ impl Model {
                 }
             }
             Happening::Client { change, client } => {
+                // Servers count their clients.
+                self.is_stale = true;
                 self.clients.retain(|one| one.it.id != client.id);
                 if change != ClientChange::Left {
                     self.clients.push(Heard { it: *client, at: now });
@@ -129,7 +131,9 @@ impl Model {
     /// Returns how many clients would use a server, and what they are called.
     pub(crate) fn clients_of(&self, server: &Server) -> (usize, Vec<String>) {
         let shows = |id: &Option<String>| {
-            self.namespaces.iter().any(|one| one.id == *id && one.servers.contains(&server.key))
+            let namespace = self.namespaces.iter().find(|one| one.id == *id);
+            // Who has named none sees all of them.
+            namespace.map_or(id.is_none(), |one| one.servers.contains(&server.key))
         };
         let names: Vec<String> = self
             .clients

@@ -8,8 +8,8 @@ use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::execute;
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode, size,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::getpid;
@@ -56,8 +56,11 @@ impl Screen {
         execute!(io::stdout(), EndSynchronizedUpdate)
     }
 
+    /// Has the next picture drawn as a whole. The terminal is asked nothing: its answer would come among the keys.
     pub(crate) fn redraw(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 
     /// Gives the terminal back for as long as something else has it.
@@ -65,7 +68,7 @@ impl Screen {
         give_back();
         let result = to();
         take()?;
-        self.terminal.clear()?;
+        self.redraw()?;
         Ok(result)
     }
 

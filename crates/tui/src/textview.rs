@@ -77,11 +77,11 @@ impl TextView {
         }
     }
 
-    pub(crate) fn to_top(&mut self) {
+    pub(crate) fn top(&mut self) {
         (self.line, self.row) = (0, 0);
     }
 
-    pub(crate) fn to_end(&mut self, width: usize, height: usize) {
+    pub(crate) fn end(&mut self, width: usize, height: usize) {
         self.line = self.starts.len() - 1;
         self.row = wrapped(self.line(self.line), width).count().saturating_sub(1);
         self.up(height.saturating_sub(1), width);
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(view.rows(4, 2), ["", "xy"]);
         view.up(1, 4);
         assert_eq!(view.rows(4, 2), ["ef", ""]);
-        view.to_end(4, 3);
+        view.end(4, 3);
         assert_eq!(view.rows(4, 3), ["ef", "", "xy"]);
-        view.to_top();
+        view.top();
         assert_eq!(view.rows(4, 1), ["abcd"]);
     }
 

@@ -160,8 +160,8 @@ impl State {
             Some(Action::Up) => view.up(1, width),
             Some(Action::PageDown) => view.down(page, width, height),
             Some(Action::PageUp) => view.up(page, width),
-            Some(Action::First) => view.to_top(),
-            Some(Action::Last) => view.to_end(width, height),
+            Some(Action::First) => view.top(),
+            Some(Action::Last) => view.end(width, height),
             Some(Action::CopyCell | Action::CopyAll) => {
                 let (text, what) = (text.whole.clone(), text.title.clone());
                 return vec![Effect::Copy { text, what }];

@@ -43,7 +43,7 @@ impl State {
         let (count, clients) = self.model.clients_of(&server.it);
         let ends = matches!(verb, "stop" | "restart" | "disable");
         let runs = matches!(server.it.state, ServerState::Ready | ServerState::Starting);
-        if ends && runs && count > 0 && !self.is_read_only {
+        if ends && runs && (count > 0 || !clients.is_empty()) && !self.is_read_only {
             let who = if clients.is_empty() { format!("{count} clients") } else { clients.join(", ") };
             self.modals.push(Modal::Confirm(Confirm {
                 title: format!("{verb} {name}?"),

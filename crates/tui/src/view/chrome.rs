@@ -29,9 +29,9 @@ pub(super) fn head(state: &State, area: Rect, canvas: &mut Canvas) {
         pieces.extend(
             more.into_iter().filter(|text| !text.is_empty()).map(|text| (format!(" · {text}"), PLAIN)),
         );
-        canvas.pieces(area.x, area.y, area.width, &pieces);
         let (text, style) = link(state);
         let width = u16::try_from(text.width()).unwrap_or(0) + 1;
+        canvas.pieces(area.x, area.y, area.width.saturating_sub(width + 2), &pieces);
         canvas.right(area.width.saturating_sub(width + 1), area.y, width, &text, style);
     }
     tabs(state, Rect { y: tabs_at, height: 1, ..area }, canvas);
@@ -89,10 +89,6 @@ fn tabs(state: &State, area: Rect, canvas: &mut Canvas) {
         };
         x += canvas.put(x, area.y, area.width.saturating_sub(x), &text, style);
     }
-    let filter = &state.list().filter;
-    if !filter.is_empty() && x + 6 < area.width {
-        canvas.put(x + 1, area.y, area.width - x - 1, &format!("/{}", escaped_line(filter)), ACCENT);
-    }
 }
 
 /// Draws the foot; returns where the cursor is while a filter is typed.
@@ -128,7 +124,9 @@ fn said(state: &State) -> Option<(String, Style)> {
     if let Link::Lost { why, .. } = &state.link {
         return Some((format!("{why}; what is shown is what was known last"), BAD));
     }
-    None
+    let list = state.list();
+    let count = list.rows.len();
+    (!list.filter.is_empty()).then(|| (format!("/{}  {count} shown", escaped_line(&list.filter)), ACCENT))
 }
 
 /// The keys that are of use here, as many as fit.

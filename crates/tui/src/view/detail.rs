@@ -62,12 +62,15 @@ impl Rows {
     }
 
     pub(super) fn draw(&self, top: usize, area: Rect, canvas: &mut Canvas) {
-        let seen = self.rows.iter().skip(top).take(area.height.into());
+        let height = usize::from(area.height);
+        let has_more = self.rows.len() > top + height;
+        let seen = self.rows.iter().skip(top).take(height - usize::from(has_more && height > 0));
         for (y, row) in seen.enumerate() {
             canvas.pieces(area.x, area.y + u16::try_from(y).unwrap_or(0), area.width, row);
         }
-        let more = self.rows.len().saturating_sub(top + usize::from(area.height));
-        if more > 0 && area.height > 0 {
+        if has_more && height > 0 {
+            // The line that says so takes the place of one.
+            let more = self.rows.len() - top - height + 1;
             let text = format!(" {more} more ↓ ");
             canvas.right(area.x, area.y + area.height - 1, area.width, &text, FAINT);
         }

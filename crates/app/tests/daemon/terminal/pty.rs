@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +50,7 @@ impl Tui {
         command.cwd(home.sandbox.home());
         let child = pair.slave.spawn_command(command).expect("it starts");
         drop(pair.slave);
-        let seen = Seen { parser: vt100::Parser::new(height, width, 0), written: Vec::new() };
+        let seen = Seen { parser: vt100::Parser::new(count(height), count(width), 0), written: Vec::new() };
         let seen = Arc::new(Mutex::new(seen));
         let mut reader = pair.master.try_clone_reader().expect("it can be read");
         let into = Arc::clone(&seen);
@@ -71,7 +72,12 @@ impl Tui {
     }
 
     pub(super) fn resizes(&mut self, (width, height): (u16, u16)) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).parser.screen_mut().set_size(height, width);
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .parser
+            .screen_mut()
+            .set_size(count(height), count(width));
         let size = PtySize { rows: height, cols: width, ..PtySize::default() };
         self.master.resize(size).expect("it takes another size");
     }
@@ -132,6 +138,10 @@ impl Drop for Tui {
             let _ = self.child.wait();
         }
     }
+}
+
+fn count(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).expect("a terminal has rows and columns")
 }
 
 fn surroundings(home: &Home) -> Vec<(OsString, OsString)> {

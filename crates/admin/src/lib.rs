@@ -11,6 +11,7 @@ mod ask;
 mod audit;
 mod command;
 mod error;
+mod escape;
 mod event;
 mod file;
 mod item;
@@ -33,6 +34,7 @@ pub use ask::{
 pub use audit::{Actor, AuditLine, AuditOutcome};
 pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome, ReloadReport};
 pub use error::{Error, Problem, Reason, Severity};
+pub use escape::{escaped_line, escaped_text, is_unsafe};
 pub use event::{
     CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
     NoCursor, StreamItem,

@@ -15,6 +15,7 @@ mod search;
 mod serve;
 mod servers;
 mod setup;
+mod tui;
 mod values;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
 pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs, WatchArgs};
 pub(crate) use setup::{InitArgs, InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
+pub(crate) use tui::{TuiArgs, TuiCommand};
 use values::profile;
 
 /// The exit code of a wrong command line or an unusable config.
@@ -104,8 +106,8 @@ Examples:
         #[command(subcommand)]
         command: Option<DaemonCommand>,
     },
-    /// Watch and manage servers in the terminal
-    Tui,
+    #[command(flatten)]
+    Tui(TuiCommand),
     #[command(flatten)]
     Ask(AskCommand),
     #[command(flatten)]
@@ -118,14 +120,9 @@ pub(crate) enum Task {
     Help,
     Stdio,
     Http,
-    LiteMcp {
-        tool: Option<String>,
-    },
+    LiteMcp { tool: Option<String> },
     Status(StatusArgs),
-    ConfigCheck {
-        file: Option<PathBuf>,
-        json: bool,
-    },
+    ConfigCheck { file: Option<PathBuf>, json: bool },
     ConfigShow(OneForm),
     ConfigSchema,
     Servers(ServerCommand),
@@ -140,8 +137,7 @@ pub(crate) enum Task {
     Doctor(DoctorArgs),
     Ask(AskCommand),
     Shell(ShellCommand),
-    /// A command that a later version brings.
-    NotYet(&'static str),
+    Tui(TuiArgs),
 }
 
 #[derive(Debug)]
@@ -196,7 +192,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Care(command)), _) => command.task(),
         (Some(Command::Traffic(command)), _) => Task::Traffic(command),
-        (Some(Command::Tui), _) => Task::NotYet("tui"),
+        (Some(Command::Tui(TuiCommand::Tui(args))), _) => Task::Tui(args),
         (Some(Command::Daemon { .. }), _) if http => {
             let why =
                 "--http means nothing to `daemon`; it serves over HTTP where the config says `daemon.http`";

@@ -28,6 +28,7 @@ mod source;
 mod status;
 mod stdio;
 mod token;
+mod tui;
 mod undo;
 mod uninstall;
 mod units;
@@ -58,10 +59,6 @@ use verb::Verb;
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let options = load_options(&invocation);
     match invocation.task {
-        Task::NotYet(command) => fail(
-            &format!("`{command}` is not part of this version yet; see `manifold --help` for what is"),
-            USAGE,
-        ),
         Task::Help => print(&cli::help()),
         Task::ConfigSchema => config::schema(),
         Task::ConfigCheck { file, json } => {
@@ -101,6 +98,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         Task::Secret(command) => {
             secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
+        Task::Tui(args) => tui::run(args, &Verb::new(Form::Text, &options, &invocation.flags)),
         Task::Doctor(args) => {
             let form = if args.json { Form::Json } else { Form::Text };
             doctor::run(args, Verb::new(form, &options, &invocation.flags))

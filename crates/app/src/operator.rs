@@ -89,6 +89,15 @@ impl Operator {
             None if need == Need::Servers => Way::Own(Own::start(options, flags)?),
             None => return Err(Unreached::NothingRuns),
         };
+        Self::over(way, options)
+    }
+
+    /// Runs one of its own, whoever else runs.
+    pub(crate) fn alone(options: &LoadOptions, flags: &Flags) -> Result<Self, Unreached> {
+        Self::over(Way::Own(Own::start(options, flags)?), options)
+    }
+
+    fn over(way: Way, options: &LoadOptions) -> Result<Self, Unreached> {
         let mut operator =
             Self { about: About::default(), way, environment: Default::default(), began: None };
         let asked = Instant::now();

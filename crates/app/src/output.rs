@@ -4,7 +4,6 @@
 //! here without passing `escape`.
 
 mod color;
-mod escape;
 mod exit;
 mod failure;
 mod json;
@@ -24,7 +23,6 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 pub(crate) use color::{ColorArg, Paint, Tone};
-pub(crate) use escape::{escaped_line, escaped_text};
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, Suggestion};
 pub(crate) use json::escaped_json;
@@ -36,6 +34,7 @@ pub(crate) use stdout::{ended, write};
 pub(crate) use table::{Cell, Column, Table};
 pub(crate) use units::{bytes, counted, span};
 
+pub(crate) use manifold_admin::{escaped_line, escaped_text};
 use manifold_config::Environment;
 
 /// How wide a terminal is taken to be that does not say.
@@ -103,6 +102,10 @@ impl Output {
     /// Returns whether a person sees what is waited for.
     pub(crate) fn is_watched(&self) -> bool {
         self.is_watched
+    }
+
+    pub(crate) fn has_colors(&self) -> bool {
+        self.colors
     }
 
     /// Returns whether a person looks at standard output.

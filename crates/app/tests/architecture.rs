@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Whom each crate may know. `tui` and `dashboard` are rooms still to be built.
+/// Whom each crate may know. `dashboard` is a room still to be built.
 const MAY_KNOW: [(&str, &[&str]); 20] = [
     ("protocol", &[]),
     ("http1", &[]),
@@ -413,4 +413,17 @@ fn no_terminal_code_is_linked_into_what_serves() {
             );
         }
     }
+}
+
+// S1-2: serving runs no code of the terminal's, as nothing but its own command knows of it.
+#[test]
+fn only_one_command_knows_the_terminal() {
+    let is_bound = |file: &str| file.starts_with("crates/") && !file.starts_with("crates/tui/");
+    let mut known = BTreeSet::new();
+    for (file, text) in sources().into_iter().filter(|(file, _)| is_bound(file) && file.contains("/src/")) {
+        if code(&text).any(|(_, line)| line.contains("manifold_tui")) {
+            known.insert(file);
+        }
+    }
+    assert_eq!(known, BTreeSet::from(["crates/app/src/commands/tui.rs".to_owned()]));
 }

@@ -1,5 +1,6 @@
 //! Reads the members of an object by the table of keys. What does not fit reads as absent: `check` has told.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::environment::Environment;
@@ -84,6 +85,12 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn strings(&self, name: &str) -> Option<Vec<String>> {
         Some(self.items(name)?.iter().filter_map(scalar).collect())
+    }
+
+    /// Returns the texts of an object, by their names.
+    pub(crate) fn texts_by_name(&self, name: &str) -> BTreeMap<String, String> {
+        let members = self.object(name).into_iter().flat_map(|object| &object.members);
+        members.filter_map(|(name, node)| Some((name.clone(), scalar(node)?))).collect()
     }
 
     pub(crate) fn object(&self, name: &str) -> Option<&'a Object> {

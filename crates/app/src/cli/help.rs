@@ -57,7 +57,7 @@ const MODES: &[&str] = &["stdio", "http"];
 
 /// Commands that serve, and those that look into no config.
 const SERVING: &[&str] = &["serve", "stdio", "http", "litemcp", "daemon"];
-const WITHOUT_CONFIG: &[&str] = &["tui", "completions", "man"];
+const WITHOUT_CONFIG: &[&str] = &["completions", "man"];
 
 /// Returns the grammar. Every option may stand before or after the command, but each command's help lists only those that
 /// act there (D10).
@@ -77,6 +77,7 @@ pub(crate) fn command() -> clap::Command {
             name if WITHOUT_CONFIG.contains(&name) => {
                 &[OF_HTTP, OF_STDIO, OF_SERVING, OF_CONFIGS, OF_SECRETS, MODES, OF_VERBS]
             }
+            "tui" => &[OF_HTTP, OF_STDIO, &["eager", "log_level", "log_format", "silent", "verbose"], MODES],
             "secret" => &[OF_HTTP, OF_STDIO, OF_SERVING, MODES],
             _ => &[OF_HTTP, OF_STDIO, OF_SERVING, OF_SECRETS, MODES],
         };

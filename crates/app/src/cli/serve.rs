@@ -53,7 +53,7 @@ pub(super) fn check(task: &Task, flags: &Flags, profile: Profile) -> Result<(), 
         Some(flag) if is_on_stdio => {
             return Err(conflict(&format!("{flag} is for HTTP; it means nothing on stdio")));
         }
-        Some(flag) if !matches!(task, Task::Http | Task::Help | Task::NotYet(_)) => {
+        Some(flag) if !matches!(task, Task::Http | Task::Help) => {
             return Err(conflict(&format!(
                 "{flag} is for serving over HTTP; it means nothing to this command"
             )));

@@ -30,7 +30,7 @@ fn one_grammar_for_every_seed() {
     check("manifold status", Task::Status(StatusArgs::default())); // S1-1
     check("manifold litemcp", Task::LiteMcp { tool: None });
     check("manifold litemcp --tool t__now", Task::LiteMcp { tool: Some("t__now".to_owned()) });
-    check("manifold tui", Task::NotYet("tui")); // S1-1
+    check("manifold tui", Task::Tui(TuiArgs::default())); // S1-1
     check("manifold config check x.json", Task::ConfigCheck { file: Some("x.json".into()), json: false });
     check(
         "mcp-all-in-one --validate-mcp-config x.json",

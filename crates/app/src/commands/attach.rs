@@ -69,7 +69,7 @@ enum Alone {
 }
 
 /// Returns what the variable says, if it says anything.
-fn wish(environment: &Environment) -> Option<bool> {
+pub(super) fn wish(environment: &Environment) -> Option<bool> {
     match environment.vars.get("MANIFOLD_DAEMON")?.to_ascii_lowercase().as_str() {
         "off" | "0" | "false" | "no" => Some(false),
         "on" | "1" | "true" | "yes" => Some(true),

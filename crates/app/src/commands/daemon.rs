@@ -82,6 +82,14 @@ pub(super) fn run(
     }
 }
 
+/// Starts a daemon that ends with its clients, where there is none.
+pub(super) fn ensure(options: &LoadOptions) -> Result<(), String> {
+    let identity = identity(options, Profile::Manifold);
+    let place =
+        Place::open(&base_folders(&options.environment), &identity).map_err(|error| error.to_string())?;
+    orders::ensure(&place, options)
+}
+
 /// Takes the daemon's lock, or the one we were given by whoever started us.
 fn take_lock(place: &Place, is_given: bool) -> Result<Lock, String> {
     let taken = match is_given {

@@ -6,7 +6,7 @@ use manifold_config::{EditError, most_alike};
 use manifold_setup::WriteError;
 
 use super::color::{Paint, Tone};
-use super::escape::escaped_text;
+use super::escaped_text;
 use super::exit::Exit;
 use super::json::compact;
 

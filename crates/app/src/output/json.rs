@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
+use manifold_admin::is_unsafe;
 use serde::Serialize;
-
-use super::escape::is_unsafe;
 
 /// Returns a document over several lines.
 pub(crate) fn pretty(document: &impl Serialize) -> String {

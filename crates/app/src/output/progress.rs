@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::escape::escaped_line;
+use super::escaped_line;
 
 /// Shorter waits are not worth a word.
 const TICK: Duration = Duration::from_millis(120);

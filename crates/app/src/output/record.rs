@@ -1,7 +1,7 @@
 //! One thing, a line for each of its members.
 
 use super::color::Paint;
-use super::escape::escaped_line;
+use super::escaped_line;
 use super::table::Cell;
 
 /// Members in the order in which they are shown.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::color::{Paint, Tone};
-use super::escape::escaped_line;
+use super::escaped_line;
 
 /// No column is cut shorter than this.
 const MIN_WIDTH: usize = 8;

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 use manifold_admin::{CommandError, ErrorCode};
 
-use super::escape::escaped_line;
+use super::escaped_line;
 use super::*;
 
 const PLAIN: Paint = Paint(false);

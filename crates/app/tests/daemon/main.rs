@@ -24,6 +24,7 @@ mod secrets;
 mod sharing;
 mod speed;
 mod surface;
+mod terminal;
 mod traffic;
 mod undo;
 mod upgrade;

@@ -173,11 +173,11 @@ fn what_is_wrong_with_the_line_is_named() {
 
 // S1-1
 #[test]
-fn the_terminal_interface_is_not_there_yet_and_says_so() {
+fn the_terminal_interface_wants_a_terminal_and_starts_nothing_without_one() {
     let sandbox = Sandbox::new();
     let ran = manifold(&sandbox, &["tui"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert!(ran.stderr.contains("`tui` is not part of this version yet"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`tui` needs a terminal"), "{}", ran.stderr);
 }
 
 // S1-62

@@ -133,6 +133,7 @@ pub(crate) static TOP: Section = Section {
             "true",
             "Whether the clients on stdio share one daemon, and so their servers.",
         ),
+        key("tui", section(&TUI), "see there", "The terminal interface."),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
         guard("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),
@@ -335,6 +336,17 @@ pub(crate) static DAEMON: Section = Section {
         ),
         key("http", Flag, "false", "Whether it serves over HTTP too, with the same servers."),
     ],
+};
+
+pub(crate) static TUI: Section = Section {
+    name: "tui",
+    about: "The terminal interface.",
+    keys: &[key(
+        "keys",
+        TextMap,
+        "see tui.md",
+        "Other keys for actions, by the action's name: one key or several with blanks between them.",
+    )],
 };
 
 pub(crate) static LIMITS: Section = Section {

@@ -1,5 +1,6 @@
 //! Everything beside servers and namespaces.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Settings {
     /// Take over changes of the file as they happen.
     pub watch_config: bool,
     pub daemon: DaemonSettings,
+    /// Other keys for actions of the terminal interface.
+    pub tui_keys: BTreeMap<String, String>,
     pub roots: Vec<Root>,
     pub http: HttpSettings,
     pub logging: LogSettings,

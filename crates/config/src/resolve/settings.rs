@@ -2,13 +2,14 @@
 
 mod http;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::roots;
 use crate::environment::Environment;
 use crate::fields::Fields;
-use crate::keys::table::{CLI, DAEMON, LIMITS, LOGGING, MANAGER_TOOLS, STDIO};
+use crate::keys::table::{CLI, DAEMON, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TUI};
 use crate::model::{ClientLimits, DaemonSettings, Limits, LogFormat, LogLevel, LogSettings, Settings};
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
@@ -67,6 +68,7 @@ pub(super) fn resolve(
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
         watch_config: top.flag("watchConfig").unwrap_or(true),
         daemon: daemon(top),
+        tui_keys: tui_keys(top),
         roots: roots::resolve(top, environment),
         http: http(top, environment, problems)?,
         logging: logging(top, profile, environment),
@@ -82,6 +84,10 @@ fn daemon(top: Fields<'_>) -> DaemonSettings {
         linger: section.and_then(|section| section.duration("linger")).unwrap_or(default.linger),
         http: section.and_then(|section| section.flag("http")).unwrap_or(default.http),
     }
+}
+
+fn tui_keys(top: Fields<'_>) -> BTreeMap<String, String> {
+    top.section("tui", &TUI).map(|section| section.texts_by_name("keys")).unwrap_or_default()
 }
 
 fn client_limits(limits: Option<Fields<'_>>) -> ClientLimits {

@@ -83,7 +83,7 @@ pub(super) fn hide(text: &str) -> Cow<'_, str> {
                 };
                 container.wants_name = false;
                 let (name, is_schema) = (&text[start..walk.at], container.has_names);
-                if !walk.to_value() {
+                if !walk.colon() {
                     break;
                 }
                 has_names_next = is_among(name, &NAMES_OF_OTHERS);
@@ -140,7 +140,7 @@ impl Walk<'_> {
     }
 
     /// Passes what stands between a name and its value; says whether there is one.
-    fn to_value(&mut self) -> bool {
+    fn colon(&mut self) -> bool {
         let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
         let between = self.bytes[self.at..].iter().take_while(|byte| is_between(byte)).count();
         self.at += between;

@@ -32,6 +32,14 @@ pub(super) fn start(place: &Place, verb: Verb) -> ExitCode {
     })
 }
 
+/// Starts a daemon for a client, where there is none.
+pub(super) fn ensure(place: &Place, options: &LoadOptions) -> Result<(), String> {
+    if is_there(place) {
+        return Ok(());
+    }
+    start_lock(place).and_then(|_one_at_a_time| start_alone(place, options, false)).map(|_| ())
+}
+
 /// Ends the daemon, where there is one.
 pub(super) fn stop(place: &Place, verb: Verb) -> ExitCode {
     verb.run(|verb| match order(place, "/v1/daemon/stop").map_err(failed)? {

@@ -37,7 +37,7 @@ fn lines_are_cut_as_a_shell_would() {
 fn entries_of_toml_and_yaml_are_read() {
     check(
         "# mine\n[mcp_servers.git]\ncommand = \"uvx\"\nargs = [\"mcp-server-git\"]\n[mcp_servers.git.env]\nA = \"1\"",
-        expect![[r#"git {"command":"uvx","args":["mcp-server-git"],"env":{"A":"1"}}"#]],
+        expect![[r#"git {"command":"uvx","args":["mcp-server-git"],"env":{"A": "1"}}"#]],
     );
     check(
         "extensions:\n  git:\n    type: stdio\n    cmd: uvx\n    args: [mcp-server-git, on]",

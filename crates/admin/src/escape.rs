@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 /// Returns text of several lines with nothing in it that a terminal would obey. Line ends and tabs stay.
-pub(crate) fn escaped_text(text: &str) -> Cow<'_, str> {
+pub fn escaped_text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && is_unsafe(c))
 }
 
 /// Returns text as one line: each run of white space is one blank.
-pub(crate) fn escaped_line(text: &str) -> Cow<'_, str> {
+pub fn escaped_line(text: &str) -> Cow<'_, str> {
     let is_line = !text.contains("  ") && !text.contains(is_other_blank) && text.trim() == text;
     let line = match is_line {
         true => Cow::Borrowed(text),
@@ -44,7 +44,7 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Returns whether a terminal would obey a character instead of showing it, or show what comes after it elsewhere, or
 /// show nothing where there is something.
-pub(super) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     matches!(c,
         // C0, DEL and C1.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'

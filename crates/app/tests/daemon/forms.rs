@@ -266,6 +266,38 @@ fn every_verb_writes_what_its_schema_says_where_nothing_runs() {
     assert!(sandbox.processes().is_empty(), "what was started for a command ends with it");
 }
 
+/// Verbs that each need what the one before has done; FILE is what was recorded.
+const OF_TRAFFIC: [(&str, &[&str], &str); 6] = [
+    ("record start", &["one"], "recording"),
+    ("record list", &[], "recordings"),
+    ("record stop", &["one"], "recording"),
+    ("record show", &["one"], "cli-record-show"),
+    ("replay", &["FILE", "--verify", "--yes"], "cli-replay"),
+    ("replay diff", &["FILE", "FILE"], "cli-replay-diff"),
+];
+
+// B8
+#[test]
+fn verbs_of_recordings_write_what_their_schemas_say() {
+    let home = Home::with(config());
+    let schemas = Schemas::read();
+    let mut window = home.open();
+    let file = home.sandbox.path(".local/state/manifold/recordings/one.mfr");
+    for (verb, arguments, schema) in OF_TRAFFIC {
+        let mut words: Vec<String> = verb.split(' ').map(str::to_owned).collect();
+        words.extend(arguments.iter().map(|word| word.replace("FILE", &file.to_string_lossy())));
+        words.push("--json".to_owned());
+        let of = words.join(" ");
+        let ran = run(&home.sandbox, &words);
+        assert_eq!(ran.code, Some(0), "{of}: {ran:?}");
+        check_tame(&ran, &of);
+        schemas.check(schema, &ran.stdout, &of);
+        if verb == "record start" {
+            window.call("ugly__echo", json!({"text": UGLY}));
+        }
+    }
+}
+
 // B8
 #[test]
 fn every_verb_for_programs_is_tested_above() {
@@ -284,15 +316,16 @@ fn every_verb_for_programs_is_tested_above() {
     }
     // Those of the daemon end it, or start one: `orders.rs` has them.
     let orders = ["daemon start", "daemon stop", "daemon restart", "daemon upgrade"];
-    // They read from the pipe, need a registry, or connect as a client would, for which a daemon is started: `cli/` has
-    // them.
-    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall"];
+    // They read from the pipe, need a registry, never end, or connect as a client would, for which a daemon is started:
+    // `cli/` has them.
+    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall", "watch"];
     // The name of a page does not tell `add-json` from a verb below `add`.
     let tested: BTreeSet<String> = FORMS
         .iter()
         .map(|form| form.verb)
         .chain(orders)
         .chain(elsewhere)
+        .chain(OF_TRAFFIC.map(|(verb, ..)| verb))
         .map(|verb| verb.replace('-', " "))
         .collect();
     assert_eq!(verbs, tested);

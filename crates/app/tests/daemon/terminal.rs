@@ -55,7 +55,6 @@ fn a_person_does_the_daily_round() {
     // Follows what a server writes, and finds what is wrong.
     tui.types("7");
     tui.types(":start hostile\r");
-    tui.sees("hostile: ");
     tui.sees("7 Problems(1)");
     let wrong = tui.sees("✗ error");
     assert!(wrong.contains("hostile"), "{wrong}");

@@ -99,7 +99,7 @@ fn every_way_in_and_out_shows_both_hops_under_one_number() {
     let desk = Desk::of(&home);
     let (mut events, _) = desk.follow("/v1/traffic?bodies=1");
     let mut all = Vec::new();
-    for server in ["old", "new", "far", "farnew", "sse"] {
+    for (at, server) in ["old", "new", "far", "farnew", "sse"].into_iter().enumerate() {
         let tool = format!("{server}__echo");
         let text = |way: &str| format!("mark-{way}-{server}");
         let call = |way: &str| json!({"name": tool, "arguments": {"text": text(way)}});
@@ -118,8 +118,7 @@ fn every_way_in_and_out_shows_both_hops_under_one_number() {
         assert!(post(port, "/litemcp/default", &lite).json().to_string().contains(&text("lite")));
         let arguments = json!([tool, {"text": text("socket")}]);
         let data = json!({"version": [1, 0, 0], "tool": "manifold", "arguments": arguments});
-        let message =
-            json!({"version": [1, 0, 0], "id": 1000 + server.len() * 31, "type": "call", "data": data});
+        let message = json!({"version": [1, 0, 0], "id": 1000 + at, "type": "call", "data": data});
         socket.send(Message::text(message.to_string())).expect("the gateway reads");
         let answer = socket.read().expect("an answer").to_string();
         assert!(answer.contains(&text("socket")), "{answer}");
@@ -173,8 +172,9 @@ fn what_is_not_a_call_is_shown_too() {
     frames_until(&mut events, &mut all, |all| told("server", all) && told("client", all));
 
     window.call("fx__complain", json!({"text": "a line beside"}));
-    let line =
-        |all: &[Value]| all.iter().any(|one| one["kind"] == "stderr" && one["text"] == "a line beside");
+    let line = |all: &[Value]| {
+        all.iter().any(|one| one["kind"] == "stderr" && one["text"] == "fake-server: a line beside")
+    };
     frames_until(&mut events, &mut all, line);
 
     let id = window.request("tools/call", json!({"name": "fx__sleep", "arguments": {"ms": 100_000}}));
@@ -238,9 +238,9 @@ fn no_frame_has_a_secret_in_it() {
     let mut window = home.open();
     let (mut events, _) = Desk::of(&home).follow("/v1/traffic?bodies=1");
     assert_eq!(text_of(&window.call("fx__env", json!({"name": "KEY"}))), VARIABLE);
-    let coloured = format!("canary/\u{1b}[1mof+a\u{1b}[0m variable");
+    let coloured = "canary/\u{1b}[1mof+a\u{1b}[0m variable";
     let encoded = "Y2FuYXJ5L29mK2EgdmFyaWFibGU";
-    for text in [VARIABLE, HEADER, encoded, &coloured, "canary%2Fof%2Ba%20variable"] {
+    for text in [VARIABLE, HEADER, encoded, coloured, "canary%2Fof%2Ba%20variable"] {
         window.call("fx__echo", json!({"text": text}));
         window.call("fx__complain", json!({"text": text}));
         window.call("far__echo", json!({"text": text}));

@@ -11,7 +11,7 @@ async fn every_change_is_a_line_also_one_that_is_refused() {
     let desk = desk();
     for route in ROUTES {
         let path = route.path.replace("{id}", "nothing");
-        if path == "/v1/events" {
+        if matches!(path.as_str(), "/v1/events" | "/v1/traffic") {
             continue;
         }
         desk.ask(route.method.as_str(), &path, "{}").await;

@@ -41,7 +41,7 @@ fn entries_of_toml_and_yaml_are_read() {
     );
     check(
         "extensions:\n  git:\n    type: stdio\n    cmd: uvx\n    args: [mcp-server-git, on]",
-        expect![[r#"git {"command":"uvx","args":["mcp-server-git","on"]}"#]],
+        expect![[r#"git {"command":"uvx","args":["mcp-server-git", "on"]}"#]],
     );
     check(
         "- name: git\n  command: uvx\n  args:\n    - mcp-server-git",

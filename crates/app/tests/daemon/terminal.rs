@@ -108,6 +108,61 @@ fn a_person_does_the_daily_round() {
     home.wait_gone();
 }
 
+// S1-1: what passes is filtered, opened, recorded and made again.
+#[test]
+fn a_person_looks_at_the_traffic() {
+    let home = Home::new(servers());
+    let mut tui = Tui::open(&home, &[], (110, 30));
+    tui.sees("live");
+    let mut window = home.open();
+    tui.types("3");
+    tui.sees("f follow");
+    let mut call = |text: &str| window.call("fx__echo", json!({"text": text}));
+    // It may not watch yet when a call is made.
+    let is_shown = until(SOON, || {
+        call("a first one");
+        tui.screen().contains("→ server")
+    });
+    assert!(is_shown, "{}", tui.screen());
+    tui.types("/hop:client kind:request method:tools/call\r");
+    tui.loses("→ server");
+    let is_shown = until(SOON, || {
+        call("a second one");
+        tui.screen().contains("client →")
+    });
+    assert!(is_shown, "{}", tui.screen());
+    tui.types("G");
+    tui.types("\r");
+    let frame = tui.sees("BODY");
+    assert!(frame.contains("tools/call") && frame.contains("fx__echo"), "{frame}");
+    tui.types("\u{1b}");
+    tui.loses("BODY");
+
+    tui.types("w");
+    tui.sees("record the traffic");
+    tui.types("\u{13}");
+    tui.sees("● recording tui-1");
+    call("a third one");
+    tui.types("w");
+    tui.loses("● recording tui-1");
+    let file = home.sandbox.path(".local/state/manifold/recordings/tui-1.mfr");
+    let recorded = std::fs::read_to_string(file).expect("the file is there");
+    assert!(recorded.contains("a third one"), "{recorded}");
+
+    tui.types("R");
+    tui.sees("call fx__echo again?");
+    tui.types("y");
+    let result = tui.sees("· ok ·");
+    assert!(result.contains(" one"), "{result}");
+    tui.types("\u{1b}");
+    tui.loses("· ok ·");
+    tui.types("q");
+    assert_eq!(tui.ends(), Some(0));
+    tui.left_the_terminal_as_it_was();
+    window.leave();
+    home.wait_gone();
+}
+
 #[test]
 fn without_a_daemon_its_own_gateway_ends_with_it() {
     let home = Home::new(servers());

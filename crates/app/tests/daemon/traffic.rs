@@ -194,6 +194,21 @@ fn what_is_not_a_call_is_shown_too() {
     window.leave();
 }
 
+/// What is called by hand is shown as any client's.
+#[test]
+fn what_an_operator_calls_is_shown_on_both_hops() {
+    let home = Home::with(json!({"mcpServers": {"fx": fake_with(&["echo"], json!({}))}}));
+    let window = home.open();
+    let (mut events, _) = Desk::of(&home).follow("/v1/traffic?bodies=1");
+    let ran = run(&home.sandbox, &["call", "fx__echo", "text=by hand"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut all = Vec::new();
+    frames_until(&mut events, &mut all, |frames| is_linked(frames, "by hand"));
+    let is_named = |frame: &Value| frame["hop"] == "client" && frame["client"]["name"] == "manifold";
+    assert!(all.iter().any(is_named), "{all:?}");
+    window.leave();
+}
+
 /// A retry of a call that asks is a part of it.
 #[test]
 fn a_client_that_comes_back_is_shown_as_part_of_its_call() {

@@ -2,6 +2,7 @@
 //! takes the call back, at the server too.
 
 mod asking;
+mod seen;
 mod wanted;
 
 use std::sync::Arc;

@@ -32,6 +32,10 @@ fn read(asker: &Asker, run: u64, filter: &str, stoppers: &Stoppers) -> Result<()
     }
     for event in events {
         let event = event?;
+        // A stream also says where it begins.
+        if !matches!(event.event.as_str(), "frame" | "gap") {
+            continue;
+        }
         let Ok(item) = serde_json::from_str(&event.data) else { continue };
         if !asker.tell(News::Traffic { run, item: Frames::Item(item) }) {
             return Ok(());

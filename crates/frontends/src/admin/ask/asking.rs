@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::seen::Seen;
 use super::wanted::Wanted;
 use super::{CAPABILITIES, operator, timed_out};
 use crate::admin::questions::{Question, Questions, decline, new_id};
@@ -42,6 +43,8 @@ struct Shared {
     questions: Arc<Questions>,
     state: Mutex<State>,
     arrived: Notify,
+    /// The call, where somebody watches.
+    seen: Option<Seen>,
 }
 
 #[derive(Default)]
@@ -69,8 +72,10 @@ impl Asking {
             is_retry: false,
             words: Default::default(),
         };
+        let client = gateway.passer_by();
         let shared = Arc::new(Shared {
-            client: gateway.passer_by(),
+            seen: Seen::if_watched(&gateway, client, &wanted.call),
+            client,
             requester,
             answers,
             owner: wanted.owner,
@@ -80,7 +85,8 @@ impl Asking {
             arrived: Notify::new(),
             gateway,
         });
-        let (exchange, flight) = Exchange::open(Asker(Arc::clone(&shared)));
+        let (mut exchange, flight) = Exchange::open(Asker(Arc::clone(&shared)));
+        exchange.set_number(shared.seen.as_ref().and_then(Seen::number));
         shared.gateway.dispatch(wanted.call.by(Arc::new(caller)), exchange);
         Self { shared, flight, deadline, underway, _hold: office.program.hold() }
     }
@@ -113,6 +119,9 @@ impl Drop for Asking {
     fn drop(&mut self) {
         // Nothing happens to one that is answered.
         self.flight.cancel(Some(Raw::from_static(r#""the operator left""#)));
+        if let Some(seen) = &self.shared.seen {
+            seen.left();
+        }
         let asked = std::mem::take(&mut self.shared.lock().asked);
         for id in asked {
             drop(self.shared.questions.take(&id));
@@ -160,6 +169,9 @@ struct Asker(Arc<Shared>);
 
 impl Sink for Asker {
     fn reply(&self, reply: Reply) {
+        if let Some(seen) = &self.0.seen {
+            seen.answered(&reply);
+        }
         self.0.tell(match reply {
             Ok(answer) => match raw_value(&answer.plain()) {
                 Some(result) => AskEvent::Result { result },

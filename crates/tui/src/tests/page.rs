@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use super::picture::{draw, text};
-use super::screens::press;
+use super::screens::{feed_frames, press};
 use super::world::state;
 use crate::input::ACTIONS;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tui.md");
 
 /// The keys that lead to each screen of the page.
-const SCREENS: [(&str, &str); 8] = [
+const SCREENS: [(&str, &str); 9] = [
     ("servers", ""),
     ("server", "Enter"),
     ("tools", "2"),
     ("call", "2 c a . t x t Tab 5 0"),
+    ("traffic", "3"),
     ("problems", "7"),
     ("namespaces", "5"),
     ("logs", "6"),
@@ -24,6 +25,7 @@ const SCREENS: [(&str, &str); 8] = [
 fn screen(name: &str, keys: &str) -> String {
     let mut state = state((80, 24));
     press(&mut state, keys);
+    feed_frames(&mut state);
     format!("<!-- screen {name} -->\n```text\n{}```\n<!-- end -->", text(&draw(&state)))
 }
 

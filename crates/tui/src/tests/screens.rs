@@ -22,19 +22,23 @@ pub(crate) fn press(state: &mut State, keys: &str) {
     }
 }
 
+/// Has frames come, as they do while they are looked at.
+pub(super) fn feed_frames(state: &mut State) {
+    if state.screen == crate::state::Screen::Traffic && state.model.traffic.frames.is_empty() {
+        for frame in super::world::frames() {
+            let item = manifold_admin::TrafficItem::Frame(Box::new(frame));
+            let run = state.traffic_run;
+            state.news(crate::effect::News::Traffic { run, item: crate::effect::Frames::Item(item) });
+        }
+    }
+}
+
 /// Draws what these keys lead to at every size, with colours named, and in plain letters at the first.
 fn check(name: &str, keys: &str) {
     for size in SIZES {
         let mut state = state(size);
         press(&mut state, keys);
-        // Frames come when they are looked at.
-        if state.screen == crate::state::Screen::Traffic && state.model.traffic.frames.is_empty() {
-            for frame in super::world::frames() {
-                let item = manifold_admin::TrafficItem::Frame(Box::new(frame));
-                let run = state.traffic_run;
-                state.news(crate::effect::News::Traffic { run, item: crate::effect::Frames::Item(item) });
-            }
-        }
+        feed_frames(&mut state);
         let picture = draw(&state);
         insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), text(&picture));
         if size == SIZES[0] {

@@ -8,6 +8,7 @@ pub mod busy_poll;
 mod catalog;
 mod changes;
 mod control;
+mod cpu_time;
 mod delegate;
 mod discovery;
 mod exchange;

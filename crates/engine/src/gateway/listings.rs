@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 
 use manifold_config::{ServerKey, ServerStart};
 use manifold_protocol::{Caller, Kind, List, Raw};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{sleep_until, timeout};
 use tracing::info;
 
 use super::Gateway;
 use super::pace::Turn;
 use crate::catalog::{Catalog, ClientProfile, Member, ViewKey};
+use crate::cpu_time;
 use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
 use crate::policy::PolicyClass;
@@ -155,9 +156,9 @@ impl Gateway {
 
     fn take_in(&self) {
         self.pace.begun();
-        let began = Instant::now();
+        let before = cpu_time::of_this_thread();
         self.refresh();
-        self.pace.took(began.elapsed());
+        self.pace.took(cpu_time::of_this_thread().saturating_sub(before));
     }
 
     /// Takes over listings newer than those a caller has `seen`, and says whether there were any: a server publishes

@@ -52,7 +52,7 @@ impl Pace {
         self.0.locked().is_awaited = false;
     }
 
-    /// Notes how long it took.
+    /// Notes how long the processor was at it.
     pub(super) fn took(&self, cost: Duration) {
         self.0.locked().free_at = (cost > CHEAP).then(|| Instant::now() + cost * PAUSE);
     }

@@ -5,13 +5,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::OFlag;
 
 /// How often a lock that is held is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
+/// How often it is seen whether a lock has passed from one to another meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// A lock that is held for as long as a descriptor of it is open, in any process.
 #[derive(Debug)]
@@ -51,10 +54,25 @@ impl Lock {
     pub fn take_until(path: &Path, until: Instant) -> Result<Self, LockError> {
         loop {
             match Self::try_take(path) {
-                Err(LockError::Held) if Instant::now() < until => sleep(ASK_AGAIN),
+                Err(LockError::Held) if Instant::now() < until => thread::sleep(ASK_AGAIN),
                 other => return other,
             }
         }
+    }
+
+    /// Takes the lock when those who asked before have had it. However many they are, they are waited for; one of them that
+    /// holds it for longer than this is not.
+    pub fn take_in_turn(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        let lock = loop {
+            let file = open(path)?;
+            let lock = in_turn(file, path, patience)?;
+            if lock.is_at(path) {
+                break lock;
+            }
+        };
+        // Tells those who wait that it has passed on.
+        lock.0.set_modified(SystemTime::now())?;
+        Ok(lock)
     }
 
     /// Takes over a lock whose descriptor we were given by whoever took it.
@@ -85,6 +103,33 @@ impl Lock {
 impl AsFd for Lock {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Waits in the kernel's queue, which is a fair one, on a thread of its own: whoever gives up leaves it behind, and it lets
+/// go of what it comes to hold.
+fn in_turn(file: File, path: &Path, patience: Duration) -> Result<Lock, LockError> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().name("lock".into()).spawn(move || {
+        // Nobody waits any more where it cannot be sent.
+        let _ = sender.send(file.lock().map(|()| Lock(file)));
+    })?;
+    let taken_at = || path.metadata().and_then(|file| file.modified()).ok();
+    let (mut seen, mut since) = (taken_at(), Instant::now());
+    loop {
+        match receiver.recv_timeout(patience.min(LOOK_AGAIN)) {
+            Ok(locked) => return Ok(locked?),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("the thread that waits for it is gone").into());
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let now = taken_at();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        } else if since.elapsed() >= patience {
+            return Err(LockError::Held);
+        }
     }
 }
 
@@ -147,5 +192,28 @@ mod tests {
         assert!(!first.is_at(&path));
         let second = Lock::try_take(&path).unwrap();
         assert!(second.is_at(&path) && !first.is_at(&path));
+    }
+
+    #[test]
+    fn whoever_waits_has_it_in_turn_and_gives_up_on_one_that_keeps_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.lock");
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| {
+                    let lock = Lock::take_in_turn(&path, Duration::from_secs(60)).unwrap();
+                    assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                    inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    drop(lock);
+                });
+            }
+        });
+        let kept = Lock::try_take(&path).unwrap();
+        let waited = Lock::take_in_turn(&path, Duration::from_millis(20));
+        assert!(matches!(waited, Err(LockError::Held)), "{waited:?}");
+        drop(kept);
+        // The thread that still waited lets go of it.
+        Lock::take_in_turn(&path, Duration::from_secs(60)).unwrap();
     }
 }

@@ -10,7 +10,6 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 use manifold_rendezvous::{Lock, LockError};
@@ -196,7 +195,7 @@ impl Journal {
 }
 
 fn take(path: &Path) -> io::Result<Lock> {
-    Lock::take_until(path, Instant::now() + PATIENCE).map_err(|error| match error {
+    Lock::take_in_turn(path, PATIENCE).map_err(|error| match error {
         LockError::Io(error) => error,
         LockError::Held => io::Error::new(ErrorKind::WouldBlock, "another command is at it"),
     })

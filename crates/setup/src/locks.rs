@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manifold_config::Environment;
 use manifold_rendezvous::{Lock, LockError};
@@ -12,7 +12,7 @@ use manifold_rendezvous::{Lock, LockError};
 use crate::digest;
 use crate::error::WriteError;
 
-/// How long others may take to write.
+/// How long one other may take to write.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The folders that locks may be in; the first that can be written is taken.
@@ -55,5 +55,5 @@ fn in_home(home: &Path) -> PathBuf {
 fn take_in(folder: &Path, path: &Path) -> Result<Lock, LockError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let name = digest(path.as_os_str().as_encoded_bytes());
-    Lock::take_until(&folder.join(format!("{}.lock", &name[..16])), Instant::now() + PATIENCE)
+    Lock::take_in_turn(&folder.join(format!("{}.lock", &name[..16])), PATIENCE)
 }

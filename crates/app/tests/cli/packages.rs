@@ -236,7 +236,11 @@ fn offline_it_takes_what_was_kept() {
     room.done(&[&add[..], &["--dry-run"]].concat());
     let ran = room.done(&offline);
     assert!(ran.stderr.contains("as the registry had it"), "{ran:?}");
+    let named = ["add", "again", "io.github.example/brave-search-mcp", "-e", "BRAVE_API_KEY", "--offline"];
+    assert!(room.done(&named).stderr.contains("as the registry had it"));
     assert_eq!(room.registry.asked().len(), 1);
+    let said = room.refused(&["add", "x", "--offline", "--", "true"], 2);
+    assert!(said.contains("`--offline` is for servers of the registry"), "{said}");
 }
 
 #[test]

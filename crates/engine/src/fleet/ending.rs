@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::Sharing;
 use tokio::time::sleep;
 use tracing::debug;
 
@@ -16,39 +15,39 @@ use crate::upstream::{Phase, Upstream};
 /// How many instances of one server are kept for those who may come back. Whoever walks through many folders would else
 /// leave a process in each.
 const MAX_UNUSED: usize = 4;
-/// How often a start is looked at that was begun for somebody who has left.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often a start is looked at that was begun for somebody who has left. It is finished, and what the server offers is
+/// remembered.
+const START_CHECK: Duration = Duration::from_millis(100);
+/// How often a failure is looked at that nobody is left to hear of. It has no process, and is what operators see of its
+/// server until there is another instance.
+const FAILURE_CHECK: Duration = Duration::from_secs(60);
 
 /// What came of the wish to end an instance.
 enum Ended {
     Yes,
     /// Somebody has come back, or it is gone.
     No,
-    /// A start is finished and what the server offers is remembered, whoever has left.
-    Starting,
+    /// Not yet, for it is looked at again after so long.
+    Later(Duration),
 }
 
 impl Fleet {
     /// Ends an instance when nobody has used it for a while. What the config defines for everybody stays.
     pub(super) fn end_if_unused(&self, slot: &Slot) {
         let Some(left) = slot.users.left().filter(|_| !slot.is_defined()) else { return };
-        let linger = match slot.server.shared {
-            Sharing::Default | Sharing::Everybody => self.config().settings.daemon.linger,
-            Sharing::PerClient | Sharing::PerProject => Duration::ZERO,
-        };
-        if linger.is_zero() && !matches!(self.end_unused(&slot.users, left), Ended::Starting) {
+        let linger = if slot.is_for_many() { self.config().settings.daemon.linger } else { Duration::ZERO };
+        if linger.is_zero() && !matches!(self.end_unused(&slot.users, left), Ended::Later(_)) {
             return;
         }
         self.end_surplus(slot);
         let (fleet, users) = (self.me.clone(), Arc::clone(&slot.users));
         self.tasks().spawn_background(async move {
-            sleep(linger).await;
-            while let Some(fleet) = fleet.upgrade() {
-                if !matches!(fleet.end_unused(&users, left), Ended::Starting) {
-                    return;
-                }
-                drop(fleet);
-                sleep(LOOK_AGAIN).await;
+            let mut pause = linger;
+            loop {
+                sleep(pause).await;
+                let Some(fleet) = fleet.upgrade() else { return };
+                let Ended::Later(again) = fleet.end_unused(&users, left) else { return };
+                pause = again;
             }
         });
     }
@@ -77,8 +76,13 @@ impl Fleet {
             if users.left() != Some(left) {
                 return Ended::No;
             }
-            if slots[at].upstream.status().phase == Phase::Starting {
-                return Ended::Starting;
+            let slot = &slots[at];
+            match slot.upstream.status().phase {
+                Phase::Starting => return Ended::Later(START_CHECK),
+                Phase::Failed(_) if slot.is_for_many() && is_only_one(slot, &slots) => {
+                    return Ended::Later(FAILURE_CHECK);
+                }
+                _ => {}
             }
             let ended = slots.remove(at);
             self.slots.store(Arc::new(slots));
@@ -108,4 +112,10 @@ impl Fleet {
         self.slots.store(Arc::new(slots));
         gone
     }
+}
+
+/// Returns whether its server has no other instance that somebody was served by.
+fn is_only_one(slot: &Slot, slots: &[Slot]) -> bool {
+    let is_other = |other: &&Slot| !Arc::ptr_eq(&other.users, &slot.users) && !other.is_defined();
+    slots.iter().filter(is_other).all(|other| other.server.key != slot.server.key)
 }

@@ -85,6 +85,11 @@ impl Slot {
         self.instance == InstanceKey::DEFINED
     }
 
+    /// Returns whether others than the client it was made for may use it.
+    pub(super) fn is_for_many(&self) -> bool {
+        matches!(self.server.shared, Sharing::Default | Sharing::Everybody)
+    }
+
     /// Returns whether it may go on under this definition.
     pub(super) fn fits(&self, server: &Server) -> bool {
         match self.started_with {

@@ -17,7 +17,12 @@ use crate::output::{Exit, Failure};
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &AddArgs, verb: &Verb) -> Result<Exit, Failure> {
-    let package = match what(args, verb)? {
+    let what = what(args, verb)?;
+    if let (Some(option), false) = (args.package.of_registry(), matches!(what, What::Registry { .. })) {
+        return Err(Failure::usage(format!("`{option}` is for servers of the registry"))
+            .hint("`manifold add --registry NAME` adds one, `manifold search WORDS` finds its name"));
+    }
+    let package = match what {
         What::Registry { own, name } => packages::from_registry(name, own, args, verb)?,
         What::Bundle { own, path } => packages::from_bundle(path, own, args, verb)?,
         What::Pasted { own, given } => {

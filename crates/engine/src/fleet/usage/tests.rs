@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_protocol::{Kind, Revision};
+use manifold_protocol::{Fault, Kind, Revision};
 
 use super::*;
 use crate::control::{Control, Program};
@@ -368,4 +368,23 @@ async fn a_gateway_may_be_dropped_while_an_event_is_made() {
     settle().await;
     assert!(fake.is_closed());
     assert!(events.next().await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_seen_though_whoever_met_it_has_left() {
+    let text = of("true");
+    let daemon = daemon(&text);
+    let control = Control::new(&daemon.fleet, Arc::new(crate::fake::NoFile), Program::default());
+    let state = || control.snapshot().servers[0].state;
+    let window = |path: &str| daemon.window(&text, &[("PATH", path)], "/w");
+    let first = window("/bin");
+    let failed = first.used("a");
+    failed.vanish(Phase::Failed(Fault::Internal("it broke".into())));
+    close(&first);
+    after(3 * LINGER).await;
+    assert_eq!((state(), failed.is_closed()), (manifold_admin::State::Failed, false));
+    let second = window("/usr/bin");
+    second.used("a").publish(&tools(&["x"]));
+    after(3 * LINGER).await;
+    assert!(failed.is_closed(), "another serves by now");
 }

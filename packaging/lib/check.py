@@ -3,6 +3,7 @@
 
 check.py container              every target of the Containerfile has what it needs, runs as nobody and names no host
 check.py server FILE [BUNDLE]   server.json has what the registry's schema of 2025-12-11 wants, and the bundle's hash
+check.py sbom FILE              every crate that the program is built of is in it, with its version
 check.py versions DIST          every package in the folder has the version of Cargo.toml
 check.py release DIST           the same, and nothing is left open: names, the changelog's heading
 """
@@ -76,6 +77,16 @@ def server(file, bundle=None):
     return filled
 
 
+def sbom(file):
+    listed = {(part["name"], part["version"]) for part in json.loads(Path(file).read_text())["components"]}
+    tree = ["cargo", "tree", "--locked", "-p", "manifold", "-e", "normal", "--prefix", "none", "--format", "{p}"]
+    said = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts = {tuple(line.split()[:2]) for line in said.splitlines() if line.strip()}
+    built_of = {(name, number.lstrip("v")) for name, number in parts} - {("manifold", version())}
+    assert len(built_of) > 100 and not built_of - listed, f"not in it: {sorted(built_of - listed)}"
+    print(f"  {len(built_of)} crates")
+
+
 def field(package, name):
     said = subprocess.run(["dpkg-deb", "--field", package, name], capture_output=True, text=True, check=True)
     return said.stdout.strip()
@@ -120,7 +131,7 @@ def release(dist):
 
 
 if __name__ == "__main__":
-    verbs = {"container": container, "server": server, "versions": versions, "release": release}
+    verbs = {"container": container, "server": server, "sbom": sbom, "versions": versions, "release": release}
     try:
         verbs[sys.argv[1]](*sys.argv[2:])
     except AssertionError as wrong:

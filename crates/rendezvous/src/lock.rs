@@ -3,11 +3,11 @@
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
@@ -70,8 +70,8 @@ impl Lock {
                 break lock;
             }
         };
-        // Tells those who wait that it has passed on.
-        lock.0.set_modified(SystemTime::now())?;
+        // Tells those who wait that it has passed on: the file has changed.
+        lock.0.write_all_at(std::process::id().to_string().as_bytes(), 0)?;
         Ok(lock)
     }
 
@@ -114,8 +114,8 @@ fn in_turn(file: File, path: &Path, patience: Duration) -> Result<Lock, LockErro
         // Nobody waits any more where it cannot be sent.
         let _ = sender.send(file.lock().map(|()| Lock(file)));
     })?;
-    let taken_at = || path.metadata().and_then(|file| file.modified()).ok();
-    let (mut seen, mut since) = (taken_at(), Instant::now());
+    let changed = || path.metadata().and_then(|file| file.modified()).ok();
+    let (mut seen, mut since) = (changed(), Instant::now());
     loop {
         match receiver.recv_timeout(patience.min(LOOK_AGAIN)) {
             Ok(locked) => return Ok(locked?),
@@ -124,7 +124,7 @@ fn in_turn(file: File, path: &Path, patience: Duration) -> Result<Lock, LockErro
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let now = taken_at();
+        let now = changed();
         if now != seen {
             (seen, since) = (now, Instant::now());
         } else if since.elapsed() >= patience {

@@ -229,6 +229,8 @@ fn what_has_to_be_known_is_listed_with_how_to_say_it() {
 #[test]
 fn offline_it_takes_what_was_kept() {
     let room = Room::new();
+    let said = room.refused(&["add", "x", "--offline", "--", "true"], 2);
+    assert!(said.contains("`--offline` is for servers of the registry"), "{said}");
     let add = ["add", "--registry", "io.github.example/brave-search-mcp", "-e", "BRAVE_API_KEY"];
     let offline = [&add[..], &["--offline"]].concat();
     assert!(room.refused(&offline, 1).contains("nothing is kept of that"));
@@ -239,8 +241,6 @@ fn offline_it_takes_what_was_kept() {
     let named = ["add", "again", "io.github.example/brave-search-mcp", "-e", "BRAVE_API_KEY", "--offline"];
     assert!(room.done(&named).stderr.contains("as the registry had it"));
     assert_eq!(room.registry.asked().len(), 1);
-    let said = room.refused(&["add", "x", "--offline", "--", "true"], 2);
-    assert!(said.contains("`--offline` is for servers of the registry"), "{said}");
 }
 
 #[test]

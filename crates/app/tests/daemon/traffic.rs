@@ -126,6 +126,8 @@ fn every_way_in_and_out_shows_both_hops_under_one_number() {
             frames_until(&mut events, &mut all, |frames| is_linked(frames, &text(way)));
         }
     }
+    let nameless = all.iter().filter(|frame| frame["hop"] == "client" && frame["body"]["tool"] == "manifold");
+    assert!(nameless.clone().count() == 5 && nameless.clone().all(|frame| frame["id"].is_null()));
     let of_server = all.iter().find(|frame| frame["server"] == "old").expect("a frame of it");
     assert_eq!(of_server["generation"], 1, "{of_server}");
     let of_client = |frame: &&Value| frame["client"]["name"].is_string() && frame["client"]["id"].is_u64();
@@ -192,6 +194,30 @@ fn what_is_not_a_call_is_shown_too() {
     let failed = |one: &Value| is(one, "client", "out", "error") && one["status"] == "error";
     frames_until(&mut events, &mut all, |all| all.iter().any(failed));
     window.leave();
+}
+
+/// Also where a client asks without a session.
+#[test]
+fn a_call_whose_time_is_up_is_shown_so() {
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
+    let mut server = fake_with(&["sleep"], json!({}));
+    server["timeout"] = json!(1000);
+    let daemon = json!({"linger": 1000, "http": true});
+    let config = json!({"mcpServers": {"fx": server}, "server": {"port": port}, "daemon": daemon});
+    let home = Home::with(config);
+    let window = home.open();
+    let (mut events, _) = Desk::of(&home).follow("/v1/traffic");
+    let arguments = json!({"ms": 600_000});
+    let call = json!({"name": "fx__sleep", "arguments": arguments});
+    let request = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call});
+    post(port, "/api/default/mcp", &request);
+    let lite = json!({"version": [1, 0, 0], "tool": "manifold", "arguments": ["fx__sleep", arguments]});
+    post(port, "/litemcp/default", &lite);
+    let late = |frame: &&Value| frame["hop"] == "client" && frame["status"] == "timeout";
+    let mut all = Vec::new();
+    frames_until(&mut events, &mut all, |frames| frames.iter().filter(late).count() == 2);
+    window.leave();
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
 }
 
 /// What is called by hand is shown as any client's.

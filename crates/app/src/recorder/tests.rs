@@ -134,7 +134,7 @@ fn a_slow_disk_ends_the_recording_and_the_file_says_so() {
     assert_eq!(summary(&path).unwrap().problem, ended.problem);
     // What passes later belongs to nobody, and it can be begun anew.
     say(&tap, "echo");
-    assert_eq!(recorder.list().unwrap(), [ended.clone()]);
+    assert_eq!(recorder.list().unwrap().as_slice(), std::slice::from_ref(&ended));
     assert_eq!(recorder.stop("slow").unwrap(), ended);
     start(&recorder, "slow", "").unwrap();
     recorder.close();

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use manifold_testkit::processes::alive;
-use manifold_testkit::{Client, Sandbox, until};
+use manifold_testkit::{Client, HttpFake, Sandbox, Style, until};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_hard, opened};
 use crate::operator::Desk;
-use crate::{SOON, figure, text_of};
+use crate::{SOON, figure, planted, text_of};
 
 const SECRET: &str = "hunter2-planted-0815";
 
@@ -215,6 +215,26 @@ fn answered_calls(last: &Path) -> Vec<usize> {
     }
     let is_answered = |seen: &&HashSet<(String, String)>| seen.contains(&("client".into(), "out".into()));
     seen.values().filter(is_answered).map(HashSet::len).collect()
+}
+
+// E4
+#[test]
+fn none_of_twelve_secrets_is_in_a_file_an_export_a_log_or_the_audit() {
+    let remote = HttpFake::start(Style::Json, &["echo"]);
+    let home = planted::home(&remote);
+    let mut client = home.open();
+    done(&home, &["record", "start", "twelve"]);
+    planted::pass(&mut client);
+    done(&home, &["record", "stop", "twelve"]);
+    let text = fs::read_to_string(file(&home, "twelve")).expect("it can be read");
+    assert!(text.contains(planted::LAST) && text.contains("far__echo"), "{text}");
+    planted::are_not_in("the file", &text);
+    for format in ["har", "text", "json"] {
+        planted::are_not_in(format, &done(&home, &["record", "export", "twelve", "--format", format]));
+    }
+    planted::are_not_in("`record show`", &done(&home, &["record", "show", "twelve", "--json"]));
+    planted::are_not_in("the audit", &Desk::of(&home).get("/v1/audit").to_string());
+    planted::are_not_in("the log", &home.log());
 }
 
 // E3: half of a million calls before the end, where there is time for them.

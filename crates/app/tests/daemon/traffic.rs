@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Message, client};
 
 use crate::home::Home;
 use crate::operator::{Desk, run};
-use crate::{LEGACY, fake_with, text_of};
+use crate::{LEGACY, fake_with, planted, text_of};
 
 /// Reads frames until some of all that came so far are as wanted; returns all.
 fn frames_until(events: &mut EventStream, all: &mut Vec<Value>, is_enough: impl Fn(&[Value]) -> bool) {
@@ -268,35 +268,14 @@ fn a_client_that_comes_back_is_shown_as_part_of_its_call() {
 // E4: by value, in whatever form, and by name
 #[test]
 fn no_frame_has_a_secret_in_it() {
-    const VARIABLE: &str = "canary/of+a variable";
-    const HEADER: &str = "canary-of-a-header-77";
-    let sandbox = Sandbox::new();
-    let mut local = fake_with(&["env", "echo", "complain"], json!({}));
-    local["env"] = json!({"KEY": VARIABLE});
     let remote = HttpFake::start(Style::Json, &["echo"]);
-    let far = json!({"url": remote.url(), "headers": {"X-Key": HEADER}});
-    let home = Home::within(sandbox, json!({"mcpServers": {"fx": local, "far": far}}));
+    let home = planted::home(&remote);
     let mut window = home.open();
     let (mut events, _) = Desk::of(&home).follow("/v1/traffic?bodies=1");
-    assert_eq!(text_of(&window.call("fx__env", json!({"name": "KEY"}))), VARIABLE);
-    let coloured = "canary/\u{1b}[1mof+a\u{1b}[0m variable";
-    let encoded = "Y2FuYXJ5L29mK2EgdmFyaWFibGU";
-    for text in [VARIABLE, HEADER, encoded, coloured, "canary%2Fof%2Ba%20variable"] {
-        window.call("fx__echo", json!({"text": text}));
-        window.call("fx__complain", json!({"text": text}));
-        window.call("far__echo", json!({"text": text}));
-    }
-    let named =
-        json!({"text": "x", "password": "canary-by-name", "headers": {"Authorization": "canary-by-name"}});
-    window.call("fx__echo", named);
-    window.call("fx__echo", json!({"text": "the last one"}));
+    planted::pass(&mut window);
     let mut all = Vec::new();
-    frames_until(&mut events, &mut all, |frames| is_linked(frames, "the last one"));
-    let text = serde_json::to_string(&all).expect("it is JSON");
-    let plain = text.replace("\\u001b[1m", "").replace("\\u001b[0m", "");
-    for secret in [VARIABLE, HEADER, encoded, "canary%2Fof%2Ba%20variable", "canary-by-name"] {
-        assert!(!plain.contains(secret), "{secret} in {plain}");
-    }
+    frames_until(&mut events, &mut all, |frames| is_linked(frames, planted::LAST));
+    planted::are_not_in("a frame", &serde_json::to_string(&all).expect("it is JSON"));
     assert!(all.iter().any(|frame| frame["redacted"] == true));
     window.leave();
 }

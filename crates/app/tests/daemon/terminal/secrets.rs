@@ -1,34 +1,12 @@
 //! What is secret is on no picture that is drawn.
 
-use manifold_testkit::{HttpFake, Sandbox, Style, until};
+use manifold_testkit::{HttpFake, Style, until};
 use serde_json::json;
 
 use super::pty::Tui;
-use crate::home::Home;
-use crate::{SOON, fake_with, text_of};
+use crate::{SOON, planted};
 
 const SIZE: (u16, u16) = (300, 60);
-
-const VARIABLE: &str = "canary/of+a variable";
-const OTHER_VARIABLE: &str = "canary-of-another-05";
-const HEADER: &str = "canary-of-a-header-06";
-const TOKEN: &str = "canary-of-a-token-07";
-
-/// Twelve, in the forms in which they might be seen.
-const PLANTED: [&str; 12] = [
-    VARIABLE,
-    "Y2FuYXJ5L29mK2EgdmFyaWFibGU",
-    "canary%2Fof%2Ba%20variable",
-    "canary%2Fof%2Ba+variable",
-    OTHER_VARIABLE,
-    HEADER,
-    TOKEN,
-    "canary-named-password-08",
-    "canary-named-api-key-09",
-    "canary-named-authorization-10",
-    "canary-named-cookie-11",
-    "canary-named-token-12",
-];
 
 /// Returns the number of the frame that is shown beside the list.
 fn opened_frame(tui: &Tui) -> Option<u64> {
@@ -40,13 +18,8 @@ fn opened_frame(tui: &Tui) -> Option<u64> {
 // E4
 #[test]
 fn no_picture_has_a_secret_in_it() {
-    let sandbox = Sandbox::new();
-    let mut local = fake_with(&["env", "echo", "complain"], json!({}));
-    local["env"] = json!({"KEY": VARIABLE, "OTHER_KEY": OTHER_VARIABLE});
     let remote = HttpFake::start(Style::Json, &["echo"]);
-    let headers = json!({"X-Key": HEADER, "Authorization": format!("Bearer {TOKEN}")});
-    let far = json!({"url": remote.url(), "headers": headers});
-    let home = Home::within(sandbox, json!({"mcpServers": {"fx": local, "far": far}}));
+    let home = planted::home(&remote);
     let mut window = home.open();
     let mut tui = Tui::open(&home, &[], SIZE);
     tui.sees("live");
@@ -57,28 +30,11 @@ fn no_picture_has_a_secret_in_it() {
         tui.screen().contains("← server")
     });
     assert!(is_shown, "{}", tui.screen());
-    for (name, value) in [("KEY", VARIABLE), ("OTHER_KEY", OTHER_VARIABLE)] {
-        assert_eq!(text_of(&window.call("fx__env", json!({ "name": name }))), value);
-    }
-    let coloured = "canary/\u{1b}[1mof+a\u{1b}[0m variable";
-    for text in PLANTED[..7].iter().chain([&coloured]) {
-        window.call("fx__echo", json!({ "text": text }));
-        window.call("fx__complain", json!({ "text": text }));
-        window.call("far__echo", json!({ "text": text }));
-    }
-    let named = json!({
-        "text": "x",
-        "password": PLANTED[7],
-        "api_key": PLANTED[8],
-        "headers": {"Authorization": PLANTED[9], "Cookie": PLANTED[10]},
-        "deep": [{"token": PLANTED[11]}],
-    });
-    window.call("fx__echo", named);
-    window.call("fx__echo", json!({"text": "the last one"}));
+    planted::pass(&mut window);
 
     // Every frame is opened, from the last to the first.
     tui.types("G");
-    tui.sees("the last one");
+    tui.sees(planted::LAST);
     let mut frames = 0;
     let mut frame = opened_frame(&tui).expect("a frame is open");
     while frame > 1 && frames < 60 {
@@ -98,11 +54,7 @@ fn no_picture_has_a_secret_in_it() {
     assert_eq!(tui.ends(), Some(0));
     let pictures = tui.pictures(SIZE);
     assert!(pictures.iter().filter(|picture| picture.contains("***")).count() >= 10);
-    for picture in &pictures {
-        for secret in PLANTED {
-            assert!(!picture.contains(secret), "{secret} in\n{picture}");
-        }
-    }
+    pictures.iter().for_each(|picture| planted::are_not_in("a picture", picture));
     window.leave();
     home.wait_gone();
 }

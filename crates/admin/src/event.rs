@@ -9,6 +9,7 @@ use crate::command::ReloadReport;
 use crate::log::LogLine;
 use crate::snapshot::client::Client;
 use crate::snapshot::server::{Lists, Server, ServerId};
+use crate::traffic::Recording;
 pub use cursor::{Cursor, NoCursor};
 
 /// One event. Its `seq` is greater than that of every earlier event of the same run; where numbers are left out, nothing
@@ -69,6 +70,11 @@ pub enum Happening {
     Daemon {
         change: String,
     },
+    /// A recording was begun, or has ended: of itself, if it says what was wrong.
+    Recording {
+        change: RecordingChange,
+        recording: Box<Recording>,
+    },
     /// Events are missing here: what is known must be read anew.
     Reset,
     #[default]
@@ -88,6 +94,7 @@ impl Happening {
             Self::Log { .. } => "log",
             Self::Audit { .. } => "audit",
             Self::Daemon { .. } => "daemon",
+            Self::Recording { .. } => "recording",
             Self::Reset => "reset",
             Self::Other => "other",
         }
@@ -115,6 +122,17 @@ pub enum ConfigChange {
     Reloaded { report: ReloadReport },
     /// The file is not taken over; the old config stays in force.
     Refused { why: String },
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordingChange {
+    Started,
+    Stopped,
     #[default]
     #[serde(other)]
     Other,

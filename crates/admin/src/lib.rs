@@ -37,7 +37,7 @@ pub use error::{Error, Problem, Reason, Severity};
 pub use escape::{escaped_line, escaped_text, is_unsafe};
 pub use event::{
     CallBegan, CallEnded, CallOutcome, CallStage, ClientChange, ConfigChange, Cursor, Event, Happening,
-    NoCursor, StreamItem,
+    NoCursor, RecordingChange, StreamItem,
 };
 pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText, ServerRename};
 pub use item::{FailedServer, ItemPage, ListedItem};

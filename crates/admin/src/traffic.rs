@@ -94,6 +94,17 @@ pub enum Hop {
     Other,
 }
 
+impl Hop {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// Which way, as the gateway sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -125,6 +136,22 @@ pub enum FrameKind {
     Other,
 }
 
+impl FrameKind {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::Error => "error",
+            Self::Notification => "notification",
+            Self::Stderr => "stderr",
+            Self::Http => "http",
+            Self::Life => "life",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// How a request ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -140,6 +167,20 @@ pub enum FrameStatus {
     #[default]
     #[serde(other)]
     Other,
+}
+
+impl FrameStatus {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+            Self::Timeout => "timeout",
+            Self::Late => "late",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// Whose message it is.

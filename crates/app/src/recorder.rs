@@ -1,28 +1,27 @@
 //! Recordings that run: each is read from the stream of traffic and written by a thread of its own. No call waits for
-//! one: what a thread cannot read in time is lost and counted, and one that cannot write ends with what was wrong.
+//! one: one that cannot be written, or not as fast as messages come, ends and says what was wrong.
+
+mod keeping;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use manifold_admin::{CommandError, ErrorCode, Filter, Matcher, Recording, RecordingStart, TrafficItem};
-use manifold_engine::{Fleet, Lock as _, SubscribeOptions, Subscription, Traffic};
+use keeping::{Ending, Keeping};
+use manifold_admin::{CommandError, ErrorCode, Filter, Recording, RecordingChange, RecordingStart};
+use manifold_engine::{Control, Fleet, Lock as _, SubscribeOptions, Traffic};
 use manifold_recording::{EXTENSION, Header, Limits, Open, Writer, check_name, list, open_file};
-use tracing::{info, warn};
-
-/// How long a frame may wait before somebody looks for it.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// How many frames are written between two looks at whether it shall end.
-const AT_ONCE: usize = 1024;
+use tracing::info;
 
 /// Returns where recordings lie in a folder for state.
 pub(crate) fn recordings_folder(state_home: &Path) -> PathBuf {
     state_home.join("manifold/recordings")
 }
+
+/// Tells those who watch the gateway what becomes of recordings.
+type Tell = Arc<dyn Fn(RecordingChange, &Recording) + Send + Sync>;
 
 /// All recordings of one gateway.
 pub(crate) struct Recorder {
@@ -31,6 +30,7 @@ pub(crate) struct Recorder {
     traffic: Arc<Traffic>,
     limits: Limits,
     open: fn() -> Open,
+    tell: Tell,
     running: Mutex<BTreeMap<String, Running>>,
 }
 
@@ -39,25 +39,18 @@ struct Running {
     seen: Arc<Mutex<Recording>>,
     orders: Sender<Ending>,
     thread: Option<JoinHandle<()>>,
-    /// The program does not end for want of clients meanwhile.
-    _hold: Box<dyn Send + Sync>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// With a footer.
-    Stopped,
-    /// Another process goes on with the file.
-    Suspended,
 }
 
 impl Recorder {
-    pub(crate) fn new(folder: Option<PathBuf>, fleet: &Fleet) -> Self {
-        Self::with(folder, Arc::clone(fleet.traffic()), Limits::default(), || Box::new(open_file))
-    }
-
-    fn with(folder: Option<PathBuf>, traffic: Arc<Traffic>, limits: Limits, open: fn() -> Open) -> Self {
-        Self { folder, traffic, limits, open, running: Mutex::default() }
+    pub(crate) fn new(folder: Option<PathBuf>, fleet: &Fleet, control: Control) -> Self {
+        Self {
+            folder,
+            traffic: Arc::clone(fleet.traffic()),
+            limits: Limits::default(),
+            open: || Box::new(open_file),
+            tell: Arc::new(move |change, recording| control.publish_recording(change, recording)),
+            running: Mutex::default(),
+        }
     }
 
     /// Begins a recording.
@@ -67,7 +60,9 @@ impl Recorder {
         header: Header,
         hold: Box<dyn Send + Sync>,
     ) -> Result<Recording, CommandError> {
-        self.run(start, header, hold, Writer::begin)
+        let begun = self.run(start, header, hold, Writer::begin)?;
+        (self.tell)(RecordingChange::Started, &begun);
+        Ok(begun)
     }
 
     /// Goes on with a recording that another process has begun.
@@ -119,13 +114,20 @@ impl Recorder {
         };
         let seen = Arc::new(Mutex::new(recording.clone()));
         let (orders, ordered) = channel();
-        let keeping = Keeping { subscription, matcher: filter.matcher(), writer, seen: Arc::clone(&seen) };
+        let keeping = Keeping {
+            subscription,
+            matcher: filter.matcher(),
+            writer,
+            seen: Arc::clone(&seen),
+            tell: Arc::clone(&self.tell),
+            _hold: hold,
+        };
         let thread = std::thread::Builder::new()
             .name(format!("record {name}"))
             .spawn(move || keeping.keep(&ordered))
             .map_err(|error| failed(&error.to_string()))?;
         info!(recording = name, file = recording.file, "recording");
-        running.insert(name.clone(), Running { seen, orders, thread: Some(thread), _hold: hold });
+        running.insert(name.clone(), Running { seen, orders, thread: Some(thread) });
         Ok(recording)
     }
 
@@ -188,74 +190,6 @@ impl Running {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// What one thread has.
-struct Keeping {
-    subscription: Subscription,
-    matcher: Matcher,
-    writer: Writer,
-    seen: Arc<Mutex<Recording>>,
-}
-
-impl Keeping {
-    fn keep(mut self, orders: &Receiver<Ending>) {
-        let ended = self.until_told(orders);
-        let counts = self.writer.counts();
-        let written = match ended {
-            Ok(Ending::Stopped) => self.writer.end(),
-            Ok(Ending::Suspended) => self.writer.flush(),
-            Err(error) => Err(error),
-        };
-        let mut seen = self.seen.locked();
-        seen.is_running = false;
-        (seen.frames, seen.lost, seen.bytes) = counts;
-        if let Err(error) = written {
-            warn!(recording = seen.name, "the recording ends, as it cannot be written: {error}");
-            seen.problem = Some(format!("it ended, as it could not be written: {error}"));
-        }
-    }
-
-    fn until_told(&mut self, orders: &Receiver<Ending>) -> std::io::Result<Ending> {
-        loop {
-            let is_caught_up = self.write_some()?;
-            let pause = if is_caught_up { PAUSE } else { Duration::ZERO };
-            match orders.recv_timeout(pause) {
-                Ok(ending) => {
-                    // What had passed when the order came belongs to it.
-                    while !self.write_some()? {}
-                    return Ok(ending);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
-            }
-        }
-    }
-
-    /// Writes what has come. Returns whether that was all.
-    fn write_some(&mut self) -> std::io::Result<bool> {
-        for _ in 0..AT_ONCE {
-            let Some(item) = self.subscription.try_next() else {
-                self.writer.flush()?;
-                self.show();
-                return Ok(true);
-            };
-            let is_wanted = match &item {
-                TrafficItem::Frame(frame) => self.matcher.matches(frame, frame.t),
-                TrafficItem::Gap { .. } => true,
-            };
-            if is_wanted {
-                self.writer.write(&item)?;
-            }
-        }
-        self.show();
-        Ok(false)
-    }
-
-    fn show(&self) {
-        let mut seen = self.seen.locked();
-        (seen.frames, seen.lost, seen.bytes) = self.writer.counts();
     }
 }
 

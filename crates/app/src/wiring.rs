@@ -73,7 +73,6 @@ impl Services {
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&upstreams)), tasks.clone());
         let recordings = options.environment.state_home().map(|state| recordings_folder(&state));
-        let recorder = Arc::new(Recorder::new(recordings, &fleet));
         let reloader = Arc::new(FileReloader {
             options,
             namespace: flags.namespace.clone(),
@@ -92,6 +91,7 @@ impl Services {
             pid: Some(std::process::id()),
         };
         let control = Control::new(&fleet, Arc::clone(&reloader) as Arc<dyn Reloader>, program);
+        let recorder = Arc::new(Recorder::new(recordings, &fleet, control.clone()));
         control.see_processes_by(Arc::new(Processes));
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
@@ -180,7 +180,9 @@ impl Services {
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
         self.processes.finish().await;
-        self.recorder.close();
+        let recorder = Arc::clone(&self.recorder);
+        // It waits for disks.
+        let _ = tokio::task::spawn_blocking(move || recorder.close()).await;
     }
 }
 

@@ -52,8 +52,35 @@ pub struct Footer {
     pub lost: u64,
     /// RFC 3339, in UTC.
     pub ended: String,
-    /// `stopped`, or `continued` in the next file.
-    pub why: String,
+    pub why: EndedBy,
+}
+
+/// Why nothing follows in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// Somebody ended it.
+    Stopped,
+    /// It goes on in the next file.
+    Continued,
+    /// It could not be written as fast as messages came, and would have had holes.
+    Overrun,
+    /// What came could not be written at all: the disk is full, say.
+    Unwritable,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl EndedBy {
+    /// Returns what was wrong, if something was.
+    pub fn problem(self) -> Option<&'static str> {
+        match self {
+            Self::Stopped | Self::Continued | Self::Other => None,
+            Self::Overrun => Some("it ended by itself: more came than could be written, so frames were lost"),
+            Self::Unwritable => Some("it ended by itself, as it could not be written"),
+        }
+    }
 }
 
 impl Header {

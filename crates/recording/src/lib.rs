@@ -21,7 +21,7 @@ pub use canonical::canonical;
 pub use diff::diff;
 pub use exchange::{Exchange, Outcome, Side, exchanges};
 pub use export::{Format, export};
-pub use format::{EXTENSION, Footer, Header, HeaderServer};
+pub use format::{EXTENSION, EndedBy, Footer, Header, HeaderServer};
 pub use jsonpath::{Difference, Ignored, NoPath, differences};
 pub use name::{NameError, check_name};
 pub use playback::{Playback, PlaybackError, PlaybackOptions};

@@ -9,6 +9,9 @@ use thiserror::Error;
 
 use crate::format::{FORMAT, Footer, Header, Line, VERSION, line};
 
+/// What is said of a file that nobody has ended.
+pub(crate) const NO_FOOTER: &str = "there is no footer: it was not ended in good order, or it still runs";
+
 /// All of one file.
 #[derive(Debug, Clone)]
 pub struct Recorded {
@@ -74,10 +77,11 @@ impl Recorded {
 
     /// Returns what is wrong with the file, if something is.
     pub fn problem(&self) -> Option<String> {
-        self.footer.is_none().then(|| {
+        let Some(footer) = &self.footer else {
             let cut = if self.unreadable > 0 { "; its last line is cut" } else { "" };
-            format!("there is no footer: it was not ended in good order, or it still runs{cut}")
-        })
+            return Some(format!("{NO_FOOTER}{cut}"));
+        };
+        footer.why.problem().map(str::to_owned)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use manifold_admin::Recording;
 
 use crate::format::{EXTENSION, FooterLine};
-use crate::reader::{ReadError, header};
+use crate::reader::{NO_FOOTER, ReadError, header};
 
 /// A footer is shorter than this.
 const TAIL_BYTES: u64 = 4096;
@@ -52,12 +52,14 @@ pub fn summary(path: &Path) -> Result<Recording, ReadError> {
     reader.read_to_end(&mut tail)?;
     let last = tail.strip_suffix(b"\n").and_then(|tail| tail.split(|byte| *byte == b'\n').next_back());
     match last.and_then(|last| serde_json::from_slice::<FooterLine>(last).ok()) {
-        Some(FooterLine { footer }) => (recording.frames, recording.lost) = (footer.frames, footer.lost),
+        Some(FooterLine { footer }) => {
+            (recording.frames, recording.lost) = (footer.frames, footer.lost);
+            recording.problem = footer.why.problem().map(str::to_owned);
+        }
         None => {
             reader.seek(SeekFrom::Start(body))?;
             (recording.frames, recording.lost) = count(reader)?;
-            recording.problem =
-                Some("there is no footer: it was not ended in good order, or it still runs".to_owned());
+            recording.problem = Some(NO_FOOTER.to_owned());
         }
     }
     Ok(recording)

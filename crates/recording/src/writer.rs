@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use manifold_admin::TrafficItem;
 use serde::Serialize;
 
-use crate::format::{EXTENSION, Footer, FooterLine, Header};
+use crate::format::{EXTENSION, EndedBy, Footer, FooterLine, Header};
 pub use files::open_file;
 use files::{next_part, prune};
 
@@ -131,9 +131,9 @@ impl Writer {
         self.out.flush()
     }
 
-    /// Ends it in good order.
-    pub fn end(mut self) -> io::Result<()> {
-        self.put_footer("stopped")
+    /// Ends it, and says in the file by what.
+    pub fn end(mut self, why: EndedBy) -> io::Result<()> {
+        self.put_footer(why)
     }
 
     /// Returns frames, losses and bytes of all its files.
@@ -146,7 +146,7 @@ impl Writer {
     }
 
     fn continue_in_next(&mut self) -> io::Result<()> {
-        self.put_footer("continued")?;
+        self.put_footer(EndedBy::Continued)?;
         let path = self.path();
         std::fs::rename(&path, next_part(&self.folder, &self.header.name)?)?;
         self.out = BufWriter::new((self.open)(&path)?);
@@ -165,9 +165,8 @@ impl Writer {
         self.flush()
     }
 
-    fn put_footer(&mut self, why: &str) -> io::Result<()> {
-        let footer =
-            Footer { frames: self.file_frames, lost: self.file_lost, ended: now(), why: why.to_owned() };
+    fn put_footer(&mut self, why: EndedBy) -> io::Result<()> {
+        let footer = Footer { frames: self.file_frames, lost: self.file_lost, ended: now(), why };
         let line = to_line(&FooterLine { footer })?;
         self.put_line(&line)?;
         self.flush()

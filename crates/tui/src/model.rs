@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use manifold_admin::{
     About, CallEnded, CallStage, Client, ClientChange, ConfigChange, ConfigSource, Event, Happening,
-    Namespace, Recording, Server, Snapshot,
+    Namespace, Recording, RecordingChange, Server, Snapshot,
 };
 
 use logs::Logs;
@@ -39,6 +39,8 @@ pub(crate) struct Model {
     pub(crate) logs: Logs,
     pub(crate) traffic: Traffic,
     pub(crate) recordings: Vec<Recording>,
+    /// Why recordings ended by themselves while we watched, by their names.
+    pub(crate) broken_recordings: BTreeMap<String, String>,
     /// The last calls that have ended.
     pub(crate) calls: VecDeque<Heard<CallEnded>>,
     /// How it went lately, by the server's name; all of them under the empty one.
@@ -104,12 +106,29 @@ impl Model {
             Happening::Config { .. } | Happening::Reset => return true,
             Happening::Call { call: CallStage::Ended(ended) } => self.call_ended(ended, now),
             Happening::Log { line } => self.logs.add(line),
+            Happening::Recording { change, recording } => {
+                self.recording_changed(change, *recording);
+                self.note_problems(now);
+            }
             Happening::Call { .. }
             | Happening::Audit { .. }
             | Happening::Daemon { .. }
             | Happening::Other => {}
         }
         false
+    }
+
+    fn recording_changed(&mut self, change: RecordingChange, recording: Recording) {
+        match (change, &recording.problem) {
+            (RecordingChange::Stopped, Some(why)) => {
+                self.broken_recordings.insert(recording.name.clone(), why.clone());
+            }
+            _ => _ = self.broken_recordings.remove(&recording.name),
+        }
+        match self.recordings.iter_mut().find(|one| one.name == recording.name) {
+            Some(known) => *known = recording,
+            None => self.recordings.push(recording),
+        }
     }
 
     fn call_ended(&mut self, ended: CallEnded, now: u64) {

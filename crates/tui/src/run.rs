@@ -124,6 +124,8 @@ impl Running {
     fn take(&mut self, message: Message, screen: &mut Screen) -> io::Result<Option<End>> {
         match message {
             Message::Input(event) => {
+                #[cfg(debug_assertions)]
+                self.break_if_told();
                 let effects = match event {
                     Event::Key(key) if key.kind != KeyEventKind::Release => self.state.key(key),
                     Event::Paste(text) => self.state.paste(&text),
@@ -148,6 +150,14 @@ impl Running {
             Message::Signal(signal) => Ok(Some(End::Signal(signal as i32))),
             Message::NoInput => Ok(Some(End::Signal(Signal::SIGHUP as i32))),
         }
+    }
+
+    /// Breaks where a test wants to see what becomes of the terminal. A release has nothing of it.
+    #[cfg(debug_assertions)]
+    fn break_if_told(&self) {
+        const NAME: &str = "MANIFOLD_TEST_PANIC";
+        let is_told = self.options.environment.iter().any(|(name, _)| name == NAME);
+        assert!(!is_told, "{NAME} is set");
     }
 
     fn perform(&mut self, effects: Vec<Effect>, screen: &mut Screen) -> io::Result<Option<End>> {

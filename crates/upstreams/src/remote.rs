@@ -277,8 +277,8 @@ impl Reached {
 impl Life for Reached {
     async fn ended(&mut self) -> Ending {
         match self.gone.wait_for(Option::is_some).await {
-            Ok(why) => Ending::Exited { clean: false, how: why.clone().unwrap_or_default() },
-            Err(_) => Ending::Exited { clean: false, how: "its connection was closed".to_owned() },
+            Ok(why) => Ending::Exited { code: None, how: why.clone().unwrap_or_default() },
+            Err(_) => Ending::Exited { code: None, how: "its connection was closed".to_owned() },
         }
     }
 

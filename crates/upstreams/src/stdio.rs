@@ -314,7 +314,11 @@ impl Life for Process {
                 Err(_) => return Ending::Silent,
             },
         };
-        Ending::Exited { clean: status == ExitStatusInfo::Code(0), how: self.exited().await }
+        let code = match status {
+            ExitStatusInfo::Code(code) => Some(code.into()),
+            _ => None,
+        };
+        Ending::Exited { code, how: self.exited().await }
     }
 
     async fn suspend(self, said: &ServerFacts) -> Option<SavedProcess> {

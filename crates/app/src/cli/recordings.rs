@@ -32,6 +32,7 @@ filter and the format.")]
 Examples:
   manifold replay bug --serve      an MCP server on standard streams, which answers as it was answered then
   manifold replay bug --call 17    the same call again, through the gateway
+  manifold replay bug --call 17 --fresh    by a server that is started for it and stopped after
   manifold replay bug --verify --ignore '$..timestamp'
   manifold replay diff before.mfr after.mfr
 
@@ -96,6 +97,9 @@ pub(crate) struct ReplayArgs {
     /// Also calls of tools that do not say that they only read
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Ask servers started for this command alone, which end with it
+    #[arg(long, conflicts_with = "serve")]
+    pub(crate) fresh: bool,
     /// Where results may differ, as a JSON path; can be repeated
     #[arg(long, value_name = "JSONPATH", requires = "verify")]
     pub(crate) ignore: Vec<String>,

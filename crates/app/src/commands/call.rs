@@ -38,7 +38,7 @@ use person::{Person, Terminal};
 use super::patience::Patience;
 use crate::cli::AskCommand;
 use crate::output::{Failure, write};
-pub(crate) use again::{Again, Hints};
+pub(crate) use again::{Again, Hints, Whom};
 pub(crate) use reached::ask;
 
 /// Whom a command asks, and as whom.

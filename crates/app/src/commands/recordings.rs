@@ -121,8 +121,10 @@ fn show(name: &Path, verb: &Verb) -> Result<Exit, Failure> {
             took: exchange.took,
         })
         .collect();
+    let running = recorded.footer.is_none().then(|| as_gateway_knows(&path, verb)).flatten();
+    let (is_running, told) = running.map_or((false, None), |known| (known.is_running, known.problem));
     let detail = RecordingDetail {
-        recording: Recording { problem: recorded.problem(), ..summary },
+        recording: Recording { is_running, problem: told.or_else(|| recorded.problem()), ..summary },
         manifold: recorded.header.manifold.clone(),
         calls,
     };
@@ -131,6 +133,13 @@ fn show(name: &Path, verb: &Verb) -> Result<Exit, Failure> {
         _ => show_detail(&detail, &verb.output),
     }
     Ok(Exit::Ok)
+}
+
+/// Returns what the gateway that runs knows of a file that does not say itself how it ended.
+fn as_gateway_knows(path: &Path, verb: &Verb) -> Option<Recording> {
+    let source = Source::find(verb.options, verb.flags, Need::Running).ok()?;
+    let all: Vec<Recording> = source.client().ok()?.get("/v1/recordings").ok()?;
+    all.into_iter().find(|one| Path::new(&one.file) == path)
 }
 
 fn show_detail(detail: &RecordingDetail, output: &Output) {

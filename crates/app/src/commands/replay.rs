@@ -9,10 +9,12 @@ use std::process::ExitCode;
 use manifold_admin::RecordingDiff;
 use manifold_recording::{Ignored, Playback, PlaybackOptions, Recorded, diff, serve};
 
+use super::call::Whom;
 use super::recordings::read;
 use super::verb::Verb;
 use crate::cli::{ReplayArgs, ReplayCommand};
 use crate::output::{Exit, Failure, Form, Output};
+use again::How;
 
 pub(super) fn run(args: &ReplayArgs, verb: Verb) -> ExitCode {
     verb.run(|verb| {
@@ -21,11 +23,13 @@ pub(super) fn run(args: &ReplayArgs, verb: Verb) -> ExitCode {
         }
         let file = args.file.as_deref().unwrap_or(Path::new(""));
         let (path, recorded) = read(file, verb)?;
+        let whom = if args.fresh { Whom::Fresh } else { Whom::Running };
+        let how = How { whom, yes: args.yes };
         match &args.mode {
             mode if mode.serve => stand_in(args, &path, &recorded),
-            mode if mode.verify => again::verify(&recorded, &paths(&args.ignore)?, args.yes, verb),
+            mode if mode.verify => again::verify(&recorded, &paths(&args.ignore)?, how, verb),
             mode => match mode.call {
-                Some(call) => again::call(&recorded, call, args.yes, verb),
+                Some(call) => again::call(&recorded, call, how, verb),
                 None => Err(Failure::usage("say what to do with it: --serve, --call NUMBER or --verify")),
             },
         }

@@ -1,16 +1,45 @@
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use manifold_admin::{Hop, RecordingStart};
-use manifold_engine::{Party, Tap, Traffic};
-use manifold_recording::{Header, Limits, Open, Recorded, open_file};
+use manifold_admin::{Hop, Recording, RecordingChange, RecordingStart};
+use manifold_engine::{Lock as _, Party, Tap, Traffic};
+use manifold_recording::{EndedBy, Header, Limits, Open, Recorded, open_file, summary};
 
 use super::Recorder;
 
 fn recorder(folder: &Path, traffic: &Arc<Traffic>, open: fn() -> Open) -> Recorder {
-    Recorder::with(Some(folder.to_owned()), Arc::clone(traffic), Limits::default(), open)
+    told_recorder(folder, traffic, open).0
+}
+
+/// Returns what becomes of its recordings, too.
+fn told_recorder(
+    folder: &Path,
+    traffic: &Arc<Traffic>,
+    open: fn() -> Open,
+) -> (Recorder, Receiver<(RecordingChange, Recording)>) {
+    let (tell, told) = channel();
+    let recorder = Recorder {
+        folder: Some(folder.to_owned()),
+        traffic: Arc::clone(traffic),
+        limits: Limits::default(),
+        open,
+        tell: Arc::new(move |change, recording| _ = tell.send((change, recording.clone()))),
+        running: Mutex::default(),
+    };
+    (recorder, told)
+}
+
+/// Waits for the end of the recording that was begun last.
+fn end(told: &Receiver<(RecordingChange, Recording)>) -> Recording {
+    let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(next().0, RecordingChange::Started);
+    let (change, recording) = next();
+    assert_eq!(change, RecordingChange::Stopped);
+    recording
 }
 
 fn start(recorder: &Recorder, name: &str, filter: &str) -> Result<(), String> {
@@ -48,21 +77,68 @@ impl Write for Full {
 fn a_full_disk_ends_the_recording_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let traffic = Traffic::unwatched();
-    let recorder = recorder(folder.path(), &traffic, || {
+    let (recorder, told) = told_recorder(folder.path(), &traffic, || {
         Box::new(|_: &Path| Ok(Box::new(Full(1)) as Box<dyn Write + Send>))
     });
     start(&recorder, "full", "").unwrap();
-    let tap = tap(&traffic);
-    let problem = (0..600).find_map(|_| {
-        say(&tap, "echo");
-        std::thread::sleep(Duration::from_millis(100));
-        recorder.list().unwrap().pop().and_then(|recording| recording.problem)
-    });
-    assert!(problem.is_some_and(|problem| problem.contains("could not be written")));
-    assert!(!recorder.list().unwrap()[0].is_running);
+    say(&tap(&traffic), "echo");
+    let ended = end(&told);
+    assert!(!ended.is_running && ended.problem.as_ref().unwrap().contains("could not be written"));
+    assert_eq!(recorder.list().unwrap(), [ended]);
     // Another can be begun in its place.
     start(&recorder, "full", "").unwrap();
     recorder.close();
+}
+
+/// A disk that is slower than anybody could wait for, until it is let go on.
+struct Slow(File);
+
+static GATE: Mutex<()> = Mutex::new(());
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        drop(GATE.locked());
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+// F32
+#[test]
+fn a_slow_disk_ends_the_recording_and_the_file_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let traffic = Traffic::unwatched();
+    let (recorder, told) = told_recorder(folder.path(), &traffic, || {
+        Box::new(|path: &Path| Ok(Box::new(Slow(File::create(path)?)) as Box<dyn Write + Send>))
+    });
+    start(&recorder, "slow", "").unwrap();
+    let tap = tap(&traffic);
+    let said: u64 = 80_000;
+    {
+        let _shut = GATE.locked();
+        // More than is kept for a reader, however it is counted. None of them waits.
+        (0..said).for_each(|_| say(&tap, "echo"));
+    }
+    let ended = end(&told);
+    assert!(ended.problem.as_ref().unwrap().contains("more came than could be written"), "{ended:?}");
+    assert!(ended.lost > 0 && ended.frames + ended.lost <= said, "{ended:?}");
+    // Whoever reads the file alone is told the same.
+    let path = folder.path().join("slow.mfr");
+    let read = Recorded::read(&path).unwrap();
+    let footer = read.footer.clone().unwrap();
+    assert_eq!((footer.why, footer.frames, footer.lost), (EndedBy::Overrun, ended.frames, ended.lost));
+    assert_eq!(read.problem(), ended.problem);
+    assert_eq!(summary(&path).unwrap().problem, ended.problem);
+    // What passes later belongs to nobody, and it can be begun anew.
+    say(&tap, "echo");
+    assert_eq!(recorder.list().unwrap().as_slice(), std::slice::from_ref(&ended));
+    assert_eq!(recorder.stop("slow").unwrap(), ended);
+    start(&recorder, "slow", "").unwrap();
+    recorder.close();
+    assert_eq!(end(&told).problem, None);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod operator;
 mod operators;
 mod orders;
 mod place;
+mod planted;
 mod readers;
 mod recordings;
 mod releases;

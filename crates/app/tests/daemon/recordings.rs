@@ -1,14 +1,19 @@
 //! What passes through the daemon, kept in files, and what is done with them.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use manifold_testkit::{Client, Sandbox, until};
+use manifold_testkit::processes::alive;
+use manifold_testkit::{Client, HttpFake, Sandbox, Style, until};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_hard, opened};
-use crate::{SOON, text_of};
+use crate::operator::Desk;
+use crate::{SOON, figure, planted, text_of};
 
 const SECRET: &str = "hunter2-planted-0815";
 
@@ -176,20 +181,109 @@ fn no_file_and_no_export_has_a_secret() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--allow-redacted"), "{refused:?}");
 }
 
-// E3
+/// What a line of a file says of a call.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line {
+    hop: String,
+    dir: String,
+    method: String,
+    call: Option<u64>,
+}
+
+/// Returns the calls whose answer reached the client, and how many of their four messages are in the files of a recording.
+/// Only the last line of the last may be no whole one.
+fn answered_calls(last: &Path) -> Vec<usize> {
+    let part = |n: usize| last.with_extension(format!("{n}.mfr"));
+    let mut files: Vec<PathBuf> = (1..).map(part).take_while(|path| path.exists()).collect();
+    files.push(last.to_owned());
+    let mut seen: HashMap<u64, HashSet<(String, String)>> = HashMap::new();
+    for path in &files {
+        let mut reader = BufReader::new(fs::File::open(path).expect("the file can be read"));
+        let mut text = Vec::new();
+        while reader.read_until(b'\n', &mut text).expect("it can be read to its end") > 0 {
+            let line: Result<Line, _> = serde_json::from_slice(&text);
+            let line = match line {
+                Err(_) if !text.ends_with(b"\n") && path == last => break,
+                line => line.expect("every whole line is JSON"),
+            };
+            if let Some(call) = line.call.filter(|_| line.method == "tools/call") {
+                seen.entry(call).or_default().insert((line.hop, line.dir));
+            }
+            text.clear();
+        }
+    }
+    let is_answered = |seen: &&HashSet<(String, String)>| seen.contains(&("client".into(), "out".into()));
+    seen.values().filter(is_answered).map(HashSet::len).collect()
+}
+
+// E4
+#[test]
+fn none_of_twelve_secrets_is_in_a_file_an_export_a_log_or_the_audit() {
+    let remote = HttpFake::start(Style::Json, &["echo"]);
+    let home = planted::home(&remote);
+    let mut client = home.open();
+    done(&home, &["record", "start", "twelve"]);
+    planted::pass(&mut client);
+    done(&home, &["record", "stop", "twelve"]);
+    let text = fs::read_to_string(file(&home, "twelve")).expect("it can be read");
+    assert!(text.contains(planted::LAST) && text.contains("far__echo"), "{text}");
+    planted::are_not_in("the file", &text);
+    for format in ["har", "text", "json"] {
+        planted::are_not_in(format, &done(&home, &["record", "export", "twelve", "--format", format]));
+    }
+    planted::are_not_in("`record show`", &done(&home, &["record", "show", "twelve", "--json"]));
+    planted::are_not_in("the audit", &Desk::of(&home).get("/v1/audit").to_string());
+    planted::are_not_in("the log", &home.log());
+}
+
+// E3: half of a million calls before the end, where there is time for them.
 #[test]
 fn a_daemon_killed_in_the_midst_leaves_a_file_that_can_be_read() {
+    const AT_ONCE: usize = 100;
     let home = home();
     let mut client = home.open();
     done(&home, &["record", "start", "cut"]);
     let path = file(&home, "cut");
-    for n in 0..50 {
-        client.call("fx__echo", json!({ "text": n.to_string() }));
+    let desk = Desk::of(&home);
+    let calls = figure(2_000, 500_000);
+    let ask = |client: &mut Client, n: usize| {
+        let arguments = json!({"text": format!("the call {n}")});
+        client.request("tools/call", json!({"name": "fx__echo", "arguments": arguments}))
+    };
+    for first in (0..calls).step_by(AT_ONCE) {
+        let asked: Vec<u64> = (first..first + AT_ONCE).map(|n| ask(&mut client, n)).collect();
+        asked.into_iter().for_each(|id| _ = client.wait_for(id, SOON));
+        // However slow the disk is, no more is owed to the file than a few of these.
+        let frames = || desk.get("/v1/recordings")[0]["frames"].as_u64().unwrap_or_default() as usize;
+        assert!(until(SOON, || frames() >= first * 4), "it is written");
     }
-    assert!(until(SOON, || lines(&path).len() > 100), "it is in its file");
+    // Some are under way when it ends.
+    (0..AT_ONCE).for_each(|n| _ = ask(&mut client, n));
     kill_hard(home.daemon());
+    let answered = answered_calls(&path);
+    assert!(answered.len() > calls / 2, "{} calls are in the file", answered.len());
+    assert!(answered.iter().all(|messages| *messages == 4), "both ends of both hops have one number");
     let shown = done(&home, &["record", "show", &path.to_string_lossy()]);
     assert!(shown.contains("no footer") && shown.contains("fx__echo"), "{shown}");
+    assert!(done(&home, &["record", "list"]).contains("broken off"));
+}
+
+#[test]
+fn who_watches_the_gateway_is_told_of_recordings() {
+    let home = home();
+    let _window = home.open();
+    let (mut events, _) = Desk::of(&home).follow("/v1/events?topics=recording");
+    done(&home, &["record", "start", "told", "tool:echo"]);
+    done(&home, &["record", "stop", "told"]);
+    for (change, is_running) in [("started", true), ("stopped", false)] {
+        let event = events.next().expect("the stream goes on").expect("an event");
+        let data: Value = serde_json::from_str(&event.data).expect("it is JSON");
+        assert_eq!((event.event.as_str(), data["change"].as_str()), ("recording", Some(change)), "{data}");
+        let recording = &data["recording"];
+        assert_eq!((&recording["name"], &recording["filter"]), (&json!("told"), &json!("tool:echo")));
+        assert_eq!((&recording["isRunning"], recording.get("problem")), (&json!(is_running), None));
+    }
 }
 
 #[test]
@@ -242,16 +336,36 @@ fn a_call_is_made_again_if_it_only_reads_or_somebody_says_yes() {
     client.call("fx__echo", json!({"text": "again"}));
     client.call("fx__pid", json!({}));
     done(&home, &["record", "stop", "one"]);
-    let shown: Value =
-        serde_json::from_str(&done(&home, &["record", "show", "one", "--json"])).expect("JSON");
-    let number = |tool: &str| {
-        let call = shown["calls"].as_array().into_iter().flatten().find(|call| call["tool"] == tool);
-        call.and_then(|call| call["call"].as_u64()).unwrap_or_else(|| panic!("{tool} in {shown}")).to_string()
-    };
+    let number = |tool: &str| call_number(&home, "one", tool);
     assert!(done(&home, &["replay", "one", "--call", &number("fx__echo")]).contains("again"));
     let refused = ran(&home, &["replay", "one", "--call", &number("fx__pid")]);
     assert_eq!(refused.status.code(), Some(8), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"), "{refused:?}");
     done(&home, &["replay", "one", "--call", &number("fx__pid"), "--yes"]);
     assert_eq!(ran(&home, &["replay", "one", "--call", "999999"]).status.code(), Some(7));
+}
+
+#[test]
+fn a_call_is_made_again_by_a_server_that_is_started_for_it() {
+    let home = home();
+    let mut client = home.open();
+    done(&home, &["record", "start", "one"]);
+    let running = text_of(&client.call("fx__pid", json!({}))).to_owned();
+    done(&home, &["record", "stop", "one"]);
+    let number = call_number(&home, "one", "fx__pid");
+    let told = done(&home, &["replay", "one", "--call", &number, "--yes", "--fresh"]);
+    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    let fresh: u32 = told["content"][0]["text"].as_str().and_then(|pid| pid.parse().ok()).expect("a process");
+    assert_ne!(fresh.to_string(), running);
+    assert!(until(SOON, || !alive(fresh)), "it has ended with the command");
+    assert_eq!(text_of(&client.call("fx__pid", json!({}))), running);
+    let mixed = ran(&home, &["replay", "one", "--serve", "--fresh"]);
+    assert_eq!(mixed.status.code(), Some(2), "{mixed:?}");
+}
+
+/// Returns our number of the first call of a tool in a recording.
+fn call_number(home: &Home, name: &str, tool: &str) -> String {
+    let shown: Value = serde_json::from_str(&done(home, &["record", "show", name, "--json"])).expect("JSON");
+    let call = shown["calls"].as_array().into_iter().flatten().find(|call| call["tool"] == tool);
+    call.and_then(|call| call["call"].as_u64()).unwrap_or_else(|| panic!("{tool} in {shown}")).to_string()
 }

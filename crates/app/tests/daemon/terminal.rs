@@ -1,6 +1,8 @@
 //! The terminal interface in a real terminal: what a person does with it, and the terminal as it was afterwards.
 
 mod pty;
+mod secrets;
+mod speed;
 
 use manifold_testkit::{fake, until};
 use nix::sys::signal::Signal;
@@ -202,6 +204,20 @@ fn signals_leave_the_terminal_as_it_was() {
         assert_eq!(tui.ends(), Some(code), "{how}");
         tui.left_the_terminal_as_it_was();
     }
+    home.wait_gone();
+}
+
+// C5: also where it breaks, and what it says then can be read.
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_leaves_the_terminal_as_it_was() {
+    let home = Home::new(servers());
+    let mut tui = Tui::open_with(&home, &[], (80, 24), &[("MANIFOLD_TEST_PANIC", "1")]);
+    tui.sees("live");
+    tui.types("j");
+    assert_eq!(tui.ends(), Some(101));
+    tui.left_the_terminal_as_it_was();
+    assert!(tui.screen().contains("MANIFOLD_TEST_PANIC is set"), "{}", tui.screen());
     home.wait_gone();
 }
 

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Message, client};
 
 use crate::home::Home;
 use crate::operator::{Desk, run};
-use crate::{LEGACY, fake_with, text_of};
+use crate::{LEGACY, fake_with, planted, text_of};
 
 /// Reads frames until some of all that came so far are as wanted; returns all.
 fn frames_until(events: &mut EventStream, all: &mut Vec<Value>, is_enough: impl Fn(&[Value]) -> bool) {
@@ -126,6 +126,8 @@ fn every_way_in_and_out_shows_both_hops_under_one_number() {
             frames_until(&mut events, &mut all, |frames| is_linked(frames, &text(way)));
         }
     }
+    let nameless = all.iter().filter(|frame| frame["hop"] == "client" && frame["body"]["tool"] == "manifold");
+    assert!(nameless.clone().count() == 5 && nameless.clone().all(|frame| frame["id"].is_null()));
     let of_server = all.iter().find(|frame| frame["server"] == "old").expect("a frame of it");
     assert_eq!(of_server["generation"], 1, "{of_server}");
     let of_client = |frame: &&Value| frame["client"]["name"].is_string() && frame["client"]["id"].is_u64();
@@ -194,6 +196,30 @@ fn what_is_not_a_call_is_shown_too() {
     window.leave();
 }
 
+/// Also where a client asks without a session.
+#[test]
+fn a_call_whose_time_is_up_is_shown_so() {
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
+    let mut server = fake_with(&["sleep"], json!({}));
+    server["timeout"] = json!(1000);
+    let daemon = json!({"linger": 1000, "http": true});
+    let config = json!({"mcpServers": {"fx": server}, "server": {"port": port}, "daemon": daemon});
+    let home = Home::with(config);
+    let window = home.open();
+    let (mut events, _) = Desk::of(&home).follow("/v1/traffic");
+    let arguments = json!({"ms": 600_000});
+    let call = json!({"name": "fx__sleep", "arguments": arguments});
+    let request = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call});
+    post(port, "/api/default/mcp", &request);
+    let lite = json!({"version": [1, 0, 0], "tool": "manifold", "arguments": ["fx__sleep", arguments]});
+    post(port, "/litemcp/default", &lite);
+    let late = |frame: &&Value| frame["hop"] == "client" && frame["status"] == "timeout";
+    let mut all = Vec::new();
+    frames_until(&mut events, &mut all, |frames| frames.iter().filter(late).count() == 2);
+    window.leave();
+    assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+}
+
 /// What is called by hand is shown as any client's.
 #[test]
 fn what_an_operator_calls_is_shown_on_both_hops() {
@@ -242,35 +268,14 @@ fn a_client_that_comes_back_is_shown_as_part_of_its_call() {
 // E4: by value, in whatever form, and by name
 #[test]
 fn no_frame_has_a_secret_in_it() {
-    const VARIABLE: &str = "canary/of+a variable";
-    const HEADER: &str = "canary-of-a-header-77";
-    let sandbox = Sandbox::new();
-    let mut local = fake_with(&["env", "echo", "complain"], json!({}));
-    local["env"] = json!({"KEY": VARIABLE});
     let remote = HttpFake::start(Style::Json, &["echo"]);
-    let far = json!({"url": remote.url(), "headers": {"X-Key": HEADER}});
-    let home = Home::within(sandbox, json!({"mcpServers": {"fx": local, "far": far}}));
+    let home = planted::home(&remote);
     let mut window = home.open();
     let (mut events, _) = Desk::of(&home).follow("/v1/traffic?bodies=1");
-    assert_eq!(text_of(&window.call("fx__env", json!({"name": "KEY"}))), VARIABLE);
-    let coloured = "canary/\u{1b}[1mof+a\u{1b}[0m variable";
-    let encoded = "Y2FuYXJ5L29mK2EgdmFyaWFibGU";
-    for text in [VARIABLE, HEADER, encoded, coloured, "canary%2Fof%2Ba%20variable"] {
-        window.call("fx__echo", json!({"text": text}));
-        window.call("fx__complain", json!({"text": text}));
-        window.call("far__echo", json!({"text": text}));
-    }
-    let named =
-        json!({"text": "x", "password": "canary-by-name", "headers": {"Authorization": "canary-by-name"}});
-    window.call("fx__echo", named);
-    window.call("fx__echo", json!({"text": "the last one"}));
+    planted::pass(&mut window);
     let mut all = Vec::new();
-    frames_until(&mut events, &mut all, |frames| is_linked(frames, "the last one"));
-    let text = serde_json::to_string(&all).expect("it is JSON");
-    let plain = text.replace("\\u001b[1m", "").replace("\\u001b[0m", "");
-    for secret in [VARIABLE, HEADER, encoded, "canary%2Fof%2Ba%20variable", "canary-by-name"] {
-        assert!(!plain.contains(secret), "{secret} in {plain}");
-    }
+    frames_until(&mut events, &mut all, |frames| is_linked(frames, planted::LAST));
+    planted::are_not_in("a frame", &serde_json::to_string(&all).expect("it is JSON"));
     assert!(all.iter().any(|frame| frame["redacted"] == true));
     window.leave();
 }

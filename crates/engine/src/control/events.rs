@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use manifold_admin as admin;
-use manifold_admin::{AuditLine, CallStage, CommandError, Cursor, Happening, ServerId};
+use manifold_admin::{
+    AuditLine, CallStage, CommandError, Cursor, Happening, Recording, RecordingChange, ServerId,
+};
 
 use super::Control;
 use crate::feed::{Events, Lane, Topics};
@@ -48,6 +50,11 @@ impl Control {
     /// Tells those who watch that the daemon is about to end or to be replaced.
     pub fn publish_daemon(&self, change: &str) {
         self.publish(|| Happening::Daemon { change: change.to_owned() });
+    }
+
+    /// Tells those who watch that a recording was begun or has ended.
+    pub fn publish_recording(&self, change: RecordingChange, recording: &Recording) {
+        self.publish(|| Happening::Recording { change, recording: Box::new(recording.clone()) });
     }
 
     fn publish(&self, happening: impl FnOnce() -> Happening) {

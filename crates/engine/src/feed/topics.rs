@@ -5,20 +5,21 @@ use manifold_admin::Happening;
 use super::Lane;
 
 /// What events can be about, by the word that is their `kind`.
-const WORDS: [(&str, Topics); 8] = [
+const WORDS: [(&str, Topics); 9] = [
     ("server", Topics::SERVER),
     ("catalog", Topics::CATALOG),
     ("client", Topics::CLIENT),
     ("config", Topics::CONFIG),
     ("audit", Topics::AUDIT),
     ("daemon", Topics::DAEMON),
+    ("recording", Topics::RECORDING),
     ("call", Topics::CALL),
     ("log", Topics::LOG),
 ];
 
 /// A set of topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Topics(u8);
+pub struct Topics(u16);
 
 impl Topics {
     pub const SERVER: Self = Self(1);
@@ -27,11 +28,12 @@ impl Topics {
     pub const CONFIG: Self = Self(1 << 3);
     pub const AUDIT: Self = Self(1 << 4);
     pub const DAEMON: Self = Self(1 << 5);
-    pub const CALL: Self = Self(1 << 6);
-    pub const LOG: Self = Self(1 << 7);
+    pub const RECORDING: Self = Self(1 << 6);
+    pub const CALL: Self = Self(1 << 7);
+    pub const LOG: Self = Self(1 << 8);
     /// How things are: all but what comes with every call and with every line of a log.
     pub const STATE: Self = Self(Self::CALL.0 - 1);
-    pub const ALL: Self = Self(u8::MAX);
+    pub const ALL: Self = Self((1 << 9) - 1);
 
     /// Reads a list of words such as `server,call`; nothing at all is [`Self::STATE`]. Gives back a word that means nothing.
     pub fn parse(words: &str) -> Result<Self, &str> {
@@ -81,6 +83,7 @@ fn topic(happening: &Happening) -> Option<Topics> {
         Happening::Config { .. } => Some(Topics::CONFIG),
         Happening::Audit { .. } => Some(Topics::AUDIT),
         Happening::Daemon { .. } => Some(Topics::DAEMON),
+        Happening::Recording { .. } => Some(Topics::RECORDING),
         Happening::Call { .. } => Some(Topics::CALL),
         Happening::Log { .. } => Some(Topics::LOG),
         Happening::Reset | Happening::Other => None,

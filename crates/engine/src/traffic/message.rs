@@ -9,6 +9,8 @@ use manifold_protocol::{Raw, notification};
 pub(super) struct Head {
     pub(super) kind: FrameKind,
     pub(super) id: Option<Box<str>>,
+    /// The id is ours to find its request by, and not in the message.
+    pub(super) is_nameless: bool,
     pub(super) method: Option<Box<str>>,
     pub(super) tool: Option<Box<str>>,
     pub(super) status: Option<FrameStatus>,
@@ -25,6 +27,7 @@ impl Head {
         Self {
             kind,
             id: None,
+            is_nameless: false,
             method: None,
             tool: None,
             status: None,

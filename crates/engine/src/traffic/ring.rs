@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::captured::Captured;
 
-/// How many are kept, however small they are.
-pub(super) const MAX_FRAMES: usize = 16_384;
+/// What a message counts for at the least, so that many small ones have a bound, too.
+pub(super) const MIN_FRAME_BYTES: usize = 512;
 
 /// Numbered without a hole: the first that is here is `first`, and the next will have the number after the last.
 pub(super) struct Ring {
@@ -27,7 +27,9 @@ impl Ring {
         self.bytes += captured.size_bytes();
         self.frames.push_back(Arc::new(captured));
         let mut pushed_out = Vec::new();
-        while self.frames.len() > MAX_FRAMES || (self.bytes > capacity_bytes && self.frames.len() > 1) {
+        let max_frames = capacity_bytes / MIN_FRAME_BYTES;
+        while self.frames.len() > max_frames.max(1) || (self.bytes > capacity_bytes && self.frames.len() > 1)
+        {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes -= oldest.size_bytes();
             self.first += 1;

@@ -61,6 +61,8 @@ struct Open {
     /// What is known of its end before the message that ends it.
     fate: Option<FrameStatus>,
     is_over: bool,
+    /// Its id is ours to find it by, and stands in no message.
+    is_nameless: bool,
 }
 
 impl Tap {
@@ -109,6 +111,7 @@ impl Tap {
         let mut head = Head::bare(FrameKind::Request);
         head.id = Some(id.to_raw().as_str().into());
         (head.method, head.tool) = (Some(method.into()), tool.map(Into::into));
+        head.is_nameless = true;
         self.see_one(dir, text, head, link);
     }
 
@@ -150,6 +153,14 @@ impl Tap {
         if let Some(open) = self.open.locked().get_mut(&key(dir, id)) {
             open.fate = Some(fate);
         }
+    }
+
+    /// Says the same of the call that has this number.
+    #[cold]
+    pub fn note_call(&self, call: NonZeroU64, fate: FrameStatus) {
+        let mut table = self.open.locked();
+        let of_call = table.values_mut().filter(|open| open.link.call == Some(call));
+        of_call.for_each(|open| open.fate = Some(fate));
     }
 
     /// Sees that a request has ended without any message: its connection was let go, or its time was up.
@@ -242,7 +253,10 @@ impl Tap {
         }
         let (method, tool) = (head.method.clone(), head.tool.clone());
         let at = Instant::now();
-        open.insert((dir, id), Open { link, at, method, tool, fate: None, is_over: false });
+        open.insert(
+            (dir, id),
+            Open { link, at, method, tool, fate: None, is_over: false, is_nameless: head.is_nameless },
+        );
     }
 
     /// Finds the request that a message ends, and what it is told by: what it belongs to and how long it took. One that
@@ -257,6 +271,7 @@ impl Tap {
             true => Some(FrameStatus::Late),
             false => open.fate.or(head.status),
         };
+        head.is_nameless = open.is_nameless;
         let found = (open.link, nanos(open.at.elapsed()));
         if is_kept {
             open.is_over = true;
@@ -291,7 +306,7 @@ impl Tap {
             kind: head.kind,
             method: head.method,
             tool: head.tool,
-            id: head.id,
+            id: head.id.filter(|_| !head.is_nameless),
             call: link.call.map(NonZeroU64::get),
             parent: link.parent.map(NonZeroU64::get),
             status: head.status,

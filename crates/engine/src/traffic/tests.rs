@@ -110,7 +110,7 @@ async fn who_does_not_read_loses_frames_and_is_told_how_many() {
     let (_observers, traffic) = traffic();
     let tap = client(&traffic);
     let mut stalled = traffic.subscribe(SubscribeOptions::default());
-    let total = ring::MAX_FRAMES + 1000;
+    let total = CAPACITY_BYTES / ring::MIN_FRAME_BYTES + 1000;
     for _ in 0..total {
         heard(&tap, r#"{"jsonrpc":"2.0","method":"x"}"#);
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::{Response, StatusCode};
-use manifold_engine::{Gateway, Link, Tap};
+use manifold_engine::{Direction, FrameStatus, Gateway, Link, Tap};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Call, Failure, Id, Method, Outgoing, Raw, RawObject, Revision};
+use manifold_protocol::{Call, Failure, Fault, Id, Method, Outgoing, Raw, RawObject, Revision};
 use tracing::debug;
 
 use super::answers::{self, bare, json};
@@ -144,6 +144,9 @@ fn begin(
                 Answered::Served(envelope::error(Some(&id), &legacy::error(&error)).into())
             }
             Err(Failure::Fault(fault)) => {
+                if let (Some(tap), Fault::TimedOut { .. }) = (&tap, &fault) {
+                    tap.note(Direction::In, &id, FrameStatus::Timeout);
+                }
                 let message = envelope::error(Some(&id), &fault.to_error(codes)).into();
                 if fault.is_busy() { Answered::Busy(message) } else { Answered::Served(message) }
             }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use manifold_engine::{ClientFacts, ClientId, Gateway, KnownTool, Outbox, Requester, Tap};
+use manifold_engine::{ClientFacts, ClientId, FrameStatus, Gateway, KnownTool, Outbox, Requester, Tap};
 use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
@@ -191,6 +191,10 @@ impl Service {
             Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
             Err(failure) => {
                 let is_busy = matches!(&failure, Failure::Fault(fault) if fault.is_busy());
+                let is_late = matches!(&failure, Failure::Fault(Fault::TimedOut { .. }));
+                if let (true, Some(tap), Some(number)) = (is_late, self.watched(), number) {
+                    tap.note_call(number, FrameStatus::Timeout);
+                }
                 (CallResult::failure(Some(params), &explain(&failure)), is_busy)
             }
         }

@@ -1,6 +1,6 @@
 //! Lines for people: when, on which hop, which way, what.
 
-use manifold_admin::{Direction, Frame, FrameKind, Hop, TrafficItem};
+use manifold_admin::{Direction, Frame, TrafficItem};
 
 use crate::reader::Recorded;
 
@@ -21,24 +21,13 @@ pub(super) fn write(recorded: &Recorded) -> String {
 }
 
 fn line(frame: &Frame, began: u64) -> String {
-    let hop = match frame.hop {
-        Hop::Client => "client",
-        Hop::Server => "server",
-        Hop::Other => "other",
-    };
     let arrow = if frame.dir == Direction::Out { ">" } else { "<" };
-    let kind = match frame.kind {
-        FrameKind::Request => "request",
-        FrameKind::Response => "response",
-        FrameKind::Error => "error",
-        FrameKind::Notification => "notification",
-        FrameKind::Stderr => "stderr",
-        FrameKind::Http => "http",
-        FrameKind::Life => "life",
-        FrameKind::Other => "other",
-    };
     let seconds = frame.t.saturating_sub(began) as f64 / 1e9;
-    let mut words = vec![format!("{seconds:12.6}"), format!("{hop} {arrow}"), kind.to_owned()];
+    let mut words = vec![
+        format!("{seconds:12.6}"),
+        format!("{} {arrow}", frame.hop.as_str()),
+        frame.kind.as_str().to_owned(),
+    ];
     words.extend(frame.call.map(|call| format!("#{call}")));
     words.extend(frame.server.clone());
     words.extend(frame.method.clone());

@@ -6,7 +6,7 @@ use std::path::Path;
 use manifold_admin::{Frame, TrafficItem};
 
 use super::{Limits, Writer, open_file};
-use crate::format::Header;
+use crate::format::{EndedBy, Header};
 use crate::reader::Recorded;
 use crate::summary::{list, summary};
 
@@ -40,10 +40,10 @@ fn what_is_written_is_read_and_only_its_owner_may() {
     let running = summary(&path).unwrap();
     assert_eq!((running.frames, running.lost), (1, 3));
     assert!(running.problem.unwrap().contains("no footer"));
-    writer.end().unwrap();
+    writer.end(EndedBy::Stopped).unwrap();
     let read = Recorded::read(&path).unwrap();
     let footer = read.footer.clone().unwrap();
-    assert_eq!((footer.frames, footer.lost, footer.why.as_str()), (1, 3, "stopped"));
+    assert_eq!((footer.frames, footer.lost, footer.why), (1, 3, EndedBy::Stopped));
     assert_eq!(read.problem(), None);
     assert_eq!(summary(&path).unwrap().problem, None);
 }
@@ -57,12 +57,12 @@ fn a_long_recording_goes_on_in_the_next_file() {
         writer.write(&frame(n, n)).unwrap();
     }
     assert_eq!(writer.counts().0, 20);
-    writer.end().unwrap();
+    writer.end(EndedBy::Stopped).unwrap();
     let mut all = Vec::new();
     let mut part = 1;
     while let Ok(read) = Recorded::read(&folder.path().join(format!("long.{part}.mfr"))) {
         assert_eq!(read.header.part, part);
-        assert_eq!(read.footer.as_ref().unwrap().why, "continued");
+        assert_eq!(read.footer.as_ref().unwrap().why, EndedBy::Continued);
         all.extend(read.frames().map(|frame| frame.n));
         part += 1;
     }
@@ -82,7 +82,7 @@ fn a_day_is_a_file() {
     for t in [0, 5, 10, 11, 30] {
         writer.write(&frame(t, t)).unwrap();
     }
-    writer.end().unwrap();
+    writer.end(EndedBy::Stopped).unwrap();
     let part = |file: &str| frames(&folder.path().join(file));
     assert_eq!(
         (part("days.1.mfr"), part("days.2.mfr"), part("days.mfr")),
@@ -115,7 +115,7 @@ fn one_of_the_same_name_is_kept() {
     for n in 1..=3 {
         let mut writer = begin(folder.path(), "again", Limits::default());
         writer.write(&frame(n, n)).unwrap();
-        writer.end().unwrap();
+        writer.end(EndedBy::Stopped).unwrap();
     }
     let part = |file: &str| frames(&folder.path().join(file));
     assert_eq!((part("again.1.mfr"), part("again.2.mfr"), part("again.mfr")), (vec![1], vec![2], vec![3]));
@@ -136,7 +136,7 @@ fn another_process_goes_on_after_the_last_whole_line() {
             Writer::go_on(folder.path(), header("on"), Limits::default(), Box::new(open_file)).unwrap();
         writer.write(&frame(2, 2)).unwrap();
         assert_eq!(writer.counts().0, 2);
-        writer.end().unwrap();
+        writer.end(EndedBy::Stopped).unwrap();
         let read = Recorded::read(&path).unwrap();
         assert_eq!((read.frames().count(), read.unreadable), (2, 0), "{ending}");
         assert_eq!(read.footer.unwrap().frames, 2);

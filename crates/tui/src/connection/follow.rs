@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it is waited before each attempt; from then on as long as before the last.
 const PAUSES_MS: [u64; 4] = [100, 200, 500, 1000];
 
-const EVENTS: &str = "/v1/events?topics=server,catalog,client,config,daemon,call,log";
+const EVENTS: &str = "/v1/events?topics=server,catalog,client,config,daemon,recording,call,log";
 
 pub(super) fn run(asker: &Asker) {
     let mut attempts = 0;

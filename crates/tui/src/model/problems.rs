@@ -11,7 +11,7 @@ use crate::input::Action;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) key: u64,
-    /// A server's name, `config` or `gateway`.
+    /// A server's name, `config`, `gateway` or `recording`.
     pub(crate) whose: String,
     pub(crate) is_server: bool,
     pub(crate) is_error: bool,
@@ -68,6 +68,12 @@ impl Model {
         if let Some(why) = &self.about.audit_fault {
             let what = format!("changes are not written down: {}", escaped_line(why));
             found.push(wrong("gateway", false, what, None, None));
+        }
+        for (name, why) in &self.broken_recordings {
+            let whose = escaped_line(name);
+            let what = format!("the recording '{whose}': {}", escaped_line(why));
+            let hint = "what was kept up to then can be used; begin another when there is room".to_owned();
+            found.push(wrong("recording", false, what, Some(hint), None));
         }
         for one in &mut found {
             one.since_ms = self.wrong_since.get(&one.key).map(|since| now.saturating_sub(*since));

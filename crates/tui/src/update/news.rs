@@ -1,6 +1,6 @@
 //! What is heard of the gateway.
 
-use manifold_admin::{AskEvent, CommandError, escaped_line};
+use manifold_admin::{AskEvent, CommandError, Happening, escaped_line};
 use serde_json::value::RawValue;
 
 use super::modals::decline;
@@ -22,6 +22,11 @@ impl State {
         match news {
             News::Connected { about, snapshot } => return self.connected(*about, *snapshot),
             News::Event(event) => {
+                if let Happening::Recording { recording, .. } = &event.happening
+                    && let Some(why) = &recording.problem
+                {
+                    self.complain(&format!("recording {}: {why}", recording.name));
+                }
                 if self.model.happened(*event, self.now) {
                     return vec![Effect::Reread];
                 }

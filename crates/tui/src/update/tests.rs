@@ -1,7 +1,7 @@
 //! Keys and news, and what comes of them.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use manifold_admin::{AskEvent, Happening, State as ServerState};
+use manifold_admin::{AskEvent, Happening, Recording, RecordingChange, State as ServerState};
 use serde_json::value::RawValue;
 
 use crate::effect::{Effect, Fetch, Frames, News};
@@ -63,6 +63,30 @@ fn escape_never_quits_and_q_does() {
     press(&mut state, "/");
     assert!(key(&mut state, 'q').is_empty(), "it is typed");
     assert!(matches!(ctrl(&mut state, 'c').as_slice(), [Effect::Quit]));
+}
+
+#[test]
+fn a_recording_that_ended_by_itself_is_a_problem_until_it_is_begun_anew() {
+    let mut state = state((80, 24));
+    let before = state.model.problems(0).len();
+    let told = |change, is_running, problem: Option<&str>| {
+        let problem = problem.map(str::to_owned);
+        let recording = Recording { name: "bug".to_owned(), is_running, problem, ..Recording::default() };
+        happened(Happening::Recording { change, recording: Box::new(recording) })
+    };
+    state.news(told(RecordingChange::Started, true, None));
+    assert!(state.model.recordings.iter().any(|one| one.name == "bug" && one.is_running));
+    assert_eq!((state.model.problems(0).len(), state.note.is_none()), (before, true));
+    state.news(told(RecordingChange::Stopped, false, Some("the disk is full")));
+    assert!(state.model.recordings.iter().all(|one| !one.is_running));
+    assert!(state.note.as_ref().is_some_and(|note| note.is_bad && note.text.contains("the disk is full")));
+    let problems = state.model.problems(0);
+    assert!(problems.iter().any(|wrong| wrong.whose == "recording" && wrong.what.contains("'bug'")));
+    state.news(told(RecordingChange::Started, true, None));
+    assert_eq!(state.model.problems(0).len(), before);
+    // One that somebody has ended is none.
+    state.news(told(RecordingChange::Stopped, false, None));
+    assert_eq!(state.model.problems(0).len(), before);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What goes over both hops, message by message.
 
-use manifold_admin::{Direction, Frame, FrameKind, FrameStatus, Hop, escaped_line};
+use manifold_admin::{Direction, Frame, FrameStatus, Hop, escaped_line};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -34,7 +34,7 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas) {
             (format!("{}.{:03}", frame.t / 1_000_000_000, frame.t / 1_000_000 % 1000), FAINT),
             (frame.call.map(|call| call.to_string()).unwrap_or_default(), FAINT),
             (hop(frame).to_owned(), ACCENT),
-            (kind(frame.kind).to_owned(), FAINT),
+            (frame.kind.as_str().to_owned(), FAINT),
             (what(frame), PLAIN),
             (escaped_line(frame.server.as_deref().unwrap_or_default()).into_owned(), FAINT),
             (status, style),
@@ -76,19 +76,6 @@ fn hop(frame: &Frame) -> &'static str {
     }
 }
 
-fn kind(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Request => "request",
-        FrameKind::Response => "response",
-        FrameKind::Error => "error",
-        FrameKind::Notification => "notification",
-        FrameKind::Stderr => "stderr",
-        FrameKind::Http => "http",
-        FrameKind::Life => "life",
-        FrameKind::Other => "",
-    }
-}
-
 fn what(frame: &Frame) -> String {
     let method = frame.method.as_deref().unwrap_or_default();
     let text = match (&frame.tool, &frame.text) {
@@ -100,14 +87,15 @@ fn what(frame: &Frame) -> String {
 }
 
 fn status(frame: &Frame) -> (String, Style) {
-    let code = frame.code.map(|code| format!(" {code}")).unwrap_or_default();
-    match frame.status {
-        Some(FrameStatus::Ok) => ("ok".to_owned(), GOOD),
-        Some(FrameStatus::Error) => (format!("error{code}"), BAD),
-        Some(FrameStatus::Cancelled) => ("cancelled".to_owned(), BUSY),
-        Some(FrameStatus::Timeout) => ("timeout".to_owned(), BAD),
-        Some(FrameStatus::Late) => ("late".to_owned(), BUSY),
-        Some(FrameStatus::Other) | None => (code.trim().to_owned(), FAINT),
+    let code = frame.code.map(|code| code.to_string()).unwrap_or_default();
+    let Some(status) = frame.status else { return (code, FAINT) };
+    let word = status.as_str();
+    match status {
+        FrameStatus::Ok => (word.to_owned(), GOOD),
+        FrameStatus::Error => (format!("{word} {code}").trim_end().to_owned(), BAD),
+        FrameStatus::Timeout => (word.to_owned(), BAD),
+        FrameStatus::Cancelled | FrameStatus::Late => (word.to_owned(), BUSY),
+        FrameStatus::Other => (code, FAINT),
     }
 }
 
@@ -116,7 +104,7 @@ pub(super) fn detail(state: &State, width: usize) -> Rows {
     let Some(frame) = state.selected_frame() else { return rows };
     rows.row(vec![
         (format!("{} ", hop(frame).trim()), ACCENT),
-        (format!("{} ", kind(frame.kind)), FAINT),
+        (format!("{} ", frame.kind.as_str()), FAINT),
         (what(frame), BOLD),
     ]);
     rows.gap();

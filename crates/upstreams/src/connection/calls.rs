@@ -86,13 +86,18 @@ impl Connection {
 
     /// Ends this generation: every call in flight gets one error, those never written are given back.
     pub(crate) fn close(&self, reason: &str) -> Vec<(Call, Exchange)> {
+        self.close_with(reason, None)
+    }
+
+    /// Does the same for a server that has exited, with the code it had.
+    pub(crate) fn close_with(&self, reason: &str, code: Option<i64>) -> Vec<(Call, Exchange)> {
         let (pending, mut queued) = self.lock().close();
         queued.extend(self.dialect().take_waiting());
         self.outbox.abandon();
         self.questions.withdraw_all();
         self.calls.sooner.notify_one();
         self.lock_work().abort_all();
-        self.show_death(reason);
+        self.show_death(reason, code);
         for pending in pending {
             let tool = pending.exchange.target().and_then(|target| target.tool.clone());
             pending.exchange.fail(self.died(tool, reason));

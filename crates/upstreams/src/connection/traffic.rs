@@ -96,9 +96,9 @@ impl Connection {
     }
 
     /// Shows that the server is gone.
-    pub(super) fn show_death(&self, how: &str) {
+    pub(super) fn show_death(&self, how: &str, code: Option<i64>) {
         if self.tap.is_on() {
-            self.tap.life(how, exit_code(how));
+            self.tap.life(how, code);
         }
     }
 }
@@ -111,11 +111,4 @@ fn link(table: &Table, pending: &Pending) -> Link {
     };
     let client = pending.exchange.client().map(|client| client.0);
     Link { call: pending.exchange.number(), parent, client }
-}
-
-/// Reads the code in how an end is told.
-fn exit_code(how: &str) -> Option<i64> {
-    let (_, rest) = how.split_once("with exit code ")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    rest[..end].parse().ok()
 }

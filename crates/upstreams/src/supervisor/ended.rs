@@ -34,17 +34,17 @@ impl<L: Launcher> Supervisor<L> {
     pub(super) fn fell_silent(&mut self, connection: &Connection) -> Next {
         let how = "it closed its input or output and was ended";
         match self.shared.logs.tail() {
-            Some(tail) => self.died(connection, false, &format!("{how}; its log: {tail}")),
-            None => self.died(connection, false, how),
+            Some(tail) => self.died(connection, None, &format!("{how}; its log: {tail}")),
+            None => self.died(connection, None, how),
         }
     }
 
     /// Decides what follows when a server ended by itself.
-    pub(super) fn died(&mut self, connection: &Connection, clean: bool, how: &str) -> Next {
+    pub(super) fn died(&mut self, connection: &Connection, code: Option<i64>, how: &str) -> Next {
         let how = &*redact(how);
         let busy = connection.is_busy();
         let proven = connection.has_answered();
-        self.waiting.put_back(connection.close(how));
+        self.waiting.put_back(connection.close_with(how, code));
         if proven {
             self.complaint.forget();
         }
@@ -57,7 +57,7 @@ impl<L: Launcher> Supervisor<L> {
             || !self.waiting.is_empty()
             || !self.discovering.is_empty()
             || !self.refreshing.is_empty()
-            || !clean
+            || code != Some(0)
             || server.start == ServerStart::Eager;
         let delay = restart_delay(server);
         if delay.is_none() && self.waiting.is_empty() {

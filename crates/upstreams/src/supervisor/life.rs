@@ -85,8 +85,8 @@ pub(crate) trait Life: Send + 'static {
 
 /// How a server's life ended.
 pub(crate) enum Ending {
-    /// It exited, in good order or not; the text says how.
-    Exited { clean: bool, how: String },
+    /// It exited, with which code where it had one; the text says how.
+    Exited { code: Option<i64>, how: String },
     /// It lives, but takes or gives no more messages.
     Silent,
 }

@@ -41,7 +41,7 @@ impl<L: Launcher> Supervisor<L> {
         let next = loop {
             let command = tokio::select! {
                 ending = running.life.ended() => break match ending {
-                    Ending::Exited { clean, how } => self.died(&connection, clean, &format!("it ended {how}")),
+                    Ending::Exited { code, how } => self.died(&connection, code, &format!("it ended {how}")),
                     Ending::Silent => self.fell_silent(&connection),
                 },
                 _ = reading.seen.changed() => {

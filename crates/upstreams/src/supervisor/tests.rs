@@ -202,11 +202,11 @@ impl Stage {
     }
 
     fn crash(&self) {
-        self.ends(Ending::Exited { clean: false, how: "with exit code 1".to_owned() });
+        self.ends(Ending::Exited { code: Some(1), how: "with exit code 1".to_owned() });
     }
 
     fn exit(&self) {
-        self.ends(Ending::Exited { clean: true, how: "with exit code 0".to_owned() });
+        self.ends(Ending::Exited { code: Some(0), how: "with exit code 0".to_owned() });
     }
 
     fn ends(&self, ending: Ending) {

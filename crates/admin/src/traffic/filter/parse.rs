@@ -14,25 +14,38 @@ const KEYS: [&str; 13] = [
 /// A regular expression may not grow past this when it is made ready.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-const HOPS: [(&str, Hop); 2] = [("client", Hop::Client), ("server", Hop::Server)];
+const HOPS: [(&str, Hop); 2] = [hop(Hop::Client), hop(Hop::Server)];
 const DIRECTIONS: [(&str, Direction); 2] = [("in", Direction::In), ("out", Direction::Out)];
 const KINDS: [(&str, FrameKind); 7] = [
-    ("request", FrameKind::Request),
-    ("response", FrameKind::Response),
-    ("error", FrameKind::Error),
-    ("notification", FrameKind::Notification),
-    ("stderr", FrameKind::Stderr),
-    ("http", FrameKind::Http),
-    ("life", FrameKind::Life),
+    kind(FrameKind::Request),
+    kind(FrameKind::Response),
+    kind(FrameKind::Error),
+    kind(FrameKind::Notification),
+    kind(FrameKind::Stderr),
+    kind(FrameKind::Http),
+    kind(FrameKind::Life),
 ];
 const STATUSES: [(&str, Status); 6] = [
-    ("ok", Status::Ended(FrameStatus::Ok)),
-    ("error", Status::Ended(FrameStatus::Error)),
+    ended(FrameStatus::Ok),
+    ended(FrameStatus::Error),
     ("pending", Status::Pending),
-    ("cancelled", Status::Ended(FrameStatus::Cancelled)),
-    ("timeout", Status::Ended(FrameStatus::Timeout)),
-    ("late", Status::Ended(FrameStatus::Late)),
+    ended(FrameStatus::Cancelled),
+    ended(FrameStatus::Timeout),
+    ended(FrameStatus::Late),
 ];
+
+const fn hop(hop: Hop) -> (&'static str, Hop) {
+    (hop.as_str(), hop)
+}
+
+const fn kind(kind: FrameKind) -> (&'static str, FrameKind) {
+    (kind.as_str(), kind)
+}
+
+const fn ended(status: FrameStatus) -> (&'static str, Status) {
+    (status.as_str(), Status::Ended(status))
+}
+
 const TIMES: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),

@@ -26,6 +26,15 @@ pub(crate) struct Again<'a> {
     namespace: Option<&'a str>,
 }
 
+/// Whom calls are made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// The gateway that runs; where none does, servers are started for this command.
+    Running,
+    /// Servers that are started for this command, whoever else runs, and end with it.
+    Fresh,
+}
+
 /// What a tool says of its effects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -37,20 +46,24 @@ pub(crate) struct Hints {
 }
 
 impl<'a> Again<'a> {
-    /// Finds the gateway that runs, or starts servers for this command.
-    pub(crate) fn reach(verb: &Verb<'a>) -> Result<Self, Failure> {
+    pub(crate) fn reach(whom: Whom, verb: &Verb<'a>) -> Result<Self, Failure> {
         // Before there is a second thread.
         let interrupts =
             Interrupts::catch().map_err(|error| Failure::new(Exit::Failed, "failed", error.to_string()))?;
-        let operator = Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
-            .map_err(|why| failure(&why))?;
+        let operator = match whom {
+            Whom::Running => {
+                Operator::reach(verb.options, verb.flags, verb.options.program_profile, Need::Servers)
+            }
+            Whom::Fresh => Operator::alone(verb.options, verb.flags),
+        };
+        let operator = operator.map_err(|why| failure(&why))?;
         verb.output.detail(&format!("asked {}", operator.which()));
         verb.check_config(operator.about(), &operator.which())?;
         Ok(Self { operator, interrupts, namespace: verb.flags.namespace.as_deref() })
     }
 
-    /// Returns what every tool there is says of its effects.
-    pub(crate) fn hints(&self) -> Result<HashMap<String, Hints>, Failure> {
+    /// Returns what every tool says of its effects, of one server or of all there are.
+    pub(crate) fn hints(&self, server: Option<&str>) -> Result<HashMap<String, Hints>, Failure> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Tool {
@@ -60,7 +73,9 @@ impl<'a> Again<'a> {
         let mut cursor = None::<String>;
         for _ in 0..MAX_PAGES {
             let mut path = "/v1/tools?full=1".to_owned();
-            for (name, value) in [("namespace", self.namespace), ("cursor", cursor.as_deref())] {
+            for (name, value) in
+                [("namespace", self.namespace), ("server", server), ("cursor", cursor.as_deref())]
+            {
                 if let Some(value) = value {
                     path.push_str(&format!("&{name}={}", segment(value)));
                 }

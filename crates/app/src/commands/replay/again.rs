@@ -1,19 +1,27 @@
 //! Recorded calls made again, through the gateway that runs, or one of the command's own.
 
-use manifold_admin::{ReplayReport, ReplayedCall, ResultDifference};
+use manifold_admin::{Hop, ReplayReport, ReplayedCall, ResultDifference};
 use manifold_recording::{Exchange, Ignored, Outcome, Recorded, Side, differences, exchanges};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::commands::call::{Again, Hints};
+use crate::commands::call::{Again, Hints, Whom};
 use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure, Form, Output, counted};
 
 /// What each era puts on results, and what differs with each asking.
 const MARKS: [&str; 2] = ["$.resultType", "$._meta"];
 
+/// How calls are made again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) whom: Whom,
+    /// Also those that may change something.
+    pub(super) yes: bool,
+}
+
 /// Makes one call again and shows what it gives now.
-pub(super) fn call(recorded: &Recorded, number: u64, yes: bool, verb: &Verb) -> Result<Exit, Failure> {
+pub(super) fn call(recorded: &Recorded, number: u64, how: How, verb: &Verb) -> Result<Exit, Failure> {
     let calls = calls(recorded);
     let Some(exchange) = calls.iter().find(|exchange| exchange.call == Some(number)) else {
         let numbers: Vec<String> =
@@ -30,10 +38,16 @@ pub(super) fn call(recorded: &Recorded, number: u64, yes: bool, verb: &Verb) -> 
         let message = format!("call {number} had something secret taken out, so it cannot be made again");
         return Err(Failure::new(Exit::Failed, "failed", message).hint("use `manifold call`"));
     }
-    let again = Again::reach(verb)?;
+    let again = Again::reach(how.whom, verb)?;
     let tool = exchange.tool.as_deref().unwrap_or_default();
-    let hints = again.hints()?;
-    if !yes && let Some(why) = refusal(hints.get(tool)) {
+    // Where servers are started for it, no others are than the one that has the tool.
+    let mut of_call =
+        recorded.frames().filter(|frame| frame.hop == Hop::Server && frame.call == Some(number));
+    let server = of_call.find_map(|frame| frame.server.as_deref());
+    let hints = again.hints(server)?;
+    if !how.yes
+        && let Some(why) = refusal(hints.get(tool))
+    {
         let message = format!("call {number} is of '{tool}', which {why}");
         return Err(Failure::new(Exit::Denied, "denied", message).hint("add --yes to make it all the same"));
     }
@@ -47,18 +61,18 @@ pub(super) fn call(recorded: &Recorded, number: u64, yes: bool, verb: &Verb) -> 
 pub(super) fn verify(
     recorded: &Recorded,
     ignored: &[Ignored],
-    yes: bool,
+    how: How,
     verb: &Verb,
 ) -> Result<Exit, Failure> {
     let marks = MARKS.iter().filter_map(|path| Ignored::parse(path).ok());
     let ignored: Vec<Ignored> = ignored.iter().cloned().chain(marks).collect();
-    let again = Again::reach(verb)?;
-    let hints = again.hints()?;
+    let again = Again::reach(how.whom, verb)?;
+    let hints = again.hints(None)?;
     let mut report = ReplayReport { same: true, calls: Vec::new() };
     for exchange in calls(recorded) {
         let tool = exchange.tool.clone().unwrap_or_default();
         let mut replayed = ReplayedCall { call: exchange.call, tool, ..ReplayedCall::default() };
-        replayed.skipped = skipped(&exchange, hints.get(&replayed.tool), yes);
+        replayed.skipped = skipped(&exchange, hints.get(&replayed.tool), how.yes);
         if replayed.skipped.is_none() {
             let now = again.call(&replayed.tool, exchange.arguments());
             replayed.differences = compare(&exchange, now, &ignored)?;

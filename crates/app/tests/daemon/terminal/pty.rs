@@ -19,6 +19,9 @@ use crate::home::{Home, kill_hard};
 const AROUND: &str =
     r#"stty -g > "$1.before"; out=$1; shift; "$@"; echo "$?" > "$out.code"; stty -g > "$out.after""#;
 
+/// What is written after each picture.
+const END_OF_PICTURE: &[u8] = b"\x1b[?2026l";
+
 /// The terminal interface, and what is seen of it.
 pub(super) struct Tui {
     child: Box<dyn Child + Send + Sync>,
@@ -34,7 +37,16 @@ struct Seen {
 }
 
 impl Tui {
-    pub(super) fn open(home: &Home, more: &[&str], (width, height): (u16, u16)) -> Self {
+    pub(super) fn open(home: &Home, more: &[&str], size: (u16, u16)) -> Self {
+        Self::open_with(home, more, size, &[])
+    }
+
+    pub(super) fn open_with(
+        home: &Home,
+        more: &[&str],
+        (width, height): (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Self {
         let size = PtySize { rows: height, cols: width, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).expect("a terminal");
         let out = home.sandbox.path("terminal");
@@ -42,6 +54,9 @@ impl Tui {
         let mut command = CommandBuilder::new("/bin/sh");
         command.env_clear();
         for (name, value) in surroundings(home) {
+            command.env(name, value);
+        }
+        for (name, value) in variables {
             command.env(name, value);
         }
         command.args(["-c", AROUND, "sh"]);
@@ -88,6 +103,25 @@ impl Tui {
 
     pub(super) fn written(&self) -> Vec<u8> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).written.clone()
+    }
+
+    /// Returns how many pictures were drawn.
+    pub(super) fn drawn(&self) -> usize {
+        self.written().windows(END_OF_PICTURE.len()).filter(|part| *part == END_OF_PICTURE).count()
+    }
+
+    /// Returns every picture that was drawn, on a terminal of this size.
+    pub(super) fn pictures(&self, (width, height): (u16, u16)) -> Vec<String> {
+        let written = self.written();
+        let ends = (0..written.len()).filter(|at| written[..*at].ends_with(END_OF_PICTURE));
+        let mut parser = vt100::Parser::new(count(height), count(width), 0);
+        let mut drawn = 0;
+        ends.map(|end| {
+            parser.process(&written[drawn..end]);
+            drawn = end;
+            parser.screen().contents()
+        })
+        .collect()
     }
 
     /// Waits until this is to be seen, and returns the whole picture.

@@ -8,13 +8,13 @@ use crate::output::{Paint, Tone, bytes, escaped_text};
 pub(super) fn of(frame: &Frame, paint: Paint) -> String {
     let call = frame.parent.or(frame.call).map(|call| format!("#{call}")).unwrap_or_default();
     let seconds = frame.t as f64 / 1e9;
-    let place = format!("{} {}", hop(frame.hop), way(frame.hop, frame.dir));
+    let place = format!("{:<6} {}", frame.hop.as_str(), way(frame.hop, frame.dir));
     let mut line = format!(
         "{}  {call:<6} {place}  {:<12} ",
         paint.tone(Tone::Faint, &format!("{seconds:>11.6}")),
         shown(&party(frame)),
     );
-    line.push_str(&paint.tone(tone(frame), &format!("{:<12}", kind(frame.kind))));
+    line.push_str(&paint.tone(tone(frame), &format!("{:<12}", frame.kind.as_str())));
     line.push(' ');
     line.push_str(&shown(&what(frame)));
     let details = details(frame);
@@ -33,14 +33,6 @@ fn shown(text: &str) -> String {
     escaped_text(text).replace('\n', "\\n")
 }
 
-fn hop(hop: Hop) -> &'static str {
-    match hop {
-        Hop::Client => "client",
-        Hop::Server => "server",
-        Hop::Other => "?     ",
-    }
-}
-
 /// Which way it goes, with the client on the left.
 fn way(hop: Hop, dir: Direction) -> &'static str {
     match (hop, dir) {
@@ -55,19 +47,6 @@ fn party(frame: &Frame) -> String {
     let name = || client.and_then(|client| client.name.clone());
     let id = || client.and_then(|client| client.id).map(|id| format!("client {id}"));
     frame.server.clone().or_else(name).or_else(id).unwrap_or_else(|| "-".to_owned())
-}
-
-fn kind(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Request => "request",
-        FrameKind::Response => "response",
-        FrameKind::Error => "error",
-        FrameKind::Notification => "notification",
-        FrameKind::Stderr => "stderr",
-        FrameKind::Http => "http",
-        FrameKind::Life => "life",
-        FrameKind::Other => "?",
-    }
 }
 
 fn what(frame: &Frame) -> String {

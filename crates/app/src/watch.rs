@@ -22,10 +22,14 @@ const MAX_LINKS: usize = 16;
 /// A file's number, and when it was written.
 type Stamp = (u64, i64, i64);
 
-/// Reloads the config whenever its file is written, for as long as the gateway runs.
-/// `gone` hears that there is no such file any more: what was read last stays in force, and people are told so.
+/// What a file holds, and which file it is.
+type Content = (Vec<u8>, Stamp);
+
+/// Reloads the config whenever its file is written, for as long as the gateway runs. `was_read`: there was such a file.
+/// `gone` hears that there is none any more: what was read last stays in force, and people are told so.
 pub(crate) fn watch_config(
     path: PathBuf,
+    was_read: bool,
     reloader: Arc<dyn Reloader>,
     tasks: &Tasks,
     gone: impl Fn(&Path) + Send + 'static,
@@ -44,7 +48,12 @@ pub(crate) fn watch_config(
     };
     let mut watch = Watch { path, watcher, folders: BTreeSet::new() };
     watch.follow();
-    tasks.spawn_background(watch.keep(changed, reloader, gone));
+    // Looked at before anybody is told that we run: what is changed from now on is seen to be another.
+    let seen = watch.content();
+    if was_read && seen.is_none() {
+        gone(&watch.path);
+    }
+    tasks.spawn_background(watch.keep(seen, changed, reloader, gone));
 }
 
 struct Watch {
@@ -55,8 +64,13 @@ struct Watch {
 }
 
 impl Watch {
-    async fn keep(mut self, changed: Arc<Notify>, reloader: Arc<dyn Reloader>, gone: impl Fn(&Path)) {
-        let mut seen = self.content();
+    async fn keep(
+        mut self,
+        mut seen: Option<Content>,
+        changed: Arc<Notify>,
+        reloader: Arc<dyn Reloader>,
+        gone: impl Fn(&Path),
+    ) {
         loop {
             changed.notified().await;
             settle(&changed).await;
@@ -80,7 +94,7 @@ impl Watch {
 
     /// Returns what the file holds, if it can be read, and which file it is. One that holds again what was seen last may
     /// have held something else meanwhile, which the gateway was ordered to take over.
-    fn content(&self) -> Option<(Vec<u8>, Stamp)> {
+    fn content(&self) -> Option<Content> {
         let about = std::fs::metadata(&self.path).ok()?;
         let stamp = (about.ino(), about.mtime(), about.mtime_nsec());
         Some((std::fs::read(&self.path).ok()?, stamp))

@@ -101,7 +101,8 @@ impl Services {
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
     pub(crate) fn watch_config(&self, taken_over: impl Fn() + Send + Sync + 'static) {
         let _ = self.reloader.taken_over.set(Box::new(taken_over));
-        let watches = self.fleet.config().settings.watch_config;
+        let config = self.fleet.config();
+        let (watches, was_read) = (config.settings.watch_config, config.source.path.is_some());
         if let Some(path) = config_path(&self.reloader.options).filter(|_| watches) {
             let fleet = Arc::downgrade(&self.fleet);
             let gone = move |path: &Path| {
@@ -109,7 +110,8 @@ impl Services {
                     fleet.keep_config(format!("`{}` is gone", path.display()), now());
                 }
             };
-            watch_config(path, Arc::clone(&self.reloader) as Arc<dyn Reloader>, &self.tasks, gone);
+            let reloader = Arc::clone(&self.reloader) as Arc<dyn Reloader>;
+            watch_config(path, was_read, reloader, &self.tasks, gone);
         }
     }
 

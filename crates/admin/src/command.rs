@@ -137,6 +137,8 @@ pub enum ErrorCode {
     FailedToStart,
     /// The server wants to know who asks.
     SignIn,
+    /// A page has no session, or none any more.
+    SessionEnded,
     /// The config file cannot be taken over.
     ConfigRefused,
     /// This gateway does not know how to do it.
@@ -174,6 +176,7 @@ impl ErrorCode {
             Self::ServerError => "server-error",
             Self::FailedToStart => "failed-to-start",
             Self::SignIn => "sign-in",
+            Self::SessionEnded => "session-ended",
             Self::ConfigRefused => "config-refused",
             Self::Unsupported => "unsupported",
             Self::ShuttingDown => "shutting-down",

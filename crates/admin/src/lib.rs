@@ -21,6 +21,7 @@ mod routes;
 mod rows;
 mod snapshot;
 mod traffic;
+mod web;
 mod words;
 
 #[cfg(test)]
@@ -60,4 +61,5 @@ pub use traffic::{
     RecordedCall, Recording, RecordingDetail, RecordingDiff, RecordingStart, ReplayReport, ReplayedCall,
     ResultDifference, ToolChange, TrafficItem,
 };
+pub use web::{PageScope, SetupChange, WebCode, WebGrant, WebOpened, WebSession, WebToken};
 pub use words::{ClientTransport, Era, Format, Kind, Start, State};

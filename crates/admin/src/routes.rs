@@ -79,13 +79,23 @@ pub const ROUTES: &[Route] = &[
     reads("/v1/traffic", &["watch"]),
     reads("/v1/recordings", &["record list"]),
     changes(Method::Post, "/v1/recordings", &["record start"]),
+    reads("/v1/recordings/{id}", &["record export"]),
     changes(Method::Delete, "/v1/recordings/{id}", &["record stop"]),
     reads("/v1/audit", &["audit"]),
+    reads("/v1/doctor", &["doctor"]),
+    reads("/v1/setup/clients", &["install"]),
+    changes(Method::Post, "/v1/setup/install", &["install"]),
+    changes(Method::Post, "/v1/setup/uninstall", &["uninstall"]),
+    changes(Method::Post, "/v1/setup/import", &["import"]),
+    reads("/v1/setup/undo", &["undo"]),
+    changes(Method::Post, "/v1/setup/undo", &["undo"]),
     reads("/v1/daemon", &["daemon status"]),
     changes(Method::Post, "/v1/daemon/reload", &["daemon reload"]),
     changes(Method::Post, "/v1/daemon/upgrade", &["daemon upgrade"]),
     changes(Method::Post, "/v1/daemon/restart", &["daemon restart"]),
     changes(Method::Post, "/v1/daemon/stop", &["daemon stop"]),
+    changes(Method::Post, "/v1/web/session", &["open"]),
+    changes(Method::Post, "/v1/web/token", &["open"]),
 ];
 
 impl Method {

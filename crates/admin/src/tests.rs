@@ -201,6 +201,7 @@ fn words_print_as_they_are_written_in_json() {
         ErrorCode::ServerError,
         ErrorCode::FailedToStart,
         ErrorCode::SignIn,
+        ErrorCode::SessionEnded,
         ErrorCode::ConfigRefused,
         ErrorCode::Unsupported,
         ErrorCode::ShuttingDown,

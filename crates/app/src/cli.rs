@@ -10,6 +10,7 @@ mod flags;
 mod forms;
 mod help;
 mod items;
+mod open;
 mod recordings;
 mod search;
 mod serve;
@@ -48,6 +49,7 @@ pub(crate) use forms::OneForm;
 pub(crate) use help::command;
 pub(crate) use help::help;
 pub(crate) use items::{ItemArgs, ItemCommand, ToolArgs};
+pub(crate) use open::{OpenArgs, OpenCommand};
 pub(crate) use recordings::{RecordCommand, ReplayArgs, ReplayCommand, TrafficCommand};
 pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
@@ -109,6 +111,8 @@ Examples:
     #[command(flatten)]
     Tui(TuiCommand),
     #[command(flatten)]
+    Open(OpenCommand),
+    #[command(flatten)]
     Ask(AskCommand),
     #[command(flatten)]
     Shell(ShellCommand),
@@ -138,6 +142,7 @@ pub(crate) enum Task {
     Ask(AskCommand),
     Shell(ShellCommand),
     Tui(TuiArgs),
+    Open(OpenArgs),
 }
 
 #[derive(Debug)]
@@ -193,6 +198,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Care(command)), _) => command.task(),
         (Some(Command::Traffic(command)), _) => Task::Traffic(command),
         (Some(Command::Tui(TuiCommand::Tui(args))), _) => Task::Tui(args),
+        (Some(Command::Open(OpenCommand::Open(args))), _) => Task::Open(args),
         (Some(Command::Daemon { .. }), _) if http => {
             let why =
                 "--http means nothing to `daemon`; it serves over HTTP where the config says `daemon.http`";

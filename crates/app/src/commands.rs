@@ -15,6 +15,7 @@ mod init;
 mod install;
 mod items;
 mod litemcp;
+mod open;
 mod patience;
 mod record;
 mod recordings;
@@ -97,6 +98,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         }
         Task::Secret(command) => {
             secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Open(args) => {
+            Verb::new(args.form.into(), &options, &invocation.flags).run(|verb| open::run(&args, verb))
         }
         Task::Tui(args) => tui::run(args, &Verb::new(Form::Text, &options, &invocation.flags)),
         Task::Doctor(args) => {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use manifold_admin::GatewayKind;
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::{Budget, Reopen};
-use manifold_frontends::admin::Office;
+use manifold_frontends::admin::{Office, Pages};
 use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::hello::READY;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
@@ -122,7 +122,8 @@ pub(crate) async fn serve(
     let program = Arc::new(ControlledGateway::new(&daemon.services, GatewayKind::Daemon, options.clone()));
     program.set_daemon(&daemon);
     program.go_on_recording(&recordings);
-    let office = Office::new(daemon.services.control.clone(), Arc::clone(&program) as _);
+    let pages = Pages::new(Some(daemon.place.pages_file(None)), daemon.services.tasks.clone());
+    let office = Office::new(daemon.services.control.clone(), Arc::clone(&program) as _).with_pages(pages);
     daemon.follow_config();
     daemon.write_about();
     info!(config = daemon.identity.config, folder = %daemon.place.folder().display(), "daemon started");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use manifold_admin::Listener;
 use manifold_config::{Config, HttpSettings, Limits, Profile, Secret, Selection, select_namespace};
 use manifold_engine::{Audience, Gateway, Opening};
+use manifold_frontends::admin::SharedPage;
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Admission, Namespaces, Served, Site, TlsAcceptor, Token, is_loopback};
 use tokio::net::TcpListener;
@@ -70,6 +71,11 @@ impl Bound {
         self.spare.try_clone()
     }
 
+    /// Returns where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.listener.local_addr().map_or(self.settings.port, |address| address.port())
+    }
+
     /// Puts the namespaces behind it.
     pub(crate) fn open(self, services: &Services, named: Option<String>, eager: bool) -> Arc<Door> {
         let selected = select_namespace(&services.fleet.config(), named.as_deref());
@@ -98,7 +104,12 @@ impl Door {
 
     /// Lets clients in until `stop` resolves, then lets calls in flight finish; for as long as it says, connections that rest
     /// may make one more request. It is open once.
-    pub(crate) async fn serve(&self, drain: Duration, stop: impl Future<Output = Duration>) {
+    pub(crate) async fn serve(
+        &self,
+        drain: Duration,
+        page: Option<SharedPage>,
+        stop: impl Future<Output = Duration>,
+    ) {
         let Some(Bound { listener, tls, settings, limits, profile, .. }) = self.bound.lock().await.take()
         else {
             return;
@@ -130,6 +141,7 @@ impl Door {
             port: address.port(),
             url: format!("{scheme}://{shown}:{}", address.port()),
             started: Instant::now(),
+            page,
         };
         http::serve(listener, tls, site, drain, stop, &self.services.tasks).await;
     }

@@ -4,6 +4,7 @@
 mod own;
 mod program;
 mod socket;
+mod verbs;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -160,6 +160,17 @@ impl Recorder {
         Ok(all)
     }
 
+    /// Returns the file of a recording by its name, which is no path.
+    pub(crate) fn file(&self, name: &str) -> Result<PathBuf, CommandError> {
+        let folder = self.folder.as_ref().filter(|_| check_name(name).is_ok());
+        let file = folder.map(|folder| folder.join(name).with_extension(EXTENSION));
+        file.filter(|file| file.is_file()).ok_or_else(|| {
+            let hint = Some("`manifold record list` shows those there are".to_owned());
+            let message = format!("there is no recording '{name}'");
+            CommandError { hint, ..CommandError::new(ErrorCode::UnknownItem, message) }
+        })
+    }
+
     /// Lets go of all files, and says what another process has to go on with.
     pub(crate) fn suspend(&self) -> Vec<RecordingStart> {
         let ended = std::mem::take(&mut *self.running.locked());

@@ -186,7 +186,9 @@ fn spelled_out(file: &str) -> String {
 fn every_citation_has_its_row() {
     let known: BTreeSet<Number> = rows().iter().map(|row| row.number).collect();
     let mut wrong = Vec::new();
-    for (file, text) in sources() {
+    // What a compiler wrote cites nothing.
+    for (file, text) in sources().into_iter().filter(|(file, _)| !file.starts_with("crates/dashboard/dist/"))
+    {
         let unknown = citations(&text).into_iter().filter(|number| !known.contains(number));
         wrong.extend(unknown.map(|number| format!("{file} cites {}", show(&number))));
     }

@@ -12,8 +12,8 @@ use crate::problem::Problem;
 use crate::profile::Profile;
 pub use server::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing};
 pub use settings::{
-    ClientLimits, Cors, DaemonSettings, HttpSettings, Limits, LogFormat, LogLevel, LogSettings, Root,
-    Settings, Tls,
+    ClientLimits, Cors, DaemonSettings, DashboardSettings, HttpSettings, Limits, LogFormat, LogLevel,
+    LogSettings, Root, Settings, Tls,
 };
 pub use transport::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec, Transport};
 

@@ -20,9 +20,12 @@ mod request;
 mod route;
 mod serve;
 mod servers;
+mod setup;
+mod shared_port;
 mod sse;
 mod traffic;
 mod underway;
+mod web;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,10 +38,14 @@ use manifold_config::Edit;
 use manifold_engine::{BoxFuture, Control, Gateway};
 use serde_json::value::RawValue;
 
+pub(crate) use answer::{Answer, AnswerBody};
 pub use peer::{Peer, Scope};
 use questions::Questions;
 pub use serve::{serve, serve_connection};
+pub use shared_port::SharedPage;
+pub(crate) use shared_port::no_token;
 use underway::Underway;
+pub use web::Pages;
 
 /// What is behind the control API: the fleet's own control, and what only the program can do. One for all connections.
 #[derive(Clone)]
@@ -47,11 +54,20 @@ pub struct Office {
     pub program: Arc<dyn ControlledProgram>,
     questions: Arc<Questions>,
     underway: Arc<Underway>,
+    pages: Option<Arc<Pages>>,
 }
 
 impl Office {
     pub fn new(control: Control, program: Arc<dyn ControlledProgram>) -> Self {
-        Self { control, program, questions: Arc::default(), underway: Arc::default() }
+        Self { control, program, questions: Arc::default(), underway: Arc::default(), pages: None }
+    }
+
+    /// Lets pages be opened, and goes on with those of the program before us.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Pages) -> Self {
+        let pages = self.pages.insert(Arc::new(pages)).clone();
+        pages.go_on(&self);
+        self
     }
 
     /// Waits until no operator waits for a server, at most so long. They may go on asking.
@@ -62,6 +78,7 @@ impl Office {
     /// Lets what operators have asked of servers come to its end, for so long, and takes nothing new. Who waits longer is
     /// told that the gateway ends.
     pub async fn close(&self, patience: Duration) {
+        self.pages.iter().for_each(|pages| pages.close());
         self.underway.close(patience).await;
     }
 }
@@ -122,6 +139,18 @@ pub trait ControlledProgram: Send + Sync {
     /// Ends a recording that runs; its file stays.
     fn stop_recording(&self, name: &str) -> Result<Recording, CommandError> {
         Err(CommandError::new(ErrorCode::UnknownItem, format!("there is no recording '{name}' that runs")))
+    }
+
+    /// Returns a recording in another format: `har`, `text` or `json`.
+    fn export_recording(&self, name: &str, _format: &str) -> BoxFuture<Result<String, CommandError>> {
+        let none = CommandError::new(ErrorCode::UnknownItem, format!("there is no recording '{name}'"));
+        Box::pin(std::future::ready(Err(none)))
+    }
+
+    /// Runs one of our commands and returns what it writes.
+    fn run_verb(&self, _words: Vec<String>) -> BoxFuture<Result<Vec<u8>, CommandError>> {
+        let none = CommandError::new(ErrorCode::Unsupported, "this gateway runs no commands");
+        Box::pin(std::future::ready(Err(none)))
     }
 
     /// Keeps the program from ending for want of clients while it is held: somebody looks at it.

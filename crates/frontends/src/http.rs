@@ -15,6 +15,7 @@ mod litemcp;
 mod modern;
 mod modern_lane;
 mod namespaces;
+mod page;
 mod peer;
 mod rewind;
 mod route;

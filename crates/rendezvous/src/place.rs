@@ -168,6 +168,15 @@ impl Place {
         self.file("json")
     }
 
+    /// Returns the file by which the next program knows the pages that are open: the daemon's, or those of a gateway that
+    /// serves HTTP at this port.
+    pub fn pages_file(&self, http_port: Option<u16>) -> PathBuf {
+        match http_port {
+            Some(port) => self.file(&format!("http-{port}.pages")),
+            None => self.file("pages"),
+        }
+    }
+
     fn file(&self, ending: &str) -> PathBuf {
         self.folder.join(format!("{}.{ending}", self.name))
     }

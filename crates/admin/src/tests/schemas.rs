@@ -90,7 +90,13 @@ fn schemas() -> BTreeMap<&'static str, Value> {
         ("traffic", told::<TrafficItem>()),
         ("audit", told::<Vec<AuditLine>>()),
         ("error", told::<ErrorBody>()),
+        ("web-grant", told::<WebGrant>()),
+        ("web-token", told::<WebToken>()),
+        ("cli-open", told::<WebOpened>()),
         // What they take.
+        ("web-session", taken::<WebSession>()),
+        ("setup-change", taken::<SetupChange>()),
+        ("web-code", taken::<WebCode>()),
         ("call-request", taken::<CallRequest>()),
         ("read-request", taken::<ReadRequest>()),
         ("prompt-request", taken::<PromptRequest>()),

@@ -25,7 +25,7 @@ Clients and namespaces:
   undo, clients, ns, audit      Take back a change; who is connected; namespaces; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
-  daemon                        The process that all stdio clients share: see it, start it, stop it
+  daemon, open                  The process that all stdio clients share; all of it in the browser
   watch, record, replay         Messages as they pass; kept in a file; served, repeated, compared
 Files and help:
   status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal

@@ -122,12 +122,10 @@ fn every_verb_has_its_route() {
         "secret set",
         "secret list",
         "secret rm",
-        "doctor",
         "record show",
-        "record export",
         "replay diff",
     ];
-    let of_files = ["init", "install", "uninstall", "undo"];
+    let of_files = ["init"];
     let of_this_process =
         ["daemon run", "daemon self-check", "daemon start", "daemon install", "daemon uninstall"];
     let routed: Vec<&str> = manifold_admin::ROUTES.iter().flat_map(|route| route.verbs).copied().collect();

@@ -150,11 +150,16 @@ async fn serve(
     let bound = Bound::at(&config, tls)
         .await
         .map_err(|why| format!("{why}; is another one running? choose another with --port"))?;
-    let drain = config.settings.drain_timeout;
+    let (drain, dashboard) = (config.settings.drain_timeout, config.settings.dashboard);
+    if dashboard.enabled && config.settings.http.token.is_none() {
+        warn!("the dashboard lets nobody in without a token: set `server.token`, or run `manifold open`");
+    }
     // As commands look for it, which have not read the file.
     let profile = flags.known_profile(options.program_profile);
     let services = Services::new(config, options.clone(), flags, Serving::All);
-    let control = ControlSocket::open(&services, &options, profile);
+    let control = ControlSocket::open(&services, &options, profile, bound.port());
+    let page = control.as_ref().filter(|_| dashboard.enabled);
+    let page = page.map(|control| control.page(!dashboard.view_only));
     let stop = signals::watch_signals(&services.tasks).map_err(|error| error.to_string())?;
     let door = bound.open(&services, flags.namespace.clone(), flags.eager);
     let renewed = Arc::downgrade(&door);
@@ -175,7 +180,7 @@ async fn serve(
         drop(ends);
         Duration::ZERO
     };
-    tokio::join!(door.serve(drain, stopped), operators);
+    tokio::join!(door.serve(drain, page, stopped), operators);
     services.close().await;
     Ok(())
 }

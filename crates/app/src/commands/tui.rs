@@ -69,7 +69,8 @@ fn reach(verb: &Verb) -> Result<(Operator, Option<String>), Failure> {
     Ok((operator.map_err(|why| failure(&why))?, remark))
 }
 
-fn wants_daemon(verb: &Verb, options: &LoadOptions) -> bool {
+/// Returns whether there is to be a daemon for this config.
+pub(super) fn wants_daemon(verb: &Verb, options: &LoadOptions) -> bool {
     let wish = attach::wish(&options.environment);
     let is_ours = verb.flags.known_profile(options.program_profile) == Profile::Manifold;
     // A config that cannot be read is the daemon's to complain about.

@@ -109,7 +109,7 @@ impl Http {
             patience
         };
         let drain = daemon.services.fleet.config().settings.drain_timeout;
-        door.serve(drain, closed).await;
+        door.serve(drain, None, closed).await;
         if !closes {
             info!("HTTP is no longer served: the config does not want it");
             self.set(State::Off);

@@ -11,11 +11,12 @@ use manifold_admin::{
 use manifold_config::{ClientEnvironment, Edit, LoadOptions, Selection, project_root, select_namespace};
 use manifold_engine::{Audience, BoxFuture, Gateway, Opening};
 use manifold_frontends::admin::{ControlledProgram, DaemonOrder};
-use manifold_recording::{Header, HeaderServer};
+use manifold_recording::{Format, Header, HeaderServer, Recorded, export};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::verbs;
 use crate::audit::Audit;
 use crate::config_editor::ConfigEditor;
 use crate::daemon::Daemon;
@@ -243,6 +244,28 @@ impl ControlledProgram for ControlledGateway {
 
     fn stop_recording(&self, name: &str) -> Result<Recording, CommandError> {
         self.services.recorder.stop(name)
+    }
+
+    fn export_recording(&self, name: &str, format: &str) -> BoxFuture<Result<String, CommandError>> {
+        let format = match format {
+            "har" => Format::Har,
+            "text" => Format::Text,
+            _ => Format::Json,
+        };
+        let file = self.services.recorder.file(name);
+        Box::pin(async move {
+            let file = file?;
+            let failed = |error: String| CommandError::new(ErrorCode::Failed, error);
+            let reading = tokio::task::spawn_blocking(move || {
+                Recorded::read(&file).map(|recorded| export(&recorded, format))
+            });
+            let read = reading.await.map_err(|error| failed(error.to_string()))?;
+            read.map_err(|error| failed(format!("the recording cannot be read: {error}")))
+        })
+    }
+
+    fn run_verb(&self, words: Vec<String>) -> BoxFuture<Result<Vec<u8>, CommandError>> {
+        Box::pin(verbs::run(words, self.options.clone()))
     }
 
     fn hold(&self) -> Box<dyn Send + Sync> {

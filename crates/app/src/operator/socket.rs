@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use manifold_admin::GatewayKind;
 use manifold_config::{LoadOptions, Profile};
-use manifold_frontends::admin::{self, Office};
+use manifold_frontends::admin::{self, Office, Pages, SharedPage};
 use manifold_rendezvous::{Place, is_our_user};
 use tokio::net::UnixListener;
 use tokio::time::sleep;
@@ -28,8 +28,13 @@ pub(crate) struct ControlSocket {
 
 impl ControlSocket {
     /// Opens one for a gateway over HTTP. It serves its clients whether this works or not.
-    pub(crate) fn open(services: &Services, options: &LoadOptions, profile: Profile) -> Option<Self> {
-        let listening = || -> Result<(PathBuf, UnixListener), String> {
+    pub(crate) fn open(
+        services: &Services,
+        options: &LoadOptions,
+        profile: Profile,
+        http_port: u16,
+    ) -> Option<Self> {
+        let listening = || -> Result<(PathBuf, UnixListener, Place), String> {
             let place = Place::open(&base_folders(&options.environment), &identity(options, profile));
             let place = place.map_err(|error| error.to_string())?;
             let path = place.http_control_socket(std::process::id());
@@ -38,17 +43,23 @@ impl ControlSocket {
                 UnixListener::from_std(listener)
             });
             listener
-                .map(|listener| (path.clone(), listener))
+                .map(|listener| (path.clone(), listener, place))
                 .map_err(|error| format!("{}: {error}", path.display()))
         };
-        let (path, listener) = listening()
+        let (path, listener, place) = listening()
             .inspect_err(|why| warn!("commands such as `manifold list` do not reach this gateway: {why}"))
             .ok()?;
         info!("controlled at {}", path.display());
         let program = Arc::new(ControlledGateway::new(services, GatewayKind::Http, options.clone()));
-        let office = Office::new(services.control.clone(), Arc::clone(&program) as _);
+        let pages = Pages::new(Some(place.pages_file(Some(http_port))), services.tasks.clone());
+        let office = Office::new(services.control.clone(), Arc::clone(&program) as _).with_pages(pages);
         services.tasks.spawn_background(accept(listener, services.clone(), office.clone()));
         Some(Self { path, program, office })
+    }
+
+    /// Returns the page for those who come over HTTP.
+    pub(crate) fn page(&self, may_act: bool) -> SharedPage {
+        SharedPage::new(self.office.clone(), may_act)
     }
 
     /// Lets what operators have asked come to its end, for so long.

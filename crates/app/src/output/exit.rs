@@ -43,7 +43,7 @@ impl Exit {
             ErrorCode::Denied => Self::Denied,
             ErrorCode::TimedOut => Self::TimedOut,
             ErrorCode::FailedToStart => Self::Unreachable,
-            ErrorCode::SignIn => Self::SignIn,
+            ErrorCode::SignIn | ErrorCode::SessionEnded => Self::SignIn,
             ErrorCode::UnknownRoute
             | ErrorCode::ServerError
             | ErrorCode::Unsupported

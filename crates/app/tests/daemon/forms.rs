@@ -138,10 +138,10 @@ fn config() -> Value {
 }
 
 /// The schemas of `docs/api`.
-struct Schemas(BTreeMap<String, jsonschema::Validator>);
+pub(crate) struct Schemas(BTreeMap<String, jsonschema::Validator>);
 
 impl Schemas {
-    fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api");
         let files = fs::read_dir(folder).expect("the folder is there").flatten().map(|entry| entry.path());
         let schema = |path: std::path::PathBuf| {
@@ -153,7 +153,7 @@ impl Schemas {
     }
 
     #[track_caller]
-    fn check(&self, name: &str, text: &str, of: &str) {
+    pub(crate) fn check(&self, name: &str, text: &str, of: &str) {
         let document: Value =
             serde_json::from_str(text).unwrap_or_else(|error| panic!("{of}: {error} in {text}"));
         let wrong: Vec<String> = self.0[name].iter_errors(&document).map(|error| error.to_string()).collect();
@@ -317,8 +317,8 @@ fn every_verb_for_programs_is_tested_above() {
     // Those of the daemon end it, or start one: `orders.rs` has them.
     let orders = ["daemon start", "daemon stop", "daemon restart", "daemon upgrade"];
     // They read from the pipe, need a registry, never end, or connect as a client would, for which a daemon is started:
-    // `cli/` has them.
-    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall", "watch"];
+    // `cli/` has them, and `pages.rs` has `open`.
+    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall", "watch", "open"];
     // The name of a page does not tell `add-json` from a verb below `add`.
     let tested: BTreeSet<String> = FORMS
         .iter()

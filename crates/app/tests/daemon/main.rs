@@ -16,6 +16,7 @@ mod mutations;
 mod operator;
 mod operators;
 mod orders;
+mod pages;
 mod place;
 mod planted;
 mod readers;

@@ -6,6 +6,7 @@ mod clients;
 mod completions;
 mod config_command;
 mod config_files;
+mod dashboard;
 mod embedded;
 mod era;
 mod errors;

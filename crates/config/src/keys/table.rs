@@ -134,6 +134,7 @@ pub(crate) static TOP: Section = Section {
             "Whether the clients on stdio share one daemon, and so their servers.",
         ),
         key("tui", section(&TUI), "see there", "The terminal interface."),
+        key("dashboard", section(&DASHBOARD), "see there", "The dashboard on the port of HTTP."),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
         guard("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),
@@ -347,6 +348,20 @@ pub(crate) static TUI: Section = Section {
         "see tui.md",
         "Other keys for actions, by the action's name: one key or several with blanks between them.",
     )],
+};
+
+pub(crate) static DASHBOARD: Section = Section {
+    name: "dashboard",
+    about: "The dashboard on the port of `manifold http`, for those with its token.",
+    keys: &[
+        key("enabled", Flag, "false", "Whether it is there, at `/ui/`."),
+        key(
+            "scope",
+            Choice(&["view", "act"]),
+            "act",
+            "Whether it only looks, or also calls tools and orders servers.",
+        ),
+    ],
 };
 
 pub(crate) static LIMITS: Section = Section {

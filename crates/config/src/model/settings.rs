@@ -30,6 +30,7 @@ pub struct Settings {
     pub daemon: DaemonSettings,
     /// Other keys for actions of the terminal interface.
     pub tui_keys: BTreeMap<String, String>,
+    pub dashboard: DashboardSettings,
     pub roots: Vec<Root>,
     pub http: HttpSettings,
     pub logging: LogSettings,
@@ -101,6 +102,14 @@ pub struct HttpSettings {
     pub tls: Option<Tls>,
     /// A version header that differs from its request is logged and let pass.
     pub lenient_headers: bool,
+}
+
+/// `dashboard`: the page on the port of HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DashboardSettings {
+    pub enabled: bool,
+    /// Whether it only looks.
+    pub view_only: bool,
 }
 
 /// `server.cors`, present only when enabled.

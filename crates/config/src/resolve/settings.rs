@@ -9,8 +9,10 @@ use std::time::Duration;
 use super::roots;
 use crate::environment::Environment;
 use crate::fields::Fields;
-use crate::keys::table::{CLI, DAEMON, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TUI};
-use crate::model::{ClientLimits, DaemonSettings, Limits, LogFormat, LogLevel, LogSettings, Settings};
+use crate::keys::table::{CLI, DAEMON, DASHBOARD, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TUI};
+use crate::model::{
+    ClientLimits, DaemonSettings, DashboardSettings, Limits, LogFormat, LogLevel, LogSettings, Settings,
+};
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
 use http::http;
@@ -69,6 +71,7 @@ pub(super) fn resolve(
         watch_config: top.flag("watchConfig").unwrap_or(true),
         daemon: daemon(top),
         tui_keys: tui_keys(top),
+        dashboard: dashboard(top),
         roots: roots::resolve(top, environment),
         http: http(top, environment, problems)?,
         logging: logging(top, profile, environment),
@@ -88,6 +91,14 @@ fn daemon(top: Fields<'_>) -> DaemonSettings {
 
 fn tui_keys(top: Fields<'_>) -> BTreeMap<String, String> {
     top.section("tui", &TUI).map(|section| section.texts_by_name("keys")).unwrap_or_default()
+}
+
+fn dashboard(top: Fields<'_>) -> DashboardSettings {
+    let section = top.section("dashboard", &DASHBOARD);
+    DashboardSettings {
+        enabled: section.and_then(|section| section.flag("enabled")).unwrap_or(false),
+        view_only: section.and_then(|section| text(section, "scope")) == Some("view"),
+    }
 }
 
 fn client_limits(limits: Option<Fields<'_>>) -> ClientLimits {

@@ -11,6 +11,13 @@ fn needed(route: &Route) -> Scope {
         // The text of the config holds commands and, where they are written down, secrets.
         (path, _) if path.starts_with("/v1/config") => Scope::Edit,
         ("/v1/permissions", Effect::Changes) => Scope::Edit,
+        // Files of other programs, and what stands in them.
+        (path, _) if path.starts_with("/v1/setup/") => Scope::Edit,
+        // What messages said.
+        ("/v1/recordings/{id}", Effect::Reads) => Scope::Act,
+        // What a page was let in by comes from the user alone; whoever has it may bring it.
+        ("/v1/web/session", _) => Scope::Socket,
+        ("/v1/web/token", _) => Scope::Nobody,
         // Ending or replacing the program is the user's own.
         (path, Effect::Changes) if path.starts_with("/v1/daemon") => Scope::Socket,
         (_, Effect::Reads) => Scope::View,
@@ -43,8 +50,19 @@ pub(super) fn check_environment(peer: &Peer, told: Option<&AskerEnvironment>) ->
     Err(CommandError::new(ErrorCode::Denied, message))
 }
 
+/// Refuses what servers and clients told each other to those who may only look.
+pub(super) fn check_bodies(peer: &Peer) -> Result<(), CommandError> {
+    if peer.scope >= Scope::Act {
+        return Ok(());
+    }
+    let message = "the bodies of messages are not for a session that may only look";
+    let hint = "run `manifold open --act`";
+    Err(CommandError { hint: Some(hint.to_owned()), ..CommandError::new(ErrorCode::Denied, message) })
+}
+
 fn may(scope: Scope) -> &'static str {
     match scope {
+        Scope::Nobody => "bring its code",
         Scope::View => "look",
         Scope::Act => "look and act",
         Scope::Edit | Scope::Socket => "look, act and edit",

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::errors::status;
 
-pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
-pub(super) type Answer = Response<AnswerBody>;
+pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
+pub(crate) type Answer = Response<AnswerBody>;
 
 /// The revision of the config before and after a change, for the audit.
 #[derive(Debug, Clone)]

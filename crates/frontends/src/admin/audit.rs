@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Office;
 use super::answer::{Answer, Revisions};
-use super::peer::Peer;
+use super::peer::{Peer, Scope};
 
 /// A change on its way. Dropped before its end it is told as given up.
 pub(super) struct Audited {
@@ -90,6 +90,23 @@ impl Audited {
         self.office.control.publish_audit(&line);
         self.office.program.audit(line);
     }
+}
+
+/// Tells that a page is shown what messages say. Of the user's own commands that is not told.
+pub(super) fn tell_of_bodies(office: &Office, peer: &Peer, verb: &str, target: Option<&str>) {
+    if peer.scope == Scope::Socket {
+        return;
+    }
+    let line = AuditLine {
+        time: Timestamp::now().to_string(),
+        actor: peer.actor(None),
+        verb: verb.to_owned(),
+        target: Some(target.map_or_else(|| "bodies".to_owned(), |of| format!("bodies of {of}"))),
+        outcome: AuditOutcome::Done,
+        ..AuditLine::default()
+    };
+    office.control.publish_audit(&line);
+    office.program.audit(line);
 }
 
 impl Drop for Audited {

@@ -10,7 +10,7 @@ use crate::questions;
 pub(super) fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
-        ErrorCode::SignIn => StatusCode::UNAUTHORIZED,
+        ErrorCode::SignIn | ErrorCode::SessionEnded => StatusCode::UNAUTHORIZED,
         ErrorCode::Denied => StatusCode::FORBIDDEN,
         ErrorCode::UnknownServer
         | ErrorCode::UnknownNamespace

@@ -23,6 +23,8 @@ pub struct Peer {
 /// How far a peer may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
+    /// Has not been let in.
+    Nobody,
     /// Looks, and sees no secrets.
     View,
     /// Also calls tools and orders servers.

@@ -1,17 +1,18 @@
 //! What a request says, beside its route.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, IF_MATCH};
 use manifold_admin::{AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorCode};
 use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// No body is longer.
-const MAX_BODY_BYTES: usize = 16 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// A request that has been read.
 pub(super) struct Asked {
@@ -24,19 +25,25 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Reads what was sent. A body that is no JSON by its own word is not read.
-    pub(super) async fn read(
+    pub(super) async fn read<B>(
         headers: HeaderMap,
         query: Option<&str>,
-        body: Incoming,
+        body: B,
         name: Option<String>,
-    ) -> Result<Self, CommandError> {
+        max_bytes: usize,
+    ) -> Result<Self, CommandError>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
         if !body.is_end_stream() && !is_json(&headers) {
             return Err(bad("a body must be JSON, with `Content-Type: application/json`"));
         }
-        let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
+        let body = match Limited::new(body, max_bytes).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
-                return Err(bad("the body is longer than 16 MiB"));
+                let most = if max_bytes < 1 << 20 { "4 KiB" } else { "16 MiB" };
+                return Err(bad(&format!("the body is longer than {most}")));
             }
             Err(_) => return Err(bad("the body ended before it was whole")),
         };

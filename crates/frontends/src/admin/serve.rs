@@ -1,9 +1,11 @@
 //! One connection: each request to its route, each answer with what holds for all of them.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use bytes::Bytes;
+use hyper::body::Body;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::rt::{Read, Write};
 use hyper::service::service_fn;
@@ -14,12 +16,12 @@ use tokio::net::UnixStream;
 
 use super::answer::{Answer, json, not_allowed, options, refusal};
 use super::audit::Audited;
-use super::peer::Peer;
-use super::request::Asked;
+use super::peer::{Peer, Scope};
+use super::request::{Asked, MAX_BODY_BYTES};
 use super::route::{self, Found};
 use super::{
     Office, access, ask, clients, config, daemon, events, items, later, logs, questions, recordings, servers,
-    traffic,
+    setup, traffic, web,
 };
 
 /// Says of which event an answer knows.
@@ -27,6 +29,9 @@ const EVENT: HeaderName = HeaderName::from_static("manifold-event");
 
 /// What is kept for a connection before its other end reads it.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
+
+/// What is read of somebody who has not been let in: a code.
+const MAX_CODE_BYTES: usize = 4 << 10;
 
 /// Answers whoever is at the other end of a connection to the control socket, until it leaves.
 pub async fn serve(socket: UnixStream, office: Office) {
@@ -48,7 +53,11 @@ pub async fn serve_connection(connection: impl Read + Write + Unpin, peer: Peer,
         .await;
 }
 
-async fn answer(office: &Office, peer: &Arc<Peer>, request: Request<Incoming>) -> Answer {
+pub(super) async fn answer<B>(office: &Office, peer: &Arc<Peer>, request: Request<B>) -> Answer
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     // Looked at first: what happens meanwhile may be in the answer too, and nothing is left out.
     let at = office.control.cursor();
     let (answer, changes) = match route::find(request.method(), request.uri().path()) {
@@ -63,13 +72,17 @@ async fn answer(office: &Office, peer: &Arc<Peer>, request: Request<Incoming>) -
     with_headers(answer, &at.to_string())
 }
 
-async fn routed(
+async fn routed<B>(
     office: &Office,
     peer: &Arc<Peer>,
     route: &'static Route,
     name: Option<String>,
-    request: Request<Incoming>,
-) -> Answer {
+    request: Request<B>,
+) -> Answer
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     // What takes its time is not cut short for want of clients. Who only looks keeps nothing from ending.
     let holds = route.effect != Effect::Reads && !daemon::ends_it(route.path);
     let hold = holds.then(|| office.program.hold());
@@ -77,7 +90,8 @@ async fn routed(
     let mut audited = Audited::begin(office, peer, route, &head.headers, name.as_deref());
     let read = async {
         access::check(peer, route)?;
-        Asked::read(head.headers, head.uri.query(), body, name).await
+        let max_bytes = if peer.scope == Scope::Nobody { MAX_CODE_BYTES } else { MAX_BODY_BYTES };
+        Asked::read(head.headers, head.uri.query(), body, name, max_bytes).await
     };
     let asked = match read.await {
         Ok(asked) => asked,
@@ -137,11 +151,17 @@ pub(super) async fn handle(
         (Verb::Put, "/v1/config/servers/{id}") => config::put_server(office, asked).await,
         (Verb::Delete, "/v1/config/servers/{id}") => config::remove_server(office, asked).await,
         (Verb::Post, "/v1/config/servers/{id}/rename") => config::rename_server(office, asked).await,
-        (Verb::Get, "/v1/traffic") => traffic::stream(office, asked),
+        (Verb::Get, "/v1/traffic") => traffic::stream(office, peer, asked),
         (Verb::Get, "/v1/recordings") => recordings::list(office).await,
         (Verb::Post, "/v1/recordings") => recordings::start(office, asked).await,
+        (Verb::Get, "/v1/recordings/{id}") => recordings::export(office, peer, asked).await,
         (Verb::Delete, "/v1/recordings/{id}") => recordings::stop(office, asked).await,
+        (Verb::Post, "/v1/web/session") => web::session(office, asked),
+        (Verb::Post, "/v1/web/token") => web::token(office, asked),
         (Verb::Get, "/v1/audit") => daemon::audited(office, asked),
+        (_, path) if path == "/v1/doctor" || path.starts_with("/v1/setup/") => {
+            setup::run(office, route, asked).await
+        }
         (Verb::Get, "/v1/daemon") => daemon::status(office),
         (Verb::Post, "/v1/daemon/reload") => daemon::reload(office).await,
         (Verb::Post, path) if path.starts_with("/v1/daemon/") => daemon::order(office, path).await,
@@ -156,7 +176,7 @@ fn unknown(path: &str) -> CommandError {
     }
 }
 
-fn with_headers(mut answer: Answer, at: &str) -> Answer {
+pub(super) fn with_headers(mut answer: Answer, at: &str) -> Answer {
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -4,6 +4,7 @@ mod asking;
 mod changing;
 mod following;
 mod looking;
+mod pages;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -8,25 +8,27 @@ use manifold_engine::{SubscribeOptions, Subscription};
 use tokio::time::timeout;
 
 use super::answer::Answer;
+use super::peer::Peer;
 use super::request::{Asked, bad};
-use super::{Office, sse};
+use super::{Office, access, audit, sse};
 
 /// What is written together, at most; what is more waits until the reader has taken that.
 const MAX_TOGETHER_BYTES: usize = 64 << 10;
 /// Frames looked at before others have their turn, whether they fit or not.
 const MAX_TOGETHER: usize = 64;
 
-pub(super) fn stream(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
+pub(super) fn stream(office: &Office, peer: &Peer, asked: &Asked) -> Result<Answer, CommandError> {
     let filter = Filter::parse(asked.query.get("filter").unwrap_or_default());
     let filter = filter.map_err(|error| bad(&format!("the filter cannot be read: {error}")))?;
     let after = asked.header("last-event-id").or_else(|| asked.query.get("after"));
     let after = after.map(str::parse::<Cursor>).transpose().map_err(|error| bad(&error.to_string()))?;
     let has_bodies = asked.query.is_set("bodies");
-    let options = SubscribeOptions {
-        bodies: has_bodies || filter.needs_bodies(),
-        after,
-        ..SubscribeOptions::default()
-    };
+    let needs_bodies = has_bodies || filter.needs_bodies();
+    if needs_bodies {
+        access::check_bodies(peer)?;
+        audit::tell_of_bodies(office, peer, "watch", None);
+    }
+    let options = SubscribeOptions { bodies: needs_bodies, after, ..SubscribeOptions::default() };
     let frames = office.control.watch_traffic(options)?;
     let mut first = sse::RETRY.to_owned();
     let at = frames.cursor();

@@ -8,6 +8,7 @@ use hyper::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION,
     CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING, VARY,
 };
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
 use manifold_config::{Cors, Secret};
 use manifold_engine::{Principal, Requester};
@@ -53,6 +54,11 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
+    /// Lets somebody in to what is for all.
+    pub(super) fn without_token(address: IpAddr) -> Self {
+        Self { requester: Arc::new(Requester::new(Principal::Local, Some(address))), until: None }
+    }
+
     /// Returns whether it still stands; else the request is to be judged again.
     pub(super) fn stands(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
@@ -118,6 +124,19 @@ impl Admission {
             return Err(Refused::ContentType);
         }
         Ok(Admitted { requester: Arc::new(Requester::new(principal, Some(address))), until })
+    }
+
+    /// Returns the host that a request for the page is addressed to, where it is one of ours.
+    pub(super) fn check_host<'h>(&self, head: &'h Parts) -> Result<&'h str, Refused> {
+        self.check_origin(&head.method, &head.uri, &head.headers)?;
+        let host = text(&head.headers, &HOST);
+        host.or_else(|| head.uri.authority().map(|authority| authority.as_str())).ok_or(Refused::Host)
+    }
+
+    /// Returns who a page is, by its token.
+    pub(super) fn admit_page(&self, headers: &HeaderMap, address: IpAddr) -> Option<Admitted> {
+        let (principal, until) = self.authenticate(headers)?;
+        Some(Admitted { requester: Arc::new(Requester::new(principal, Some(address))), until })
     }
 
     /// Checks that a request is meant for us and that no page of somebody else's sent it.

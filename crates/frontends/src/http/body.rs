@@ -1,14 +1,17 @@
 //! What goes over HTTP: request bodies read within limits, response bodies whole or as a stream.
 
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
+use hyper::body::Body as _;
 use manifold_engine::{BoxFuture, Budget};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::modern_lane::LaneBody;
 use super::stream::EventBody;
+use crate::admin::AnswerBody;
 
 /// Such an answer goes into the kernel's buffers, or its connection is gone.
 const SMALL_BYTES: usize = 64 << 10;
@@ -24,6 +27,8 @@ enum Content {
     Whole(Outgoing),
     Events(EventBody),
     Lane(LaneBody),
+    /// A stream of the control API.
+    Control(AnswerBody),
     /// No body at all: the connection is something else from here on.
     Upgrade(Upgrade),
 }
@@ -56,6 +61,10 @@ impl Body {
         Self { content: Content::Lane(lane), owed: None }
     }
 
+    pub(super) fn control(stream: AnswerBody) -> Self {
+        Self { content: Content::Control(stream), owed: None }
+    }
+
     pub(super) fn upgrade(upgrade: impl FnOnce(Upgraded) -> BoxFuture<()> + Send + 'static) -> Self {
         Self { content: Content::Upgrade(Box::new(upgrade)), owed: None }
     }
@@ -74,7 +83,7 @@ impl Body {
     }
 
     pub(super) fn is_stream(&self) -> bool {
-        matches!(self.content, Content::Events(_) | Content::Lane(_))
+        matches!(self.content, Content::Events(_) | Content::Lane(_) | Content::Control(_))
     }
 
     /// Takes out what the connection is to become, if anything.
@@ -93,7 +102,7 @@ impl Body {
         match self.content {
             Content::Whole(message) => Ok(message),
             Content::Upgrade(_) => Ok(Outgoing::default()),
-            Content::Events(_) | Content::Lane(_) => Err(self),
+            Content::Events(_) | Content::Lane(_) | Content::Control(_) => Err(self),
         }
     }
 
@@ -106,7 +115,21 @@ impl Body {
             }
             Content::Events(events) => events.poll_bytes(context),
             Content::Lane(lane) => lane.poll_bytes(context),
+            Content::Control(stream) => poll_control(stream, context),
             Content::Upgrade(_) => Poll::Ready(None),
+        }
+    }
+}
+
+fn poll_control(stream: &mut AnswerBody, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    loop {
+        match ready!(Pin::new(&mut *stream).poll_frame(context)) {
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) => return Poll::Ready(Some(bytes)),
+                // Trailers: there are none.
+                Err(_) => continue,
+            },
+            None => return Poll::Ready(None),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::answers::{bare, json, overloaded, problem};
 use super::body::{Body, Unread};
 use super::peer::{Origin, Peer};
 use super::shared::Shared;
-use super::{json_api, legacy_sse, litemcp, status, streamable};
+use super::{json_api, legacy_sse, litemcp, page, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -34,6 +34,9 @@ const ENDPOINTS: [&str; 11] = [
 
 /// Judges a head: returns who asks, or the answer where it is not let in or needs nothing but its head.
 pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitted, Box<Response<Body>>> {
+    if let Some(page) = page::wanted(head, shared) {
+        return page::admit(head, page, peer, shared);
+    }
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
         && head.method == Method::POST
@@ -80,6 +83,9 @@ pub(super) async fn answer(
     origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
+    if let (Some(page), Ok(body)) = (page::wanted(head, shared), &body) {
+        return page::answer(head, page, body.clone()).await;
+    }
     let mut response = match body {
         Ok(body) => dispatch(head, body, origin, shared).await,
         Err(why) => unread(why, shared),

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::admission::Admission;
 use super::namespaces::Namespaces;
+use crate::admin::SharedPage;
 
 /// What HTTP serves.
 pub struct Site {
@@ -24,6 +25,8 @@ pub struct Site {
     /// How clients reach us.
     pub url: String,
     pub started: Instant,
+    /// The page, where the config wants it here.
+    pub page: Option<SharedPage>,
 }
 
 /// One client may hold one part in so many of what all may hold.

@@ -47,6 +47,7 @@ fn site_and_world(admission: Admission, limits: ClientLimits, held_bytes: usize)
         port: 3095,
         url: "http://localhost:3095".to_owned(),
         started: Instant::now(),
+        page: None,
     };
     (site, world)
 }

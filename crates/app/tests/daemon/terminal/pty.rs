@@ -156,9 +156,13 @@ impl Tui {
     pub(super) fn left_the_terminal_as_it_was(&self) {
         let read = |ending| std::fs::read_to_string(self.out.with_extension(ending)).expect("stty has run");
         assert_eq!(read("before"), read("after"));
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(!seen.parser.screen().alternate_screen() && !seen.parser.screen().hide_cursor());
-        assert!(!seen.parser.screen().bracketed_paste());
+        // Its last words may be on their way when it has ended.
+        let is_as_it_was = until(SOON, || {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let screen = seen.parser.screen();
+            !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+        });
+        assert!(is_as_it_was, "{}", self.screen());
     }
 }
 

@@ -141,7 +141,9 @@ fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
+            if path.ends_with("node_modules") {
+                // Others' code, which may be put there or taken away just now.
+            } else if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");

@@ -36,7 +36,9 @@ fn below(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
+            if path.ends_with("node_modules") {
+                // Others' code, which may be put there or taken away just now.
+            } else if path.is_dir() {
                 folders.push(path);
             } else {
                 files.push(path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/"));

@@ -2,10 +2,11 @@
 
 import { exact } from "../format.ts";
 import { go, href, route, setQuery } from "../router.ts";
-import { namespaces, resultBytes } from "../store.ts";
+import { resultBytes } from "../store.ts";
 import type { ListedItem } from "../types.ts";
 import { Bar, Card, Empty, Skeleton } from "../ui/basics.tsx";
 import { Filter, fits } from "../ui/filter.tsx";
+import { NamespaceChoice } from "../ui/namespace.tsx";
 import { Table } from "../ui/table.tsx";
 import { Missing, useTools } from "./tools.tsx";
 
@@ -26,24 +27,11 @@ export function Costs() {
   const total = items.reduce((sum, one) => sum + one.bytes, 0);
   const shares = byServer(items);
   const shown = items.filter((one) => fits(filter, one.name, one.server)).sort((a, b) => b.bytes - a.bytes);
-  const named = (namespaces.value ?? []).filter((one) => one.id !== null);
   return (
     <div class="page">
       <div class="page-head">
         <h1>Costs</h1>
-        {named.length > 0 && (
-          <label>
-            <span class="soft small">of a list for </span>
-            <select class="select" aria-label="Namespace" value={namespace} onChange={(event) => setQuery({ q: filter, namespace: event.currentTarget.value })}>
-              <option value="">clients that name no namespace</option>
-              {named.map((one) => (
-                <option key={one.id} value={one.id ?? ""}>
-                  {one.id}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        <NamespaceChoice words="of a list for" name="Namespace" namespace={namespace} onChoose={(namespace) => setQuery({ q: filter, namespace })} />
       </div>
       {list && <Missing list={list} />}
       <div class="figures">

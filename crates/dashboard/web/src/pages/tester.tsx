@@ -10,9 +10,9 @@ import { beginning, missing } from "../form/values.ts";
 import { parse, pretty } from "../json/text.ts";
 import { JsonView } from "../json/view.tsx";
 import { href, route, setQuery } from "../router.ts";
-import { namespaces } from "../store.ts";
 import type { Items, ListedItem } from "../types.ts";
 import { Badge, Button, Card, Empty, Prose, Skeleton } from "../ui/basics.tsx";
+import { NamespaceChoice } from "../ui/namespace.tsx";
 import { Questions } from "./tester/questions.tsx";
 import { bytesOf, copy, Result, span } from "./tester/result.tsx";
 import { begin, handed, type Run, type Running } from "./tester/run.ts";
@@ -53,7 +53,7 @@ export function Tester({ name }: { name: string }) {
             {name}
           </span>
         </h1>
-        <NamespaceChoice namespace={namespace} />
+        <NamespaceChoice words="called as" namespace={namespace} onChoose={(namespace) => setQuery({ namespace })} />
       </div>
       {!one ? (
         <div class="card">
@@ -74,24 +74,6 @@ export function Tester({ name }: { name: string }) {
         <Bench key={`${name} ${one.item.name}`} item={one.item} namespace={namespace} />
       )}
     </div>
-  );
-}
-
-function NamespaceChoice({ namespace }: { namespace: string }) {
-  const named = (namespaces.value ?? []).filter((one) => one.id !== null);
-  if (named.length === 0) return null;
-  return (
-    <label>
-      <span class="soft small">called as </span>
-      <select class="select" title="Namespace" value={namespace} onChange={(event) => setQuery({ namespace: event.currentTarget.value })}>
-        <option value="">clients that name no namespace</option>
-        {named.map((one) => (
-          <option key={one.id} value={one.id ?? ""}>
-            {one.id}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

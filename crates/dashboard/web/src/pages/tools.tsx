@@ -4,9 +4,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { counted, size } from "../format.ts";
 import { go, href, route, setQuery } from "../router.ts";
-import { catalogChanges, namespaces, readItems, type ToolList } from "../store.ts";
+import { catalogChanges, readItems, type ToolList } from "../store.ts";
 import { Badge, Button, Empty, Prose, said, Skeleton } from "../ui/basics.tsx";
 import { Filter, fits } from "../ui/filter.tsx";
+import { NamespaceChoice } from "../ui/namespace.tsx";
 import { Table } from "../ui/table.tsx";
 
 export function Tools() {
@@ -14,26 +15,13 @@ export function Tools() {
   const [filter, namespace] = [query.get("q") ?? "", query.get("namespace") ?? ""];
   const list = useTools(namespace);
   const rows = (list?.items ?? []).filter((one) => fits(filter, one.name, one.server, one.description));
-  const named = (namespaces.value ?? []).filter((one) => one.id !== null);
   return (
     <div class="page">
       <div class="page-head">
         <h1>
           Tools {list && <span class="faint">{counted(list.items.length, "tool")}</span>}
         </h1>
-        {named.length > 0 && (
-          <label>
-            <span class="soft small">as </span>
-            <select class="select" aria-label="Namespace" value={namespace} onChange={(event) => setQuery({ q: filter, namespace: event.currentTarget.value })}>
-              <option value="">clients that name no namespace</option>
-              {named.map((one) => (
-                <option key={one.id} value={one.id ?? ""}>
-                  {one.id}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        <NamespaceChoice words="as" name="Namespace" namespace={namespace} onChoose={(namespace) => setQuery({ q: filter, namespace })} />
         <Filter label="Filter tools" value={filter} onChange={(q) => setQuery({ q, namespace })} />
       </div>
       {list && <Missing list={list} />}

@@ -1,7 +1,8 @@
 // Lines of one height, of which only those near the window are drawn. It stays at the end while it is followed.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRoom } from "./room.ts";
 
 const LINE_PX = 20;
 const SPARE = 20;
@@ -20,13 +21,7 @@ interface Props<T> {
 export function Lines<T>({ label, items, line, isFollowing, onFollow, height }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [room, setRoom] = useState(600);
-  useEffect(() => {
-    if (!box.current) return;
-    const watch = new ResizeObserver(([entry]) => entry && setRoom(entry.contentRect.height));
-    watch.observe(box.current);
-    return () => watch.disconnect();
-  }, []);
+  const room = useRoom(box);
   useLayoutEffect(() => {
     const element = box.current;
     if (isFollowing && element) {

@@ -1,7 +1,8 @@
 // The rows of traffic: one height, drawn only where they are seen, each with its bar of both hops.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { size, took } from "../../format.ts";
+import { useRoom } from "../../ui/room.ts";
 import { tookOf, type Row, type TrafficLog } from "./log.ts";
 
 const ROW_PX = 28;
@@ -22,13 +23,7 @@ export function Rows({ log, version, selected, marked, onSelect, onKey }: Props)
   const isFollowing = useRef(true);
   const dropped = useRef(log.dropped);
   const [top, setTop] = useState(0);
-  const [room, setRoom] = useState(600);
-  useEffect(() => {
-    if (!box.current) return;
-    const watch = new ResizeObserver(([entry]) => entry && setRoom(entry.contentRect.height));
-    watch.observe(box.current);
-    return () => watch.disconnect();
-  }, []);
+  const room = useRoom(box);
   const { count } = log;
   useLayoutEffect(() => {
     const element = box.current;

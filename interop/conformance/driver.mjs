@@ -10,6 +10,8 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
+import { oauthFor, signInAndCall } from "./signin.mjs";
+
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const load = createRequire(join(root, "target/interop/node/"));
 const { Client, StreamableHTTPClientTransport } = load("@modelcontextprotocol/client");
@@ -97,13 +99,12 @@ const scenarios = {
 async function startGateway(upstream, place) {
   const config = join(place, "config.json");
   const settings = { separator: "", managerTools: false, prefixPrompts: false, prefixDescriptions: false };
-  writeFileSync(config, JSON.stringify({ ...settings, mcpServers: { conformance: { url: upstream } } }));
-  const env = { ...process.env, MANIFOLD_DAEMON: "off", XDG_CACHE_HOME: join(place, "cache") };
-  const args = ["http", "--config", config, "--port", "0"];
-  const child = spawn(process.env.MANIFOLD_BIN || join(root, "target/release/manifold"), args, {
-    stdio: ["ignore", "ignore", "pipe"],
-    env,
-  });
+  const server = { url: upstream, ...oauthFor(scenario, context) };
+  writeFileSync(config, JSON.stringify({ ...settings, mcpServers: { conformance: server } }));
+  const folders = Object.fromEntries(["CACHE", "DATA", "STATE"].map((name) => [`XDG_${name}_HOME`, join(place, name)]));
+  const env = { ...process.env, ...folders, HOME: place, MANIFOLD_CONFIG: config, MANIFOLD_DAEMON: "off" };
+  const program = process.env.MANIFOLD_BIN || join(root, "target/release/manifold");
+  const child = spawn(program, ["http", "--port", "0"], { stdio: ["ignore", "ignore", "pipe"], env });
   const exited = once(child, "exit");
   const lines = createInterface({ input: child.stderr });
   const url = await new Promise((found, failed) => {
@@ -119,10 +120,10 @@ async function startGateway(upstream, place) {
     child.kill("SIGTERM");
     await exited;
   };
-  return { url, stop };
+  return { url, stop, start: (...args) => spawn(program, args, { stdio: "pipe", env }) };
 }
 
-const drive = scenarios[scenario];
+const drive = scenario.startsWith("auth/") ? (client) => signInAndCall(scenario, client, gateway) : scenarios[scenario];
 if (!drive) {
   console.error(`no such scenario here: ${scenario}`);
   process.exit(1);

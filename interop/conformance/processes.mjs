@@ -75,13 +75,15 @@ export async function clientScenarios(revision) {
 /** Runs one client scenario and returns its checks; a client that gave up is a failed one. */
 export async function runClientScenario(command, scenario, revision, place, env) {
   const results = join(place, scenario);
-  const args = [suite, "client", "--command", command, "--scenario", scenario, "--spec-version", revision];
-  const child = spawn(process.execPath, [...args, "--timeout", "20000", "-o", results], { stdio: ["ignore", "pipe", "pipe"], env });
+  // Extensions belong to no revision: without `--force` they are skipped.
+  const args = [suite, "client", "--command", command, "--scenario", scenario, "--spec-version", revision, "--force"];
+  const child = spawn(process.execPath, [...args, "--timeout", "60000", "-o", results], { stdio: ["ignore", "pipe", "pipe"], env });
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
   await once(child, "close");
   try {
-    const folder = join(results, readdirSync(results)[0]);
+    // The folder bears the scenario's name, which may be a path.
+    const folder = join(results, dirname(readdirSync(results, { recursive: true }).find((name) => name.endsWith("checks.json"))));
     const checks = JSON.parse(readFileSync(join(folder, "checks.json"), "utf8"));
     const gaveUp = /^.*CLIENT (TIMED OUT|EXITED WITH ERROR).*$/m.exec(text);
     const errors = readFileSync(join(folder, "stderr.txt"), "utf8");

@@ -107,8 +107,14 @@ for (const look of LOOKS) {
       await page.getByRole("button", { name: /^Call/ }).waitFor();
       await spelled(page, /"amount": 1\.50/);
       await page.getByLabel(/^text$/).fill("third");
+      await page.setViewportSize({ width: look.width, height: 300 });
       await page.getByRole("button", { name: /^Call/ }).click();
-      await page.getByRole("heading", { name: "Result" }).waitFor();
+      const heading = page.getByRole("heading", { name: "Result" });
+      await heading.waitFor();
+      await until("the result is in view", async () => {
+        const box = await heading.boundingBox();
+        return box !== null && box.y >= 0 && box.y < 300;
+      });
     });
   });
 }

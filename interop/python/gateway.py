@@ -55,12 +55,12 @@ def surroundings(folder):
 
 
 @contextlib.contextmanager
-def running(command, port, env=None):
+def running(command, port, env=None, log=subprocess.DEVNULL):
     """Runs a program that listens on the port, from the moment it can be reached."""
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, env=env)
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=log, env=env)
     try:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not reachable(port):
             assert process.poll() is None and time.monotonic() < end, f"{command} does not listen on {port}"
             time.sleep(0.05)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+import time
 
 import pytest
 
@@ -76,6 +77,11 @@ def test_a_litemcp_client_finds_every_tool_behind_one(tmp_path):
         litemcp(tmp_path, {"time": gateway.TIME, "calc": entry})
     ) as server:
         told = client.prompt(server.tool())
+        # A server that takes its time is announced later, and told of from then on.
+        deadline = time.monotonic() + 60
+        while "time__get_current_time" not in told and time.monotonic() < deadline:
+            time.sleep(0.1)
+            told = client.prompt(server.tool())
         assert "time__get_current_time" in told and "calc__Calculator" in told
         result = server.call("time__get_current_time", '{"timezone":"UTC"}')
         assert json.loads(result["response"]["content"][0]["data"])["timezone"] == "UTC"

@@ -50,6 +50,17 @@ class Peer:
         assert response["id"] == str(self._last_id), f"the answer to another question: {text}"
         return response
 
+    def ask_all(self, method, every):
+        """Sends a request with each of these params, without waiting, and returns the responses in the same order."""
+        ids = []
+        for params in every:
+            self._last_id += 1
+            ids.append(str(self._last_id))
+            self.send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        responses = [members(self._responses.get(timeout=PATIENCE)) for _ in ids]
+        by_id = {response["id"]: response for response in responses}
+        return [by_id[each] for each in ids]
+
     def wait_for(self, method):
         """Returns the params of the first notification of this method, waiting for it if it has not come."""
         end = time.monotonic() + PATIENCE

@@ -109,6 +109,11 @@ def versions(dist):
         elif file.suffix == ".mcpb":
             with zipfile.ZipFile(file) as bundle:
                 found[file.name] = json.loads(bundle.read("manifest.json"))["version"]
+        elif file.name.endswith(".tar.gz"):
+            with tarfile.open(file) as tar:
+                chart = tar.extractfile("chart/Chart.yaml").read().decode()
+            for key in ("version", "appVersion"):
+                found[f"{file.name}: {key}"] = re.search(rf"^{key}: (.*)$", chart, re.M).group(1)
         elif file.name == "server.json":
             found[file.name] = server(file, next(dist.glob("*.mcpb"), None))["version"]
         elif file.name.endswith(".cdx.json"):

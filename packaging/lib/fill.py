@@ -7,6 +7,7 @@ fill.py changelog FILE                  writes the newest part of CHANGELOG.md i
 fill.py npm FOLDER PLATFORM=BINARY...   writes the npm packages, one for all and one for each platform
 fill.py manifest FILE                   writes the manifest of the MCPB bundle
 fill.py server FILE BUNDLE              writes server.json, with the hash of the bundle
+fill.py kubernetes FOLDER               writes the kustomize base and the chart, with the image and its version
 """
 
 import hashlib
@@ -112,6 +113,17 @@ def server(file, bundle):
     write(file, filled)
 
 
+def kubernetes(folder):
+    """Copies base and chart; the version that stands in them until then is 0.0.0, the image that of an unnamed registry."""
+    folder = Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(HERE / "kubernetes", folder)
+    for file in (folder / "base/deployment.yaml", folder / "chart/Chart.yaml", folder / "chart/values.yaml"):
+        text = re.sub(r"(?m)^((?:appV|v)ersion): 0\.0\.0$", rf"\1: {version()}", file.read_text())
+        text = re.sub(r"registry\.invalid/manifold(:0\.0\.0)?", lambda tag: names()["image"] + (f":{version()}" if tag[1] else ""), text)
+        file.write_text(text)
+
+
 def main(verb, *words):
     if verb == "version":
         print(version())
@@ -120,7 +132,7 @@ def main(verb, *words):
     elif verb == "npm":
         npm(words[0], words[1:])
     else:
-        {"changelog": changelog, "manifest": manifest, "server": server}[verb](*words)
+        {"changelog": changelog, "manifest": manifest, "server": server, "kubernetes": kubernetes}[verb](*words)
 
 
 if __name__ == "__main__":

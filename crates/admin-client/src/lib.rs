@@ -10,7 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_admin::{AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorBody, ErrorCode, Method};
+use manifold_admin::{
+    AskerEnvironment, CommandError, ENVIRONMENT_HEADER, ErrorBody, ErrorCode, Method, STALE_HEADER,
+    STALE_IS_TRIED_AGAIN, UNDO_BY_ASKER, UNDO_HEADER, VERB_HEADER,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,8 +38,11 @@ pub struct Client {
     socket: UnixStream,
     patience: Duration,
     face: Option<&'static str>,
+    verb: Option<&'static str>,
     if_match: Option<String>,
     environment: Option<String>,
+    keeps_record: bool,
+    tries_again: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +72,16 @@ impl Client {
     pub fn new(socket: UnixStream, patience: Duration) -> io::Result<Self> {
         socket.set_read_timeout(Some(patience))?;
         socket.set_write_timeout(Some(patience))?;
-        Ok(Self { socket, patience, face: None, if_match: None, environment: None })
+        Ok(Self {
+            socket,
+            patience,
+            face: None,
+            verb: None,
+            if_match: None,
+            environment: None,
+            keeps_record: false,
+            tries_again: false,
+        })
     }
 
     /// Says what asks, such as `cli`: the audit names it.
@@ -75,10 +90,28 @@ impl Client {
         Self { face: Some(face), ..self }
     }
 
+    /// Says which command asks, where several use one route: the audit names it.
+    #[must_use]
+    pub fn verb(self, verb: &'static str) -> Self {
+        Self { verb: Some(verb), ..self }
+    }
+
     /// Says which revision of the config a change was made for: of another one it is refused.
     #[must_use]
     pub fn if_match(self, revision: &str) -> Self {
         Self { if_match: Some(revision.to_owned()), ..self }
+    }
+
+    /// Says that the asker keeps the record itself by which a change of the config is undone.
+    #[must_use]
+    pub fn keeps_record(self) -> Self {
+        Self { keeps_record: true, ..self }
+    }
+
+    /// Says that the asker makes the change anew where the config is another by now.
+    #[must_use]
+    pub fn tries_again(self) -> Self {
+        Self { tries_again: true, ..self }
     }
 
     /// Says with which variables and in which folder servers are to be asked for their lists. What is longer than a request may
@@ -180,10 +213,13 @@ impl Client {
             body.map_or(0, <[u8]>::len),
         );
         let face = self.face.map(|face| ("Manifold-Face", face));
+        let verb = self.verb.map(|verb| (VERB_HEADER, verb));
         let typed = body.map(|_| ("Content-Type", "application/json"));
         let if_match = self.if_match.as_deref().map(|revision| ("If-Match", revision));
         let environment = self.environment.as_deref().map(|written| (ENVIRONMENT_HEADER, written));
-        for (name, value) in face.into_iter().chain(typed).chain(if_match).chain(environment) {
+        let undo = self.keeps_record.then_some((UNDO_HEADER, UNDO_BY_ASKER));
+        let again = self.tries_again.then_some((STALE_HEADER, STALE_IS_TRIED_AGAIN));
+        for (name, value) in [face, verb, typed, if_match, environment, undo, again].into_iter().flatten() {
             head.extend([name, ": ", value, "\r\n"]);
         }
         head.push_str("\r\n");

@@ -84,6 +84,11 @@ impl Response {
         Ok(&part[..part.len().min(most)])
     }
 
+    /// Returns whether something has come that was not read yet. The line that ends a chunk says nothing of the next.
+    pub(crate) fn has_more(&self) -> bool {
+        self.socket.buffer().len() > b"\r\n".len()
+    }
+
     pub(crate) fn consume(&mut self, count: usize) {
         self.socket.consume(count);
         let less = |left: u64| left.saturating_sub(count as u64);

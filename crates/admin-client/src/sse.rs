@@ -32,6 +32,11 @@ impl EventStream {
         self.stopper.clone()
     }
 
+    /// Returns whether something of the next event has come already.
+    pub fn has_more(&self) -> bool {
+        self.response.has_more()
+    }
+
     fn read(&mut self) -> Result<Option<SseEvent>, ClientError> {
         let (mut event, mut has_data) = (SseEvent::default(), false);
         while let Some(line) = self.next_line(event.data.len())? {

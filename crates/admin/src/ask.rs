@@ -83,6 +83,20 @@ pub struct AskOptions {
 /// JSON, percent-encoded.
 pub const ENVIRONMENT_HEADER: &str = "manifold-environment";
 
+/// The header by which a command says that it keeps the record itself by which a change of the config is undone. Heard over
+/// the control socket alone.
+pub const UNDO_HEADER: &str = "manifold-undo";
+
+/// What stands in [`UNDO_HEADER`].
+pub const UNDO_BY_ASKER: &str = "asker";
+
+/// The header by which a command says that it thinks a change out anew when the config is another by now. A try that was
+/// too late is then no change that was refused. Heard over the control socket alone.
+pub const STALE_HEADER: &str = "manifold-stale";
+
+/// What stands in [`STALE_HEADER`].
+pub const STALE_IS_TRIED_AGAIN: &str = "again";
+
 /// The variables and the folder of whoever asks. They are secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The header by which a command that shares its route with others says which it is.
+pub const VERB_HEADER: &str = "manifold-verb";
+
 /// A change, or the attempt at one. Of what was passed there is a digest only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

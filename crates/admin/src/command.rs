@@ -130,6 +130,8 @@ pub enum ErrorCode {
     Denied,
     /// The config has changed since it was read.
     Stale,
+    /// There is no change that could be taken back.
+    NothingToUndo,
     TimedOut,
     /// The server answered with an error of its own.
     ServerError,
@@ -172,6 +174,7 @@ impl ErrorCode {
             Self::BadRequest => "bad-request",
             Self::Denied => "denied",
             Self::Stale => "stale",
+            Self::NothingToUndo => "nothing-to-undo",
             Self::TimedOut => "timed-out",
             Self::ServerError => "server-error",
             Self::FailedToStart => "failed-to-start",

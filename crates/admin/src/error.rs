@@ -20,6 +20,16 @@ pub struct Error {
     pub ago_ms: Option<u64>,
 }
 
+impl Error {
+    /// Returns it for a reader who gets one text: how to sign in belongs to it.
+    pub fn told(self) -> String {
+        match self.hint {
+            Some(hint) if self.reason == Reason::SignIn => format!("{}; {hint}", self.text),
+            _ => self.text,
+        }
+    }
+}
+
 /// What kind of thing went wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

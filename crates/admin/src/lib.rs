@@ -30,9 +30,9 @@ mod tests;
 pub use about::{API, About, ApiVersions, GatewayKind};
 pub use ask::{
     AskEvent, AskOptions, AskerEnvironment, CallRequest, CompleteRequest, ENVIRONMENT_HEADER, PromptRequest,
-    QuestionAnswer, ReadRequest,
+    QuestionAnswer, ReadRequest, STALE_HEADER, STALE_IS_TRIED_AGAIN, UNDO_BY_ASKER, UNDO_HEADER,
 };
-pub use audit::{Actor, AuditLine, AuditOutcome};
+pub use audit::{Actor, AuditLine, AuditOutcome, VERB_HEADER};
 pub use command::{Command, CommandError, ErrorBody, ErrorCode, ItemKind, Outcome, ReloadReport};
 pub use error::{Error, Problem, Reason, Severity};
 pub use escape::{escaped_line, escaped_text, is_unsafe};
@@ -46,16 +46,18 @@ pub use log::LogLine;
 pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
-    ClientRow, ConfigReport, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer, DaemonStatus,
-    Disconnected, DoctorCheck, DoctorReport, DoctorStatus, EntriesChanged, ErrorLine, ErrorRow, FailedClient,
-    FoundEntry, ImportReport, InitReport, InstalledRow, ItemRow, LeftFile, NamespaceDetail, NamespaceRow,
-    NoDaemon, RegistryRow, RegistryWay, Running, RunningDaemon, SecretChanged, SecretRow, SecretsReport,
-    ServerDetail, ServerRow, ShownConfig, SkippedEntry, StatusReport, UndoReport, UndoRow, UnreadFile,
+    ClientRow, ConfigReport, CopiedCredential, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer,
+    DaemonStatus, Disconnected, DoctorCheck, DoctorReport, DoctorStatus, EntriesChanged, ErrorLine, ErrorRow,
+    FailedClient, FoundEntry, ImportReport, InitReport, InstalledRow, ItemRow, LeftFile, LoginReport,
+    LogoutReport, NamespaceDetail, NamespaceRow, NoDaemon, RegistryRow, RegistryWay, Running, RunningDaemon,
+    SecretChanged, SecretRow, SecretsReport, ServerDetail, ServerRow, ShownConfig, SkippedEntry,
+    StatusReport, StoreCopied, StoreRekeyed, TokenChanged, TokenRow, UndoReport, UndoRow, UnreadFile,
 };
 pub use snapshot::client::{Client, Principal};
 pub use snapshot::namespace::{Namespace, PermissionSummary, RuleCounts};
 pub use snapshot::server::{Calls, Instance, Lists, Protocol, Saved, Server, ServerId, Sharing, Target};
-pub use snapshot::{ConfigSource, Gateway, Listener, Snapshot};
+pub use snapshot::sign_in::{LoginLink, SignIn};
+pub use snapshot::{ConfigSource, DegradedPart, Gateway, Listener, Snapshot};
 pub use traffic::{
     CallDifference, Direction, Filter, FilterError, Frame, FrameClient, FrameKind, FrameStatus, Hop, Matcher,
     RecordedCall, Recording, RecordingDetail, RecordingDiff, RecordingStart, ReplayReport, ReplayedCall,

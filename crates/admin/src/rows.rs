@@ -4,6 +4,7 @@
 mod entries;
 mod reports;
 mod setup;
+mod tokens;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::client::Client;
 use crate::snapshot::namespace::Namespace;
 use crate::snapshot::server::{Instance, Server, Target};
+use crate::snapshot::sign_in::SignIn;
 use crate::words::{ClientTransport, Era, Kind, Start, State};
 pub use entries::{EntriesChanged, FoundEntry, ImportReport, SkippedEntry, UnreadFile};
 pub use reports::{
@@ -21,9 +23,11 @@ pub use reports::{
     NamespaceDetail, NoDaemon, RunningDaemon, ShownConfig,
 };
 pub use setup::{
-    DoctorCheck, DoctorReport, DoctorStatus, FailedClient, InitReport, InstalledRow, LeftFile, RegistryRow,
-    RegistryWay, SecretChanged, SecretRow, SecretsReport, UndoReport, UndoRow,
+    CopiedCredential, DoctorCheck, DoctorReport, DoctorStatus, FailedClient, InitReport, InstalledRow,
+    LeftFile, LoginReport, LogoutReport, RegistryRow, RegistryWay, SecretChanged, SecretRow, SecretsReport,
+    StoreCopied, StoreRekeyed, UndoReport, UndoRow,
 };
+pub use tokens::{TokenChanged, TokenRow};
 
 /// A line of `list --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +52,9 @@ pub struct ServerRow {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// How one is signed in to it; none where nobody signs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<SignIn>,
 }
 
 /// `get NAME --json`, and what `start`, `stop`, `restart` and `wait` write.
@@ -201,6 +208,7 @@ impl ServerRow {
             clients: of_instances(server).unwrap_or(0),
             error: wrong.map(|error| error.text.clone()),
             hint: wrong.and_then(|error| error.hint.clone()),
+            sign_in: server.sign_in.clone(),
         }
     }
 }

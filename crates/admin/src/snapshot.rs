@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod namespace;
 pub(crate) mod server;
+pub(crate) mod sign_in;
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,19 @@ pub struct Gateway {
     pub uptime_ms: Option<u64>,
     pub profile: String,
     pub listeners: Vec<Listener>,
+    /// What works less well than it should, though everything is served.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<DegradedPart>,
+}
+
+/// A part that works less well than it should.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct DegradedPart {
+    /// `state`: what replicas share.
+    pub part: String,
+    pub why: String,
 }
 
 /// A place where clients can come.

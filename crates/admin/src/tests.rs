@@ -263,6 +263,12 @@ fn a_whole_snapshot_in_json() {
                 "address": "127.0.0.1:8080",
                 "needsToken": true
               }
+            ],
+            "degraded": [
+              {
+                "part": "state",
+                "why": "redis is away"
+              }
             ]
           },
           "config": {
@@ -378,6 +384,17 @@ fn a_whole_snapshot_in_json() {
                 "failed": 2,
                 "p50Us": 900,
                 "p95Us": 4000
+              },
+              "signIn": {
+                "state": "ready",
+                "account": "default",
+                "issuer": "login.example",
+                "scopes": [
+                  "read"
+                ],
+                "until": "2026-11-18T12:00:00Z",
+                "lastRefresh": "2026-11-18T11:00:00Z",
+                "store": "plain"
               },
               "instances": [
                 {

@@ -16,6 +16,7 @@ mod search;
 mod serve;
 mod servers;
 mod setup;
+mod sign_in;
 mod tui;
 mod values;
 
@@ -34,7 +35,7 @@ pub(crate) use call::{
     AskCommand, CallArgs, CompleteArgs, CompleteOf, HowArgs, PromptArgs, ReadArgs, ShellArg, ShellCommand,
 };
 use care::CareCommand;
-pub(crate) use care::{DoctorArgs, SecretCommand};
+pub(crate) use care::{BackupArgs, DoctorArgs, KeyArg, RekeyArgs, SecretCommand, TokenArgs, TokenCommand};
 pub(crate) use clients::{ClientCommand, ClientsCommand, ItemKindArg, NsCommand, RuleArgs};
 pub(crate) use daemon::DaemonCommand;
 pub(crate) use entries::{
@@ -55,6 +56,7 @@ pub(crate) use search::{SearchArgs, SearchCommand};
 use serve::{ServeCommand, Wrong};
 pub(crate) use servers::{LogsArgs, ServerCommand, WaitArgs, WatchArgs};
 pub(crate) use setup::{InitArgs, InstallArgs, SetupCommand, UndoArgs, UninstallArgs, WhichClients};
+pub(crate) use sign_in::{LoginArgs, LogoutArgs, SignInCommand};
 pub(crate) use tui::{TuiArgs, TuiCommand};
 use values::profile;
 
@@ -98,6 +100,8 @@ enum Command {
     Files(FileCommand),
     #[command(flatten)]
     Care(CareCommand),
+    #[command(flatten)]
+    SignIn(SignInCommand),
     /// The process that all stdio clients share: see it, start it, stop it
     #[command(after_help = "\
 Examples:
@@ -138,6 +142,8 @@ pub(crate) enum Task {
     Traffic(TrafficCommand),
     Daemon(DaemonCommand),
     Secret(SecretCommand),
+    Token(TokenCommand),
+    SignIn(SignInCommand),
     Doctor(DoctorArgs),
     Ask(AskCommand),
     Shell(ShellCommand),
@@ -158,6 +164,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Invocation, 
     let args: Vec<OsString> = args.collect();
     let program_profile =
         args.first().and_then(|program| Profile::from_program(Path::new(program).file_name()?.to_str()?));
+    let args = help::asked_by_word(args);
     let args = entries::with_command_marked(args, &Cli::command());
     Cli::command()
         .try_get_matches_from(&args)
@@ -196,6 +203,7 @@ fn decide(mut cli: Cli, program_profile: Option<Profile>) -> Result<Invocation, 
         (Some(Command::Serving(command)), _) => command.task(&cli.mode).map_err(usage)?,
         (Some(Command::Files(command)), _) => command.task(),
         (Some(Command::Care(command)), _) => command.task(),
+        (Some(Command::SignIn(command)), _) => Task::SignIn(command),
         (Some(Command::Traffic(command)), _) => Task::Traffic(command),
         (Some(Command::Tui(TuiCommand::Tui(args))), _) => Task::Tui(args),
         (Some(Command::Open(OpenCommand::Open(args))), _) => Task::Open(args),

@@ -15,6 +15,7 @@ mod init;
 mod install;
 mod items;
 mod litemcp;
+mod noted;
 mod open;
 mod patience;
 mod record;
@@ -25,10 +26,12 @@ mod search;
 mod secret;
 mod servers;
 mod shell;
+mod sign_in;
 mod source;
 mod status;
 mod stdio;
 mod token;
+mod tokens;
 mod tui;
 mod undo;
 mod uninstall;
@@ -98,6 +101,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         }
         Task::Secret(command) => {
             secret::run(&command, Verb::new(command.form(), &options, &invocation.flags))
+        }
+        Task::Token(command) => tokens::run(&command, Verb::new(command.form(), &options, &invocation.flags)),
+        Task::SignIn(command) => {
+            sign_in::run(&command, Verb::new(command.form(), &options, &invocation.flags))
         }
         Task::Open(args) => {
             Verb::new(args.form.into(), &options, &invocation.flags).run(|verb| open::run(&args, verb))
@@ -227,6 +234,7 @@ fn apply_log_flags(config: &mut Config, flags: &Flags, environment: &Environment
         "warn" => Some(LogLevel::Warn),
         "info" => Some(LogLevel::Info),
         "debug" => Some(LogLevel::Debug),
+        "trace" => Some(LogLevel::Trace),
         _ => None,
     });
     if let Some(level) = flags.log_level.map(Into::into).or(level) {
@@ -280,7 +288,7 @@ fn fail(what: &str, code: u8) -> ExitCode {
 }
 
 /// Writes an error with everything behind it.
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

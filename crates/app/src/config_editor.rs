@@ -3,6 +3,7 @@
 //! Whoever writes holds a lock for that file, in this process and in others; what somebody else wrote meanwhile is seen
 //! before the new text takes its place.
 
+mod noted;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,9 @@ use manifold_config::{
     Config, Edit, EditError, LoadOptions, Server, ServerFault, apply, config_path, diff, load_text, written,
 };
 use manifold_engine::{Reloader, reload_report};
+use manifold_frontends::admin::Undo;
 use manifold_setup::{Locks, Rules, TargetFile, WriteError, digest};
+use noted::Noted;
 
 /// How often a change is made anew when somebody else wrote the file at the same moment.
 const TRIES: usize = 8;
@@ -122,10 +125,11 @@ impl ConfigEditor {
         &self,
         edit: Edit,
         expected: Option<String>,
+        undo: Undo,
         reloader: &dyn Reloader,
     ) -> Result<ConfigChanged, CommandError> {
         let editor = self.clone();
-        let writing = tokio::task::spawn_blocking(move || editor.write(&edit, expected.as_deref()));
+        let writing = tokio::task::spawn_blocking(move || editor.write(&edit, expected.as_deref(), undo));
         let changed = writing.await.map_err(|_| failed("the change broke off"))??;
         if changed.before != changed.revision {
             reloader.reload().await.map_err(|why| {
@@ -138,7 +142,12 @@ impl ConfigEditor {
     }
 
     /// Changes the file. Blocks while another writes it.
-    pub(crate) fn write(&self, edit: &Edit, expected: Option<&str>) -> Result<ConfigChanged, CommandError> {
+    pub(crate) fn write(
+        &self,
+        edit: &Edit,
+        expected: Option<&str>,
+        undo: Undo,
+    ) -> Result<ConfigChanged, CommandError> {
         let path = self.path().ok_or_else(homeless)?;
         let file = TargetFile::find(&path, &self.rules()).map_err(|error| unwritten(&error))?;
         let locks = Locks::of(&self.options.environment);
@@ -158,7 +167,10 @@ impl ConfigEditor {
                 return Ok(changed);
             }
             let old = is_there.then_some(found.text.as_bytes());
-            match file.replace(old, new.as_bytes()) {
+            let mut noted = self.note(edit, undo, &file, old, new.as_bytes())?;
+            let written = file.replace(old, new.as_bytes());
+            noted.settle(written.is_ok());
+            match written {
                 Ok(()) => return Ok(changed),
                 // Somebody wrote it at the same moment: the change is made in what they wrote.
                 Err(WriteError::Changed(_)) => {}
@@ -196,6 +208,22 @@ impl ConfigEditor {
 
     fn load(&self, found: &Found) -> Option<Config> {
         load_text(&found.text, found.path.as_deref(), &self.options).ok()
+    }
+
+    /// Notes a change, where that is for us to do, so that it can be undone. What cannot be is not made.
+    fn note(
+        &self,
+        edit: &Edit,
+        undo: Undo,
+        file: &TargetFile,
+        old: Option<&[u8]>,
+        new: &[u8],
+    ) -> Result<Noted, CommandError> {
+        let state = self.options.environment.state_home().filter(|_| undo == Undo::Program);
+        match state {
+            Some(state) => Noted::begin(&state, edit, file, old, new).map_err(|error| unwritten(&error)),
+            None => Ok(Noted::default()),
+        }
     }
 
     /// Returns which files may be ours.

@@ -36,13 +36,14 @@ use crate::cli::Flags;
 use crate::machine::budget;
 use crate::operator::ControlledGateway;
 use crate::signals;
+use crate::telemetry::Stdout;
 use crate::wiring::{Services, Serving};
 use home::Home;
 use http::Http;
 pub(crate) use inherited::{Inherited, InheritedFds};
 pub(crate) use installed::SelfCheck;
 pub(crate) use life::{Life, Presence};
-pub(crate) use place::{base_folders, identity, is_below_another};
+pub(crate) use place::{base_folders, identity, is_below_another, is_listened_for};
 use sessions::Sessions;
 use upgrade::{State, Upgrades};
 
@@ -107,10 +108,11 @@ pub(crate) async fn serve(
 ) -> Result<(), String> {
     let Beginning { place, identity, started, detached, origin } = beginning;
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", place.folder().display());
-    let Taken { mut home, left, http } = origin.take(&place).map_err(failed)?;
-    let door = http::open(&config, flags, http).await;
+    let Taken { mut home, left, http } = origin.take(&place, is_listened_for(&options)).map_err(failed)?;
+    let door = http::open(&config, &options, flags, http).await;
     let stays = left.as_ref().is_some_and(|(state, _)| state.stays);
     let recordings = left.as_ref().map(|(state, _)| state.recordings.clone()).unwrap_or_default();
+    let traffic = left.as_ref().map(|(state, _)| state.traffic).unwrap_or_default();
     let started = if stays { Started::ByOrder } else { started };
     let (orders, ordered) = mpsc::channel(1);
     let mut upgrades = Upgrades::new(ordered, options.environment.program.clone().unwrap_or_default());
@@ -118,6 +120,9 @@ pub(crate) async fn serve(
     let daemon = Arc::new(Daemon::new((place, identity), life, orders, left, |left| {
         Services::going_on(config, options.clone(), flags, Serving::All, left)
     }));
+    daemon.services.fleet.traffic().go_on_from(traffic);
+    // Nobody reads what a daemon writes there.
+    daemon.services.tell_of_calls(Stdout::Taken);
     let stop = signals::watch_signals(&daemon.services.tasks).map_err(|error| error.to_string())?;
     let program = Arc::new(ControlledGateway::new(&daemon.services, GatewayKind::Daemon, options.clone()));
     program.set_daemon(&daemon);
@@ -185,14 +190,15 @@ struct Taken {
 }
 
 impl Origin {
-    fn take(self, place: &Place) -> io::Result<Taken> {
+    /// `are_given`: systemd listens for us.
+    fn take(self, place: &Place, are_given: bool) -> io::Result<Taken> {
         let Inherited { lock, clients, orders, http, state } = match self {
             Self::Nothing(lock) => {
                 return Ok(Taken { home: Home::open(place.clone(), lock)?, left: None, http: None });
             }
             Self::Another(inherited) => inherited,
         };
-        let home = Home::inherited(place.clone(), lock, clients, orders)?;
+        let home = Home::inherited(place.clone(), lock, (clients, orders), are_given)?;
         let left =
             State::read(&state).inspect_err(|why| warn!("the state left to us cannot be read: {why}")).ok();
         // Servers that nobody has taken over end with their sockets, and clients go on as after a crash.

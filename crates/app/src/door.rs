@@ -1,7 +1,10 @@
-//! The door of HTTP: where it listens, and what is behind it.
+//! The door of HTTP: where it listens, who comes in, and what is behind it.
+
+mod credentials;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use manifold_admin::Listener;
@@ -9,13 +12,18 @@ use manifold_config::{Config, HttpSettings, Limits, Profile, Secret, Selection, 
 use manifold_engine::{Audience, Gateway, Opening};
 use manifold_frontends::admin::SharedPage;
 use manifold_frontends::facts_of_anyone;
-use manifold_frontends::http::{self, Admission, Namespaces, Served, Site, TlsAcceptor, Token, is_loopback};
+use manifold_frontends::http::{self, Admission, Namespaces, Served, Site, TlsAcceptor, is_loopback};
+use manifold_frontends::replica::Replica;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
+use crate::commands::with_causes;
 use crate::machine::budget;
+use crate::tokens::TokenFile;
+use crate::watch::watch_folder;
 use crate::wiring::Services;
+use credentials::{Address, Credentials};
 
 /// An address that is ours, with nothing behind it yet.
 pub(crate) struct Bound {
@@ -36,6 +44,18 @@ pub(crate) struct Door {
     /// `--namespace`.
     named: Option<String>,
     eager: bool,
+    credentials: Credentials,
+    /// Who we are among several, where there are.
+    replica: OnceLock<Arc<Replica>>,
+    /// Who is let in, once it is served.
+    admission: OnceLock<(Arc<Admission>, Listening)>,
+}
+
+/// Where the door is, once it is served.
+struct Listening {
+    scheme: &'static str,
+    host: String,
+    port: u16,
 }
 
 impl Bound {
@@ -76,16 +96,42 @@ impl Bound {
         self.listener.local_addr().map_or(self.settings.port, |address| address.port())
     }
 
-    /// Puts the namespaces behind it.
-    pub(crate) fn open(self, services: &Services, named: Option<String>, eager: bool) -> Arc<Door> {
+    /// Returns the address at which it listens, as others would write it.
+    pub(crate) fn address(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let host = self.settings.host.as_str();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        format!("{scheme}://{host}:{}", self.port())
+    }
+
+    /// Puts the namespaces behind it. `given` is a token that counts more than the config's.
+    pub(crate) fn open(
+        self,
+        services: &Services,
+        named: Option<String>,
+        eager: bool,
+        given: Option<Secret>,
+    ) -> Arc<Door> {
         let selected = select_namespace(&services.fleet.config(), named.as_deref());
         let namespaces = Arc::new(Namespaces::new(served(services, &selected, eager, None)));
         let bound = tokio::sync::Mutex::new(Some(self));
-        Arc::new(Door { bound, services: services.clone(), namespaces, named, eager })
+        let stored = TokenFile::of(services.options());
+        let credentials = Credentials::new(given, stored, services.oauth_http());
+        let (admission, replica) = (OnceLock::new(), OnceLock::new());
+        let services = services.clone();
+        let door =
+            Arc::new(Door { bound, services, namespaces, named, eager, credentials, replica, admission });
+        door.watch_tokens();
+        door
     }
 }
 
 impl Door {
+    /// Serves as one of several. This is said once, before it is served.
+    pub(crate) fn serve_as(&self, replica: Arc<Replica>) {
+        let _ = self.replica.set(replica);
+    }
+
     /// Resolves the servers of a config that is about to be in force, for the namespaces that stay.
     pub(crate) fn prepare(&self) {
         let Some(resolution) = self.services.resolved() else { return };
@@ -99,7 +145,32 @@ impl Door {
     pub(crate) fn renew(&self) {
         let selected = select_namespace(&self.services.fleet.config(), self.named.as_deref());
         let served = served(&self.services, &selected, self.eager, Some(&self.namespaces.served()));
+        self.admit_anew();
         self.namespaces.replace(served);
+    }
+
+    /// Lets in by what the config, and the tokens that commands made, say now.
+    fn admit_anew(&self) {
+        let Some((admission, at)) = self.admission.get() else { return };
+        let config = self.services.fleet.config();
+        self.services.landings.set_address(config.settings.http.public_url.as_deref());
+        let selected = select_namespace(&config, self.named.as_deref());
+        let at = Address { scheme: at.scheme, host: &at.host, port: at.port };
+        admission.accept(self.credentials.accepted(&config, &selected, &at));
+    }
+
+    /// Takes over tokens as they are made and revoked, whatever the config is like.
+    fn watch_tokens(self: &Arc<Self>) {
+        let Some(stored) = self.credentials.stored() else { return };
+        let door = Arc::downgrade(self);
+        let changed = move || {
+            if let Some(door) = door.upgrade() {
+                door.admit_anew();
+                // Sessions of tokens that are gone end with them.
+                door.namespaces.replace((*door.namespaces.served()).clone());
+            }
+        };
+        watch_folder(stored.folder(), stored.path(), &self.services.tasks, changed);
     }
 
     /// Lets clients in until `stop` resolves, then lets calls in flight finish; for as long as it says, connections that rest
@@ -115,41 +186,58 @@ impl Door {
             return;
         };
         let Ok(address) = listener.local_addr() else { return };
+        if let Some(tls) = &tls {
+            watch_certificates(tls, &self.services);
+        }
         let host = settings.host.as_str();
         let scheme = if tls.is_some() { "https" } else { "http" };
+        let admission = Admission::new(settings.allowed_hosts.clone(), settings.cors.clone());
+        let admission = Arc::new(admission.public(!is_loopback(host)).secure(tls.is_some()));
+        let listening = Listening { scheme, host: host.to_owned(), port: address.port() };
+        let _ = self.admission.set((Arc::clone(&admission), listening));
+        self.admit_anew();
+        let needs_token = admission.needs_token();
         info!("listening on {scheme}://{address}");
         let _listening = self.services.control.listening(Listener {
             transport: scheme.to_owned(),
             address: Some(address.to_string()),
-            needs_token: settings.token.is_some(),
+            needs_token,
         });
         let shown = if is_loopback(host) { "localhost" } else { host };
         let site = Site {
             namespaces: Arc::clone(&self.namespaces),
             codes: self.services.codes(),
             profile,
-            admission: Admission {
-                public: !is_loopback(host),
-                secure: tls.is_some(),
-                allowed_hosts: settings.allowed_hosts,
-                tokens: settings.token.into_iter().map(only_token).collect(),
-                cors: settings.cors,
-            },
+            admission,
             limit_bytes: limits.request_bytes,
             budget: budget(&limits),
             limits: limits.clients,
             port: address.port(),
             url: format!("{scheme}://{shown}:{}", address.port()),
             started: Instant::now(),
+            health: Arc::clone(self.services.fleet.health()),
             page,
+            callbacks: Some(Arc::clone(&self.services.landings) as _),
+            replica: self.replica.get().cloned(),
         };
         http::serve(listener, tls, site, drain, stop, &self.services.tasks).await;
     }
 }
 
-/// Returns the one token of the config as one of those that let in; it has no name there.
-fn only_token(secret: Secret) -> Token {
-    Token { name: "default".into(), secret, until: None }
+/// Takes over certificates and keys as their files change: they are renewed more often than anybody restarts.
+fn watch_certificates(tls: &TlsAcceptor, services: &Services) {
+    for file in tls.files() {
+        let (tls, shown) = (tls.clone(), file.to_owned());
+        let changed = move || match tls.reload() {
+            Ok(()) => info!(file = %shown.display(), "certificates were read anew"),
+            // Certificate and key are seldom written at once; the second of them brings the other.
+            Err(error) => {
+                warn!(file = %shown.display(), "the certificates in use stay: {}", with_causes(&error))
+            }
+        };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        watch_folder(folder.unwrap_or(Path::new(".")), file, &services.tasks, changed);
+    }
 }
 
 /// Opens every enabled namespace, and the selected one as the default. Those that are open stay so.

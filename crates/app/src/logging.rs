@@ -10,18 +10,21 @@ use std::time::Duration;
 use manifold_config::{LogFormat, LogLevel, LogSettings};
 use tracing::Level;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub(crate) use queue::{Patience, Queue};
-use rotating::RotatingFile;
+pub(crate) use rotating::RotatingFile;
 
 /// How long the last lines may take to be written when we leave in good order.
 const LAST_WORDS: Patience = Patience { stalled: Duration::from_millis(500), total: Duration::from_secs(1) };
 /// How long when we are to end at once.
 const LAST_BREATH: Patience =
     Patience { stalled: Duration::from_millis(50), total: Duration::from_millis(100) };
+
+/// How the names of our crates begin.
+const OURS: &str = "manifold";
 
 /// The logs of this process.
 static QUEUES: OnceLock<Vec<Arc<Queue>>> = OnceLock::new();
@@ -55,11 +58,17 @@ pub(crate) fn start(settings: &LogSettings) -> Option<String> {
         LogLevel::Warn => Level::WARN,
         LogLevel::Info => Level::INFO,
         LogLevel::Debug => Level::DEBUG,
+        LogLevel::Trace => Level::TRACE,
     };
     // Another subscriber is only ever there in tests.
-    let _ = tracing_subscriber::registry().with(LevelFilter::from_level(level)).with(layers).try_init();
+    let _ = tracing_subscriber::registry().with(filter(level)).with(layers).try_init();
     let _ = QUEUES.set(queues);
     problem
+}
+
+/// Returns how many lines of the logs were not written.
+pub(crate) fn lost() -> u64 {
+    QUEUES.get().into_iter().flatten().map(|queue| queue.lost()).sum()
 }
 
 /// Has the logs write what is waiting: the process is about to end.
@@ -78,9 +87,14 @@ fn flush_within(patience: Patience) {
     }
 }
 
-type BoxedLayer = Box<
-    dyn Layer<tracing_subscriber::layer::Layered<LevelFilter, tracing_subscriber::Registry>> + Send + Sync,
->;
+/// Returns what is logged. Of what libraries say only the serious part is: in their details are the bytes that pass
+/// through them, secrets among them.
+fn filter(level: Level) -> Targets {
+    Targets::new().with_default(level.min(Level::INFO)).with_target(OURS, level)
+}
+
+type BoxedLayer =
+    Box<dyn Layer<tracing_subscriber::layer::Layered<Targets, tracing_subscriber::Registry>> + Send + Sync>;
 
 fn layer(format: LogFormat, colours: bool, queue: &Arc<Queue>) -> BoxedLayer {
     let writer = Arc::clone(queue);

@@ -1,6 +1,7 @@
 //! Manifold: every MCP server behind one plug.
 
 mod audit;
+mod browser;
 mod cli;
 mod commands;
 mod config_editor;
@@ -8,14 +9,19 @@ mod daemon;
 mod door;
 mod interrupt;
 mod logging;
+mod login;
+mod logins;
 mod machine;
 mod operator;
 mod output;
 mod recorder;
 mod registry;
 mod remembered;
+mod replica;
 mod secrets;
 mod signals;
+mod telemetry;
+mod tokens;
 mod watch;
 mod wiring;
 

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use keeping::{Ending, Keeping};
 use manifold_admin::{CommandError, ErrorCode, Filter, Recording, RecordingChange, RecordingStart};
 use manifold_engine::{Control, Fleet, Lock as _, SubscribeOptions, Traffic};
-use manifold_recording::{EXTENSION, Header, Limits, Open, Writer, check_name, list, open_file};
+use manifold_recording::{Header, Limits, Open, Writer, check_name, file_in, list, open_file};
 use tracing::info;
 
 /// Returns where recordings lie in a folder for state.
@@ -84,8 +84,9 @@ impl Recorder {
     ) -> Result<Recording, CommandError> {
         let name = &start.name;
         check_name(name).map_err(|error| CommandError::new(ErrorCode::BadRequest, error.to_string()))?;
-        let filter = Filter::parse(start.filter.as_deref().unwrap_or_default())
-            .map_err(|error| CommandError::new(ErrorCode::BadRequest, format!("the filter, {error}")))?;
+        let filter = Filter::parse(start.filter.as_deref().unwrap_or_default()).map_err(|error| {
+            CommandError::new(ErrorCode::BadRequest, format!("the filter cannot be read: {error}"))
+        })?;
         let folder = self.folder.as_deref().ok_or_else(|| failed("there is no home folder to keep it in"))?;
         let mut running = self.running.locked();
         if running.get(name).is_some_and(Running::is_going_on) {
@@ -162,8 +163,7 @@ impl Recorder {
 
     /// Returns the file of a recording by its name, which is no path.
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf, CommandError> {
-        let folder = self.folder.as_ref().filter(|_| check_name(name).is_ok());
-        let file = folder.map(|folder| folder.join(name).with_extension(EXTENSION));
+        let file = self.folder.as_deref().and_then(|folder| file_in(folder, name));
         file.filter(|file| file.is_file()).ok_or_else(|| {
             let hint = Some("`manifold record list` shows those there are".to_owned());
             let message = format!("there is no recording '{name}'");
@@ -186,7 +186,7 @@ impl Recorder {
     /// Ends all of them.
     pub(crate) fn close(&self) {
         let ended = std::mem::take(&mut *self.running.locked());
-        ended.into_values().for_each(|mut running| running.end(Ending::Stopped));
+        ended.into_values().for_each(|mut running| running.end(Ending::GatewayEnded));
     }
 }
 
@@ -206,9 +206,9 @@ impl Running {
 
 /// Returns the file of a recording that somebody names, or the path somebody wrote.
 pub(crate) fn file_of(named: &Path, folder: Option<PathBuf>) -> PathBuf {
-    let is_name = named.to_str().is_some_and(|name| check_name(name).is_ok());
-    match folder {
-        Some(folder) if is_name && !named.exists() => folder.join(named).with_extension(EXTENSION),
+    let in_folder = named.to_str().zip(folder).and_then(|(name, folder)| file_in(&folder, name));
+    match in_folder {
+        Some(file) if !named.exists() => file,
         _ => named.to_owned(),
     }
 }

@@ -67,7 +67,7 @@ impl<'e> RegistryClient<'e> {
         remarks.extend(choice.remark);
         if choice.choice.source() == Source::Mcpb {
             if self.freshness == Freshness::Offline {
-                let message = format!("`{}` is a bundle that would have to be fetched", wanted.name);
+                let message = format!("'{}' is a bundle that would have to be fetched", wanted.name);
                 return Err(Failure::new(Exit::Failed, "offline", message).hint("leave out --offline"));
             }
             let bundle = choice.choice.fetch_bundle(&self.web, &self.bundles()?);
@@ -164,11 +164,11 @@ fn failure(error: RegistryError) -> Failure {
 }
 
 fn refusal(name: &str, why: &str) -> Failure {
-    Failure::new(Exit::Failed, "registry-refused", format!("`{name}` cannot be taken over: {why}"))
+    Failure::new(Exit::Failed, "registry-refused", format!("'{name}' cannot be taken over: {why}"))
         .hint("nothing was written")
 }
 
 fn bundle_failure(name: &str, error: &BundleError) -> Failure {
-    Failure::new(Exit::Failed, "bundle-refused", format!("the bundle of `{name}` is refused: {error}"))
+    Failure::new(Exit::Failed, "bundle-refused", format!("the bundle of '{name}' is refused: {error}"))
         .hint("nothing was written")
 }

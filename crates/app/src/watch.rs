@@ -56,6 +56,47 @@ pub(crate) fn watch_config(
     tasks.spawn_background(watch.keep(seen, changed, reloader, gone));
 }
 
+/// Calls `changed` whenever a file of a folder has become another, for as long as the gateway runs.
+pub(crate) fn watch_folder(folder: &Path, file: &Path, tasks: &Tasks, changed: impl Fn() + Send + 'static) {
+    let noted = Arc::new(Notify::new());
+    let told = Arc::clone(&noted);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            told.notify_one();
+        }
+    });
+    let mut watcher = match watcher {
+        Ok(watcher) => watcher,
+        Err(error) => return warn!(folder = %folder.display(), "changes will not be noticed: {error}"),
+    };
+    follow_folder(&mut watcher, folder);
+    let folder = folder.to_owned();
+    let file = file.to_owned();
+    tasks.spawn_background(async move {
+        let mut seen = std::fs::read(&file).ok();
+        loop {
+            noted.notified().await;
+            settle(&noted).await;
+            follow_folder(&mut watcher, &folder);
+            let now = std::fs::read(&file).ok();
+            if now != seen {
+                seen = now;
+                changed();
+            }
+        }
+    });
+}
+
+/// Watches a folder, or the nearest one above it as long as it is not there.
+pub(crate) fn follow_folder(watcher: &mut RecommendedWatcher, folder: &Path) {
+    for at in folder.ancestors() {
+        match watcher.watch(at, RecursiveMode::NonRecursive) {
+            Ok(()) => return,
+            Err(error) => debug!(folder = %at.display(), "not watched: {error}"),
+        }
+    }
+}
+
 struct Watch {
     path: PathBuf,
     watcher: RecommendedWatcher,

@@ -12,14 +12,18 @@ use manifold_engine::{
     Audience, BoxFuture, Control, Fleet, Gateway, Lock as _, Opening, Program, ReloadReport, Reloader,
     Reopen, Resolution, Tasks, busy_poll, reload_report,
 };
+use manifold_oauth::Http;
 use manifold_protocol::{CodeSet, Fault};
 use manifold_upstreams::process::{ProcessHost, Processes};
-use manifold_upstreams::{Cache, Handover, Upstreams};
+use manifold_upstreams::{Cache, Handover, OAuthHttp, SignIns, Upstreams};
 use tracing::{info, warn};
 
 use crate::cli::Flags;
+use crate::login::{Landings, RunningLogins, watch_store};
+use crate::logins;
 use crate::machine::slim_down;
 use crate::recorder::{Recorder, recordings_folder};
+use crate::telemetry::{Stdout, Telemetry};
 use crate::watch::watch_config;
 
 /// How a date and time of day are told.
@@ -33,6 +37,11 @@ pub(crate) struct Services {
     pub(crate) tasks: Tasks,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) recorder: Arc<Recorder>,
+    pub(crate) telemetry: Arc<Telemetry>,
+    /// Who is signed in where; none where nothing can be stored.
+    pub(crate) sign_ins: Option<Arc<SignIns>>,
+    /// Logins whose browsers come back to our own door.
+    pub(crate) landings: Arc<Landings>,
     processes: ProcessHost,
     reloader: Arc<FileReloader>,
 }
@@ -69,9 +78,15 @@ impl Services {
                 Upstreams::resume(tasks.clone(), cache(&options), limit_bytes, handover, askers)
             }
         };
-        let upstreams = Arc::new(upstreams.marked(&nesting.mark()));
+        let sign_ins = sign_ins(&options, &tasks);
+        let landings = Arc::<Landings>::default();
+        let upstreams = Arc::new(upstreams.marked(&nesting.mark()).signing_in(sign_ins.clone()));
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&upstreams)), tasks.clone());
+        if let Some(sign_ins) = &sign_ins {
+            let logins = RunningLogins::new(Arc::clone(sign_ins), Arc::clone(&landings), tasks.clone());
+            fleet.sign_in_by(Arc::new(logins));
+        }
         let recordings = options.environment.state_home().map(|state| recordings_folder(&state));
         let reloader = Arc::new(FileReloader {
             options,
@@ -93,14 +108,32 @@ impl Services {
         let control = Control::new(&fleet, Arc::clone(&reloader) as Arc<dyn Reloader>, program);
         let recorder = Arc::new(Recorder::new(recordings, &fleet, control.clone()));
         control.see_processes_by(Arc::new(Processes));
+        let telemetry = Telemetry::new(&fleet, &control);
         slim_down(&tasks);
         tasks.spawn_background(busy_poll::keep());
-        Self { fleet, control, tasks, upstreams, recorder, processes, reloader }
+        Self {
+            fleet,
+            control,
+            tasks,
+            upstreams,
+            recorder,
+            telemetry,
+            sign_ins,
+            landings,
+            processes,
+            reloader,
+        }
+    }
+
+    /// Begins to tell of calls whoever the config and our variables name.
+    pub(crate) fn tell_of_calls(&self, stdout: Stdout) {
+        self.telemetry.start(&self.tasks, &self.reloader.options.environment.vars, stdout);
     }
 
     /// Takes over changes of the config file from now on; `taken_over` hears of each.
     pub(crate) fn watch_config(&self, taken_over: impl Fn() + Send + Sync + 'static) {
         let _ = self.reloader.taken_over.set(Box::new(taken_over));
+        self.watch_sign_ins();
         let config = self.fleet.config();
         let (watches, was_read) = (config.settings.watch_config, config.source.path.is_some());
         if let Some(path) = config_path(&self.reloader.options).filter(|_| watches) {
@@ -112,6 +145,14 @@ impl Services {
             };
             let reloader = Arc::clone(&self.reloader) as Arc<dyn Reloader>;
             watch_config(path, was_read, reloader, &self.tasks, gone);
+        }
+    }
+
+    /// Takes up from now on who signs in or out elsewhere.
+    fn watch_sign_ins(&self) {
+        let folder = logins::folder(&self.reloader.options.environment);
+        if let (Some(sign_ins), Some(folder)) = (&self.sign_ins, folder) {
+            watch_store(folder, Arc::clone(sign_ins), &self.tasks);
         }
     }
 
@@ -153,6 +194,16 @@ impl Services {
         last.clone()
     }
 
+    /// Returns what the config is read with.
+    pub(crate) fn options(&self) -> &LoadOptions {
+        &self.reloader.options
+    }
+
+    /// Returns the way to authorization servers.
+    pub(crate) fn oauth_http(&self) -> Arc<dyn Http> {
+        Arc::new(OAuthHttp::new(self.tasks.clone()))
+    }
+
     /// Returns who takes over the config file when it has changed.
     pub(crate) fn reloader(&self) -> Arc<dyn Reloader> {
         Arc::clone(&self.reloader) as Arc<dyn Reloader>
@@ -182,6 +233,7 @@ impl Services {
     pub(crate) async fn close(&self) {
         self.fleet.close().await;
         self.processes.finish().await;
+        self.telemetry.close().await;
         let recorder = Arc::clone(&self.recorder);
         // It waits for disks.
         let _ = tokio::task::spawn_blocking(move || recorder.close()).await;
@@ -191,6 +243,14 @@ impl Services {
 /// Returns the date and the time of day, as they are told.
 fn now() -> String {
     Timestamp::now().strftime(MOMENT).to_string()
+}
+
+/// Returns who is signed in where, as this user's store has it; none where nobody is at home. Nothing is opened yet.
+pub(crate) fn sign_ins(options: &LoadOptions, tasks: &Tasks) -> Option<Arc<SignIns>> {
+    let stored = logins::store(&options.environment)?;
+    let environment = options.environment.clone();
+    let kind = move || logins::store(&environment).map(|stored| stored.kind).unwrap_or_default();
+    Some(SignIns::new(stored.store, kind, tasks.clone()))
 }
 
 /// Returns what is remembered from earlier runs.

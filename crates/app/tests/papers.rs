@@ -216,6 +216,29 @@ fn every_number_has_one_row_in_order() {
     }
 }
 
+/// What was asked of signing in, row by row, is shown by tests that are there.
+#[test]
+fn every_row_of_signing_in_names_its_tests() {
+    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let rows = page.lines().skip_while(|line| !line.ends_with("| shown by |")).skip(2);
+    let rows: Vec<&str> = rows.take_while(|line| line.starts_with("| ")).collect();
+    let numbers: Vec<u32> = rows.iter().filter_map(|row| row.split(' ').nth(1)?.parse().ok()).collect();
+    assert_eq!(numbers, (1..=29).collect::<Vec<u32>>());
+    let code: String =
+        sources().into_iter().filter(|(file, _)| !file.ends_with(".md")).map(|(_, text)| text).collect();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let shown = row.rsplit(" | ").next().unwrap();
+        let names: Vec<&str> =
+            shown.split('`').skip(1).step_by(2).filter(|name| !name.starts_with('-')).collect();
+        let is_there =
+            |name: &&&str| ["fn ", "def ", ""].iter().any(|word| code.contains(&format!("{word}{name}(")));
+        assert!(!names.is_empty(), "{row}");
+        wrong.extend(names.iter().filter(|name| !is_there(name)).map(|name| format!("{name} of {row}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn what_a_row_names_is_there() {
     let mut wrong = Vec::new();

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use manifold_config::Profile;
-use manifold_engine::{Audience, Exchange, Gateway, Lock as _, Requester, Sink};
+use manifold_config::{Profile, Secret};
+use manifold_engine::{
+    Audience, Exchange, Gateway, Hop, Link, Lock as _, Party, Requester, Sink, SubscribeOptions, Tap, Traffic,
+};
 use manifold_frontends::{Destination, Outlet, Session};
 use manifold_protocol::{Call, CodeSet, Id, Method, Outgoing, Raw, Reply, envelope};
 
@@ -35,6 +37,12 @@ pub const ALL: [Part; 11] = [
     Part { name: "session: a call", rounds: 10_000, prepare: || session(1, 20, SMALL_CALL) },
     Part { name: "session: a list of 20 tools", rounds: 2_000, prepare: || session(1, 20, LIST) },
     Part { name: "session: a list of 1,000 tools", rounds: 100, prepare: || session(1, 1000, LIST) },
+];
+
+/// Those that can be run and are not guarded: nobody pays for them but who watches.
+pub const UNGUARDED: [Part; 2] = [
+    Part { name: "traffic: a call is noted", rounds: 5_000, prepare: || traffic(false) },
+    Part { name: "traffic: a call is noted and written", rounds: 5_000, prepare: || traffic(true) },
 ];
 
 const MIB: usize = 1 << 20;
@@ -140,6 +148,35 @@ fn session(servers: usize, tools: usize, message: &'static str) -> Result<Work, 
         match outlet.bytes.swap(0, Ordering::Relaxed) == length {
             true => Ok(()),
             false => Err("an answer of another length".into()),
+        }
+    }))
+}
+
+/// A call as it is seen on one hop while somebody wants all of it: request and answer, two frames.
+fn traffic(is_written: bool) -> Result<Work, Box<dyn Error>> {
+    // They stay known for good; each has a dozen forms to be found in.
+    for number in 0..12 {
+        drop(Secret::new(format!("a-secret-of-{number}-0123456789")));
+    }
+    let traffic = Traffic::unwatched();
+    let mut watching = traffic.subscribe(SubscribeOptions::to_record());
+    let party = Party { hop: Hop::Client, namespace: Some("all".to_owned()), ..Party::default() };
+    let tap = Tap::new(&traffic, party);
+    let request = Bytes::from_static(SMALL_CALL.as_bytes());
+    let answer =
+        Outgoing::from(Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}}}"#, text_result(64))));
+    let mut lines = Vec::new();
+    Ok(Box::new(move || {
+        tap.heard(black_box(&request));
+        tap.said(black_box(&answer), Link::default());
+        lines.clear();
+        while is_written && let Some(item) = watching.try_next() {
+            serde_json::to_writer(&mut lines, &item)?;
+            lines.push(b'\n');
+        }
+        match is_written && lines.iter().filter(|byte| **byte == b'\n').count() != 2 {
+            true => Err("a frame is missing".into()),
+            false => Ok(()),
         }
     }))
 }

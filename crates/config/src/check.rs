@@ -5,7 +5,9 @@ mod tests;
 
 use crate::alike::did_you_mean;
 use crate::file::{Node, Object, Value, join};
-use crate::keys::table::{NAMESPACE, PERMISSION, SCHEMA, SERVER};
+use crate::keys::table::{
+    DOOR_AUTH, INTROSPECTION, NAMED_TOKEN, NAMESPACE, PERMISSION, SCHEMA, SCOPE, SERVER,
+};
 use crate::keys::{Key, Kind, Section, Verdict};
 use crate::meant::respelled;
 use crate::problem::Problems;
@@ -19,7 +21,11 @@ pub(crate) fn check(object: &Object, section: &Section, place: &str, problems: &
                 continue;
             }
             let hint = did_you_mean(name, section.keys.iter().map(|key| key.name));
-            problems.warn(node.line, place, format!("unknown key `{name}`"), hint);
+            let what = format!("unknown key `{name}`");
+            match is_of_the_door(section) {
+                true => problems.refuse(node.line, place, what, hint),
+                false => problems.warn(node.line, place, what, hint),
+            }
             continue;
         };
         // An explicit null is as good as no key.
@@ -74,7 +80,10 @@ fn entry(node: &Node, section: &Section, place: &str, problems: &mut Problems) {
         _ if section.name == SERVER.name => {}
         // To go without a namespace or a rule would be to allow what it forbids.
         Value::Null => {}
-        other if [NAMESPACE.name, SCHEMA.name, PERMISSION.name].contains(&section.name) => {
+        other
+            if is_of_the_door(section)
+                || [NAMESPACE.name, SCHEMA.name, PERMISSION.name].contains(&section.name) =>
+        {
             let what = format!("expected an object, found {}", other.describe());
             problems.refuse(node.line, place, what, Some("write `{ … }`, or remove it".to_owned()));
         }
@@ -83,6 +92,11 @@ fn entry(node: &Node, section: &Section, place: &str, problems: &mut Problems) {
             problems.warn(node.line, place, what, Some("it is left out".to_owned()));
         }
     }
+}
+
+/// Returns whether all that a section says restricts who comes in: an unknown key may be one that does.
+fn is_of_the_door(section: &Section) -> bool {
+    [NAMED_TOKEN.name, DOOR_AUTH.name, INTROSPECTION.name, SCOPE.name].contains(&section.name)
 }
 
 /// A key that restricts and another spelling of it: which of them counts is not ours to say. Servers are marked for it.

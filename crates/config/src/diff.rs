@@ -83,6 +83,7 @@ pub fn same_but_for_start(old: &Server, new: &Server) -> bool {
         (Transport::Remote(old), Transport::Remote(new)) => Transport::Remote(RemoteSpec {
             url: new.url.clone(),
             headers: new.headers.clone(),
+            sign_in: new.sign_in.clone(),
             ..old.clone()
         }),
         (old, _) => old.clone(),

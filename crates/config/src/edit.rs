@@ -82,15 +82,15 @@ pub enum PermissionKind {
 /// Why a change was not made; the text is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    #[error("there is no server `{id}`{}", known(.exists))]
+    #[error("there is no server '{id}'{}", known(.exists))]
     NoSuchServer { id: String, exists: Vec<String> },
-    #[error("several schemas have a server `{id}`; name one of {}", .exists.join(", "))]
+    #[error("several schemas have a server '{id}'; name one of {}", .exists.join(", "))]
     AmbiguousServer { id: String, exists: Vec<String> },
-    #[error("there is a server `{id}` already")]
+    #[error("there is a server '{id}' already")]
     ServerExists { id: String },
-    #[error("there is no namespace `{id}`{}", known(.exists))]
+    #[error("there is no namespace '{id}'{}", known(.exists))]
     NoSuchNamespace { id: String, exists: Vec<String> },
-    #[error("`{server}` is not a server of namespace `{namespace}`")]
+    #[error("'{server}' is not a server of namespace '{namespace}'")]
     NotInNamespace { namespace: String, server: String },
     /// What was to be put in is no server.
     #[error("{0}")]

@@ -75,6 +75,9 @@ fn servers_or_none(
     let document = syntax::parse(text, Some(path), clients::is_known, &mut problems);
     let refused = |problems: Problems| LoadError { problems: problems.into_sorted(), recognized: None };
     let Some(document) = document else { return Err(refused(problems)) };
+    // What stands under a key that is there again is not read, and nobody would know.
+    let repeated: Vec<String> =
+        problems.found().iter().map(|problem| format!("left out: {problem}")).collect();
     let all = clients::groups(&document, path, client, &mut problems);
     // A list of switched-off servers that cannot be read must not switch them on.
     if problems.is_refused() {
@@ -84,7 +87,11 @@ fn servers_or_none(
         let what = format!("has more than {MAX_SERVERS} servers");
         return Err(failure(path, &what, "it is hardly a config; name another file"));
     }
-    Ok(Reader::new(path, &all, environment).read(all))
+    let mut found = Reader::new(path, &all, environment).read(all);
+    if let Some(first) = found.first_mut() {
+        first.remarks.extend(repeated);
+    }
+    Ok(found)
 }
 
 /// Makes entries of ours of one file's.

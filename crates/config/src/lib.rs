@@ -50,7 +50,7 @@ pub use profile::{
     Bare, Defaults, ErrorCodes, Profile, PromptPrefix, StartPolicy, UserPath, ValidateArguments,
     default_config_path,
 };
-pub use redact::{redact, redact_cut};
+pub use redact::{Redactor, redact, redact_cut, redactor};
 pub use schema::schema;
 pub use secret::Secret;
 pub use secrets::{SecretSource, Secrets};

@@ -1,7 +1,9 @@
 //! The checked configuration: what the rest of the program sees. A wrong one cannot be built outside this crate.
 
+mod door;
 mod server;
 mod settings;
+mod telemetry;
 mod transport;
 
 use std::collections::BTreeMap;
@@ -10,12 +12,17 @@ use std::path::PathBuf;
 use crate::file::join;
 use crate::problem::Problem;
 use crate::profile::Profile;
+pub use door::{Auth, Grant, Introspection, NamedToken, SIGNATURES, TokenDigest, TokenOrigin};
 pub use server::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing};
 pub use settings::{
-    ClientLimits, Cors, DaemonSettings, DashboardSettings, HttpSettings, Limits, LogFormat, LogLevel,
-    LogSettings, Root, Settings, Tls,
+    ClientCerts, ClientLimits, Cors, DaemonSettings, DashboardSettings, HttpSettings, Limits, LogFormat,
+    LogLevel, LogSettings, Root, ScaleSettings, Settings, Tls,
 };
-pub use transport::{Builtin, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec, Transport};
+pub use telemetry::{AuditTarget, CallAudit, METRICS_ADDRESS, RateRule, RateScope, TelemetrySettings};
+pub use transport::{
+    Builtin, DEFAULT_ACCOUNT, GrantSetting, InheritEnv, ProcessDialect, ProcessSpec, RemoteKind, RemoteSpec,
+    ResourceSetting, SignIn, Transport,
+};
 
 /// One configuration, complete and checked.
 #[derive(Debug, Clone)]
@@ -72,6 +79,8 @@ pub struct Namespace {
     pub enabled: bool,
     /// Members in the order of the namespace.
     pub servers: Vec<ServerKey>,
+    /// The account of each of these servers, where it is another than the server's own.
+    pub accounts: BTreeMap<String, String>,
     pub permissions: Permissions,
 }
 

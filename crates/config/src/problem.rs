@@ -82,6 +82,11 @@ impl Problems {
         self.error(line, place, what, hint);
     }
 
+    /// Returns what was found so far.
+    pub(crate) fn found(&self) -> &[Problem] {
+        &self.found
+    }
+
     pub(crate) fn is_refused(&self) -> bool {
         self.refused
     }

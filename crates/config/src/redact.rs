@@ -6,26 +6,63 @@
 
 mod escapes;
 mod forms;
+mod sieve;
 
 use std::borrow::Cow;
-use std::sync::{PoisonError, RwLock};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use sieve::{STRIDE, Sieve};
 
 /// Shorter values are found in too many places by chance.
 const MIN_CHARS: usize = 8;
 const HIDDEN: &str = "***";
 
-static REGISTER: RwLock<Register> = RwLock::new(Register { forms: Vec::new(), bare: Vec::new() });
+/// How many values are kept hidden that others took the place of: more than there are tokens in use at a time.
+const MAX_PASSING: usize = 256;
+
+static PASSING: Mutex<VecDeque<Box<str>>> = Mutex::new(VecDeque::new());
+
+static REGISTER: RwLock<Register> = RwLock::new(Register::new());
 
 /// Every form in which a secret may be repeated, in order.
 struct Register {
     forms: Vec<Box<str>>,
     /// Those of them that are no escapes of others, in order: found where some of their characters are escaped.
     bare: Vec<Box<str>>,
+    sieve: Sieve,
 }
+
+/// The secrets that are known now, for whoever looks for them in several texts. Whoever makes one waits meanwhile.
+pub struct Redactor(RwLockReadGuard<'static, Register>);
 
 /// Has a value hidden from now on, and what it looks like in base64, in an address or in JSON. A value of several
 /// lines, or a word such as `Bearer` and a value, is also known by its parts.
 pub(crate) fn register(value: &str) {
+    let parts = parts(value);
+    let mut register = REGISTER.write().unwrap_or_else(PoisonError::into_inner);
+    parts.into_iter().for_each(|part| register.add(part));
+}
+
+/// Has a value hidden that others will take the place of: the last of these are, and those before them are worth nothing
+/// any more.
+pub(crate) fn register_passing(value: &str) {
+    register(value);
+    let mut passing = PASSING.lock().unwrap_or_else(PoisonError::into_inner);
+    if !passing.iter().any(|known| **known == *value) {
+        passing.push_back(value.into());
+    }
+    if passing.len() > MAX_PASSING
+        && let Some(oldest) = passing.pop_front()
+    {
+        let mut register = REGISTER.write().unwrap_or_else(PoisonError::into_inner);
+        parts(&oldest).into_iter().for_each(|part| register.forget(part));
+    }
+}
+
+/// Returns the parts by which a value is known.
+fn parts(value: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let lines = value.lines().map(str::trim);
     let after_scheme = value.split_once(' ').filter(|(scheme, _)| scheme.chars().all(char::is_alphabetic));
@@ -34,8 +71,7 @@ pub(crate) fn register(value: &str) {
             parts.push(part);
         }
     }
-    let mut register = REGISTER.write().unwrap_or_else(PoisonError::into_inner);
-    parts.into_iter().for_each(|part| register.add(part));
+    parts
 }
 
 fn insert(forms: &mut Vec<Box<str>>, form: String) {
@@ -44,44 +80,85 @@ fn insert(forms: &mut Vec<Box<str>>, form: String) {
     }
 }
 
+/// Returns what takes out all secrets that are known.
+pub fn redactor() -> Redactor {
+    Redactor(REGISTER.read().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// Returns a text with `***` in place of every secret in it.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    REGISTER.read().unwrap_or_else(PoisonError::into_inner).redact(text)
+    redactor().redact(text)
 }
 
 /// Does the same for a text that was cut off: the beginning of a secret at its end is hidden, too.
 pub fn redact_cut(text: &str) -> Cow<'_, str> {
-    let register = REGISTER.read().unwrap_or_else(PoisonError::into_inner);
-    let text = text.trim_end_matches('\u{fffd}');
-    match register.begun_at_end(text) {
-        Some(start) => Cow::Owned(register.redact(&text[..start]).into_owned() + HIDDEN),
-        None => register.redact(text),
+    redactor().redact_cut(text)
+}
+
+impl Redactor {
+    /// Returns a text with `***` in place of every secret in it.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.0.redact(text)
+    }
+
+    /// Does the same for a text that was cut off.
+    pub fn redact_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let text = text.trim_end_matches('\u{fffd}');
+        match self.0.begun_at_end(text) {
+            Some(start) => Cow::Owned(self.0.redact(&text[..start]).into_owned() + HIDDEN),
+            None => self.0.redact(text),
+        }
     }
 }
 
 impl Register {
+    const fn new() -> Self {
+        Self { forms: Vec::new(), bare: Vec::new(), sieve: Sieve::new() }
+    }
+
     fn add(&mut self, value: &str) {
-        forms::of(value).into_iter().for_each(|form| insert(&mut self.forms, form));
-        forms::bare(value).into_iter().for_each(|form| insert(&mut self.bare, form));
+        for form in forms::of(value) {
+            self.sieve.add(form.as_bytes());
+            insert(&mut self.forms, form);
+        }
+        for form in forms::bare(value) {
+            self.sieve.add_escaped(form.as_bytes());
+            insert(&mut self.bare, form);
+        }
+    }
+
+    fn forget(&mut self, value: &str) {
+        let (forms, bare) = (forms::of(value), forms::bare(value));
+        self.forms.retain(|known| !forms.iter().any(|form| **known == **form));
+        self.bare.retain(|known| !bare.iter().any(|form| **known == **form));
+        self.sieve = Sieve::new();
+        self.forms.iter().for_each(|form| self.sieve.add(form.as_bytes()));
+        self.bare.iter().for_each(|form| self.sieve.add_escaped(form.as_bytes()));
     }
 
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = String::new();
-        let (mut copied, mut at) = (0, 0);
+        let mut copied = 0;
+        let bytes = text.as_bytes();
         let may_have_escapes = escapes::may_have_escapes(text);
-        while at + MIN_CHARS <= text.len() {
-            let rest = &text.as_bytes()[at..];
-            let as_it_is = self.longest_at(rest);
-            let escaped = if may_have_escapes { self.longest_escaped_at(rest) } else { None };
-            match as_it_is.max(escaped) {
-                // Forms are text, so both ends are between characters.
-                Some(bytes) => {
-                    shown.push_str(&text[copied..at]);
-                    shown.push_str(HIDDEN);
-                    at += bytes;
-                    copied = at;
-                }
-                None => at += 1,
+        let mut as_it_is = self.next_as_it_is(bytes, 0);
+        let mut escaped = may_have_escapes.then(|| self.next_escaped(bytes, 0)).flatten();
+        // What begins first is taken out; of two that begin together, the longer.
+        while let Some(found) = match (&as_it_is, &escaped) {
+            (Some(one), Some(other)) if one.start == other.start => Some(one.start..one.end.max(other.end)),
+            (Some(one), Some(other)) if other.start < one.start => Some(other.clone()),
+            (one, other) => one.clone().or_else(|| other.clone()),
+        } {
+            // Forms are text, so both ends are between characters.
+            shown.push_str(&text[copied..found.start]);
+            shown.push_str(HIDDEN);
+            copied = found.end;
+            let is_passed = |one: &Option<Range<usize>>| one.as_ref().is_some_and(|one| one.start < copied);
+            if is_passed(&as_it_is) {
+                as_it_is = self.next_as_it_is(bytes, copied);
+            }
+            if is_passed(&escaped) {
+                escaped = self.next_escaped(bytes, copied);
             }
         }
         if copied == 0 {
@@ -89,6 +166,33 @@ impl Register {
         }
         shown.push_str(&text[copied..]);
         Cow::Owned(shown)
+    }
+
+    /// Returns where the next form stands, and the longest of those that begin there.
+    fn next_as_it_is(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        let mut at = from;
+        while let Some(window) = self.sieve.next(text, at) {
+            let starts = window.saturating_sub(STRIDE - 1).max(from)..=window;
+            let mut found =
+                starts.filter_map(|start| Some(start..start + self.longest_at(text.get(start..)?)?));
+            if let Some(found) = found.next() {
+                return Some(found);
+            }
+            at = window + STRIDE;
+        }
+        None
+    }
+
+    /// Returns where the next one stands whose characters may be escaped, and the longest of those that begin there.
+    fn next_escaped(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        let mut at = from;
+        while let Some(start) = self.sieve.next_escaped(text, at).filter(|at| at + MIN_CHARS <= text.len()) {
+            if let Some(bytes) = self.longest_escaped_at(&text[start..]) {
+                return Some(start..start + bytes);
+            }
+            at = start + 1;
+        }
+        None
     }
 
     /// Returns the length of the longest form that begins here.

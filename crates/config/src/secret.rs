@@ -35,6 +35,14 @@ impl Secret {
         Self::new(value)
     }
 
+    /// Wraps what is a secret for a while, such as a token that is renewed: it is hidden for as long as it is one of the
+    /// last few hundred of its kind.
+    pub fn passing(value: impl Into<String>) -> Self {
+        let value = value.into();
+        redact::register_passing(&value);
+        Self(value)
+    }
+
     /// Returns the value itself, for the one place that needs it.
     pub fn expose(&self) -> &str {
         &self.0

@@ -29,7 +29,7 @@ pub struct StartedWith {
 }
 
 /// The parts of a definition that are no variables.
-const PARTS: [&str; 5] = ["builtin", "command", "args", "url", "headers"];
+const PARTS: [&str; 6] = ["builtin", "command", "args", "url", "headers", "oauth"];
 
 impl StartedWith {
     /// Returns the hash over all of it. It holds for this process and whoever is given its seed.
@@ -127,6 +127,11 @@ fn remote(spec: &RemoteSpec, shared: Sharing, client: &ClientEnvironment, parts:
     parts.make("url", [spec.url.as_str(), &format!("{:?}", spec.kind)]);
     let headers = spec.headers.iter().flat_map(|(name, value)| [name.as_str(), value.expose()]);
     parts.make("headers", headers);
+    let sign_in = spec.sign_in.as_deref();
+    let secrets = sign_in.into_iter().flat_map(|one| [&one.client_secret, &one.private_key]);
+    let secrets: Vec<&str> = secrets.flatten().map(|secret| secret.expose()).collect();
+    // As it is shown all of it is there but the secrets.
+    parts.make("oauth", [format!("{sign_in:?}").as_str()].into_iter().chain(secrets));
 }
 
 /// Returns the program that would be started, as written where there is none.

@@ -2,11 +2,13 @@
 //! replaced as a whole.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -23,8 +25,8 @@ pub(crate) const FOLDER_MODE: u32 = 0o700;
 /// How files that are not whole yet begin.
 const PART: &str = ".part-";
 const LOCK: &str = ".lock";
-/// How often, and after which pause, a lock that is held is asked for again: ten seconds in all.
-const LOCK_TRIES: u32 = 2000;
+/// How often, and after which pause, a lock that is held is asked for again: a minute in all.
+const LOCK_TRIES: u32 = 12_000;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A folder that is ours alone.
@@ -90,14 +92,29 @@ impl Folder {
         let path = self.file(name);
         aws_lc_rs::rand::fill(&mut random).map_err(|_| StoreError::io(&path, Errno::EIO))?;
         let part = self.file(&format!("{PART}{}", hex(&random)));
+        step();
         let written = write_whole(&part, bytes).and_then(|()| {
+            step();
             std::fs::rename(&part, &path)?;
+            step();
             File::open(&self.path)?.sync_all()
         });
+        step();
         written.map_err(|error| {
             let _ = std::fs::remove_file(&part);
             StoreError::io(&path, error)
         })
+    }
+
+    /// Lets a file take the place of another.
+    pub(crate) fn put_in_place(&self, name: &str, place: &str, _lock: &Lock) -> Result<(), StoreError> {
+        let path = self.file(place);
+        step();
+        let moved = std::fs::rename(self.file(name), &path).and_then(|()| {
+            step();
+            File::open(&self.path)?.sync_all()
+        });
+        moved.map_err(|error| StoreError::io(path, error))
     }
 
     /// Removes a file, whatever it is; tells whether there was one.
@@ -113,25 +130,34 @@ impl Folder {
 
     /// Waits until nobody else changes files here, and clears away what a crash has left.
     pub(crate) fn lock(&self) -> Result<Lock, StoreError> {
-        let path = self.file(LOCK);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
-        let file = no_link(&mut options, OFlag::empty())
-            .open(&path)
-            .map_err(|error| refused(&path, error, "file"))?;
-        let about = file.metadata().map_err(|error| StoreError::io(&path, error))?;
-        judge(&path, &about, FILE_MODE)?;
         for _ in 0..LOCK_TRIES {
-            match file.try_lock() {
-                Ok(()) => {
-                    self.clear_parts()?;
-                    return Ok(Lock { _file: file });
-                }
-                Err(TryLockError::WouldBlock) => sleep(LOCK_PAUSE),
-                Err(TryLockError::Error(error)) => return Err(StoreError::io(path, error)),
+            if let Some(file) = self.try_lock_file(LOCK)? {
+                self.clear_parts()?;
+                return Ok(Lock { _file: file });
             }
+            sleep(LOCK_PAUSE);
         }
-        Err(StoreError::Busy { path })
+        Err(StoreError::Busy { path: self.file(LOCK) })
+    }
+
+    /// Locks a file of its own, which is made if need be; `None` if another has it.
+    pub(crate) fn try_lock_file(&self, name: &str) -> Result<Option<File>, StoreError> {
+        let path = self.file(name);
+        let file = open_lock(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(StoreError::io(path, error)),
+        }
+    }
+
+    /// Writes a few bytes into a file that is locked by whom it may, and that is never replaced.
+    pub(crate) fn write_lock_file(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = self.file(name);
+        let file = open_lock(&path)?;
+        // One write of a few bytes, the longer number over the shorter: there is no moment in between.
+        let written = file.write_all_at(text.as_bytes(), 0).and_then(|()| file.sync_all());
+        written.map_err(|error| StoreError::io(path, error))
     }
 
     fn clear_parts(&self) -> Result<(), StoreError> {
@@ -140,6 +166,16 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+fn open_lock(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
+    let file =
+        no_link(&mut options, OFlag::O_NONBLOCK).open(path).map_err(|error| refused(path, error, "file"))?;
+    let about = file.metadata().map_err(|error| StoreError::io(path, error))?;
+    judge(path, &about, FILE_MODE)?;
+    Ok(file)
 }
 
 /// Reads a file of ours; `None` if there is none.
@@ -164,12 +200,25 @@ pub(crate) fn read_own(path: &Path, most: usize) -> Result<Option<Zeroizing<Vec<
     Ok(Some(bytes))
 }
 
-/// Writes a file that must not be there yet, and its folder if need be.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
+/// Writes a file that must not be there yet, wherever that is: it is there whole, or not at all.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    write_whole(path, bytes).map_err(|error| {
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            let _ = std::fs::remove_file(path);
+        }
+        StoreError::io(path, error)
+    })
+}
+
+/// Reads a file that somebody names, wherever it is and whosever.
+pub(crate) fn read_any(path: &Path, most: usize) -> Result<Vec<u8>, StoreError> {
+    let failed = |error| StoreError::io(path, error);
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(most as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() > most {
+        true => Err(StoreError::Damaged { path: path.to_owned(), why: "is too long" }),
+        false => Ok(bytes),
     }
-    write_whole(path, bytes).map_err(|error| StoreError::io(path, error))
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -189,6 +238,15 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
         .mode(FOLDER_MODE)
         .create(path)
         .map_err(|error| StoreError::io(path, error))
+}
+
+/// Where a test may end the process: before and after each change on disk.
+#[cfg(not(test))]
+fn step() {}
+
+#[cfg(test)]
+fn step() {
+    tests::step();
 }
 
 fn no_link(options: &mut OpenOptions, more: OFlag) -> &mut OpenOptions {

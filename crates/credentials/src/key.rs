@@ -1,6 +1,13 @@
 //! The one key that all credentials of a store are sealed with.
 
-mod source;
+mod beside;
+#[cfg(test)]
+pub(crate) mod fake;
+mod given;
+mod keyring;
+mod keys;
+#[cfg(all(feature = "keyring", target_os = "linux"))]
+mod secret_service;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +20,11 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::name::hex;
-pub use source::{BesideKey, FileKey, GivenKey, KeyError, KeySource, choose_key};
+pub(crate) use beside::BesideKey;
+pub use given::Given;
+pub use keyring::{Keyring, KeyringError};
+pub(crate) use keys::Chosen;
+pub use keys::{KeyError, Keys};
 
 pub(crate) const KEY_BYTES: usize = 32;
 
@@ -23,21 +34,25 @@ pub struct Key(Zeroizing<[u8; KEY_BYTES]>);
 
 /// A text that is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no key: write 32 bytes as 64 hex digits or in base64 (`openssl rand -hex 32` makes one)")]
+#[error("is no key: write 32 bytes in base64 or as 64 hex digits (`openssl rand -base64 32` makes one)")]
 pub struct Unusable;
 
-/// Where a key comes from: what it protects against depends on it.
+/// What a store is kept with: what it protects against depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyKind {
     /// `MANIFOLD_KEY`.
     Variable,
-    /// A file that is named: `--key-file`, or one in systemd's `$CREDENTIALS_DIRECTORY`.
+    /// A file that is named: `--key-file`, `MANIFOLD_KEY_FILE`.
     File,
-    /// A file of our own beside the store.
-    Beside,
+    /// A file in systemd's `$CREDENTIALS_DIRECTORY`.
+    Systemd,
     /// The keyring of the system.
     Keyring,
+    /// A file of our own beside the store. New stores have no such key.
+    Beside,
+    /// No key: the values are in clear, in files that only the user can read.
+    Plain,
 }
 
 impl Key {
@@ -68,7 +83,8 @@ impl Key {
         &self.0
     }
 
-    /// Returns the key as hex digits, to be written to its file.
+    /// Returns the key as hex digits, as a keyring keeps it.
+    #[cfg(all(feature = "keyring", target_os = "linux"))]
     pub(crate) fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(hex(&*self.0))
     }
@@ -80,7 +96,7 @@ impl Key {
     }
 }
 
-fn from_hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn from_hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let digits: Zeroizing<Vec<u8>> = Zeroizing::new(text.as_bytes().iter().filter_map(digit).collect());
     let whole = digits.len() == text.len();
@@ -94,18 +110,20 @@ impl fmt::Debug for Key {
 }
 
 impl KeyKind {
-    /// Returns whether who can read the files cannot read the key as easily.
+    /// Returns whether who can read the files cannot read the values as easily.
     pub fn protects(self) -> bool {
-        !matches!(self, Self::Beside)
+        !matches!(self, Self::Beside | Self::Plain)
     }
 
-    /// Returns the word for it in JSON.
+    /// Returns the word for it, in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Variable => "variable",
             Self::File => "file",
-            Self::Beside => "beside",
+            Self::Systemd => "systemd",
             Self::Keyring => "keyring",
+            Self::Beside => "beside",
+            Self::Plain => "plain",
         }
     }
 }
@@ -115,8 +133,10 @@ impl fmt::Display for KeyKind {
         f.write_str(match self {
             Self::Variable => "the one in MANIFOLD_KEY",
             Self::File => "the one in a key file",
-            Self::Beside => "the one in the file beside the store",
+            Self::Systemd => "the one in systemd's $CREDENTIALS_DIRECTORY",
             Self::Keyring => "the one in the keyring",
+            Self::Beside => "the one in the file beside the store",
+            Self::Plain => "none",
         })
     }
 }

@@ -85,6 +85,13 @@ pub(crate) struct Catalog {
     views: Views,
 }
 
+impl Member {
+    /// Returns whether it hears which trace a call belongs to. Our own tools need not.
+    pub(crate) fn is_told_traces(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.trace)
+    }
+}
+
 impl Catalog {
     /// Returns whether no member has published a newer listing than the one shown here.
     pub(crate) fn is_current(&self) -> bool {

@@ -35,7 +35,7 @@ pub use rows::{InstanceRow, NamespaceRow, NamespaceTable, ReloadRow, ServerRow};
 use usage::Usages;
 pub use usage::{ProcessTable, Usage};
 use words::millis;
-pub use words::{INHERIT_ADVICE, command_error};
+pub use words::{INHERIT_ADVICE, command_error, sign_in as shown_sign_in};
 pub(crate) use words::{client_instance, instance_key};
 
 /// Reads the config file anew and takes it over.
@@ -203,7 +203,14 @@ impl Control {
             uptime_ms: Some(millis(self.shared.started.elapsed())),
             profile: String::new(),
             listeners: self.shared.listeners.locked().clone(),
+            degraded: self.degraded(),
         }
+    }
+
+    fn degraded(&self) -> Vec<admin::DegradedPart> {
+        let parts = self.shared.fleet.upgrade().map(|fleet| fleet.health().degraded()).unwrap_or_default();
+        let told = |(part, why): (&str, String)| admin::DegradedPart { part: part.to_owned(), why };
+        parts.into_iter().map(told).collect()
     }
 }
 

@@ -13,9 +13,10 @@ use manifold_config::redact;
 use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
 use tracing::debug;
 
+use crate::catalog::Member;
 use crate::changes::ClientId;
-use crate::observe::OpenRecord;
-use crate::principal::{Principal, Requester};
+use crate::observe::{OpenRecord, Trace};
+use crate::principal::{Grants, Principal, Requester};
 use crate::sync::Lock as _;
 pub use address::{AnswerStep, Reopen, ReturnAddress};
 pub use sink::{Cancel, Sink};
@@ -126,6 +127,22 @@ impl Exchange {
         self.target = Some(target);
     }
 
+    /// Does the same with the call that is about to go there, which is told its trace where it has one.
+    #[inline]
+    pub(crate) fn set_target_of(&mut self, call: &mut Call, target: Arc<Target>, member: &Member) {
+        if self.number.is_some() {
+            self.note_target(call, &target, member);
+        }
+        self.target = Some(target);
+    }
+
+    #[cold]
+    fn note_target(&self, call: &mut Call, target: &Arc<Target>, member: &Member) {
+        if let Some(trace) = self.flight.set_target(target).filter(|_| member.is_told_traces()) {
+            trace.tell(call);
+        }
+    }
+
     /// Keeps the record of this call, until it is answered or cancelled.
     pub(crate) fn keep_record(&mut self, record: Box<OpenRecord>) {
         self.number = Some(record.record.number);
@@ -150,6 +167,12 @@ impl Exchange {
     /// Returns who asks.
     pub fn principal(&self) -> &Principal {
         self.requester().map_or(&Principal::Gateway, |requester| &requester.principal)
+    }
+
+    /// Returns what was granted to who asks, where that is not everything.
+    #[inline]
+    pub(crate) fn grants(&self) -> Option<Arc<Grants>> {
+        self.requester().and_then(|requester| requester.grants())
     }
 
     pub(crate) fn requester(&self) -> Option<&Arc<Requester>> {
@@ -280,13 +303,13 @@ impl<S: Sink + ?Sized> CallHandle<S> {
         }
     }
 
-    /// Notes where the call goes in its record, which is this call's or that of the one it stands for.
-    fn set_target(&self, target: &Arc<Target>) {
+    /// Notes where the call goes in its record, which is this call's or that of the one it stands for. Returns its place in
+    /// a trace, if it has one.
+    fn set_target(&self, target: &Arc<Target>) -> Option<Arc<Trace>> {
         if let Some(record) = &mut self.lock().record {
-            record.record.target = Some(Arc::clone(target));
-            return;
+            return record.sent_to(target);
         }
-        self.sink.set_target(target);
+        self.sink.set_target(target)
     }
 
     fn answer(&self, reply: Reply) {

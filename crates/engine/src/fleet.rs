@@ -8,8 +8,8 @@ mod roots;
 mod slot;
 mod usage;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -26,7 +26,10 @@ use crate::control;
 use crate::discovery;
 use crate::feed::Feed;
 use crate::gateway::Gateway;
+use crate::health::Health;
+use crate::logins::Logins;
 use crate::observe::{Observer, Observers};
+use crate::rate::RateLimits;
 use crate::sync::Lock as _;
 use crate::tasks::Tasks;
 use crate::traffic::Traffic;
@@ -68,11 +71,15 @@ pub struct Fleet {
     tasks: Tasks,
     observers: Observers,
     traffic: Arc<Traffic>,
+    rates: RateLimits,
+    health: Arc<Health>,
     /// Makes events of calls, while somebody wants them.
     call_teller: Mutex<Option<Arc<dyn Observer>>>,
     log_followers: LogFollowers,
     /// Servers that an operator has stopped: instances that are made of them meanwhile do not start either.
     stopped: Mutex<BTreeSet<ServerKey>>,
+    /// Who begins logins, where somebody can.
+    logins: OnceLock<Arc<dyn Logins>>,
 }
 
 /// The file has changed since and could not be taken over, so the config in force is an older one.
@@ -103,14 +110,26 @@ impl Fleet {
             places: discovery::places(),
             tasks,
             traffic: Traffic::new(&observers),
+            rates: RateLimits::new(observers.watch(), &config.settings.rates),
+            health: Arc::default(),
             observers,
             call_teller: Mutex::default(),
             log_followers: LogFollowers::default(),
             stopped: Mutex::default(),
+            logins: OnceLock::new(),
         });
         let slots = config.servers.iter().map(|server| fleet.define(server, None)).collect();
         fleet.slots.store(Arc::new(slots));
         fleet
+    }
+
+    /// Has logins begun by this.
+    pub fn sign_in_by(&self, logins: Arc<dyn Logins>) {
+        let _ = self.logins.set(logins);
+    }
+
+    pub(crate) fn logins(&self) -> Option<&Arc<dyn Logins>> {
+        self.logins.get()
     }
 
     pub fn config(&self) -> Arc<Config> {
@@ -129,6 +148,38 @@ impl Fleet {
     /// Returns what goes over both hops, for whoever watches it.
     pub fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
+    }
+
+    /// Returns how many calls there may be, and how many were too many.
+    pub fn rates(&self) -> &RateLimits {
+        &self.rates
+    }
+
+    /// Returns where parts report that they work less well than they should.
+    pub fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// Returns how often each server has come up, by its id.
+    pub fn starts(&self) -> BTreeMap<String, u64> {
+        let mut starts = BTreeMap::new();
+        for slot in self.slots.load().iter() {
+            let lives = slot.upstream.reports().iter().filter_map(|report| report.history.lives).sum::<u64>();
+            *starts.entry(slot.server.key.id.clone()).or_default() += lives;
+        }
+        starts
+    }
+
+    /// Returns whether a server is known to have a tool of this name of its own.
+    pub fn lists_tool(&self, server: &str, tool: &str) -> bool {
+        let slots = self.slots.load();
+        let lists = |slot: &&Slot| {
+            slot.server.key.id == server
+                && slot.upstream.listing().is_some_and(|listing| {
+                    listing.items(manifold_protocol::Kind::Tools).iter().any(|item| item.label == tool)
+                })
+        };
+        slots.iter().any(|slot| lists(&slot))
     }
 
     /// Returns why the config in force is not the one in the file, if it is not.
@@ -150,6 +201,7 @@ impl Fleet {
         let _one_at_a_time = self.applying.lock().await;
         let difference = diff(&self.config(), &config);
         let (unused_before, mut gone) = self.redefine(&config, &difference);
+        self.rates.set_rules(&config.settings.rates);
         self.config.store(config);
         self.outdated.store(None);
         for gateway in self.gateways() {

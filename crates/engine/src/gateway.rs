@@ -4,6 +4,7 @@ mod answers;
 mod clients;
 mod completion;
 mod extensions;
+mod granted;
 mod introduction;
 mod items;
 mod listings;
@@ -13,7 +14,10 @@ mod notifications;
 pub(crate) mod operator;
 mod pace;
 mod prompts;
+mod rates;
+mod readiness;
 mod resources;
+mod sign_in;
 mod subscriptions;
 mod task_owners;
 mod tools;
@@ -37,7 +41,7 @@ use crate::control::{NamespaceControl, Reloader};
 use crate::discovery::Discovery;
 use crate::exchange::Exchange;
 use crate::fleet::{Fleet, Outdated, Outgrown};
-use crate::observe::Observers;
+use crate::observe::{Observers, Watch};
 use crate::principal::Principal;
 use crate::resolution::Resolution;
 use crate::router::{self, Found};
@@ -46,6 +50,7 @@ use crate::traffic::Traffic;
 use crate::upstream::{Phase, Upstream};
 pub use introduction::Introduction;
 pub use items::ItemQuery;
+pub(crate) use items::has_shape;
 use listings::Purpose;
 pub use lookup::KnownTool;
 pub(crate) use notifications::{answer_from_config, roots_of};
@@ -100,6 +105,7 @@ pub struct Gateway {
     introduced: AtomicBool,
     manager: Arc<dyn Upstream>,
     task_owners: Arc<TaskOwners>,
+    asked_to_sign_in: sign_in::Asked,
 }
 
 impl Gateway {
@@ -142,6 +148,7 @@ impl Gateway {
                 reopened: OnceLock::new(),
                 manager,
                 task_owners: Arc::default(),
+                asked_to_sign_in: sign_in::Asked::default(),
             }
         });
         gateway.fleet.register(&gateway);
@@ -236,13 +243,29 @@ impl Gateway {
     }
 
     /// Takes a call: the one entrance for all of them. Returns at once; the answer comes through the exchange.
-    pub fn dispatch(self: &Arc<Self>, call: Call, mut exchange: Exchange) {
-        let observers = self.observers();
-        if observers.is_watched() {
-            let (client, requester) = (exchange.client(), exchange.requester());
-            let number = exchange.number_on_arrival();
-            exchange.keep_record(observers.open(number, &call, self.namespace(), client, requester));
+    pub fn dispatch(self: &Arc<Self>, call: Call, exchange: Exchange) {
+        match self.observers().is_watched() {
+            false => self.send_guarded(call, exchange),
+            true => self.send_watched(call, exchange),
         }
+    }
+
+    /// Opens the record of a call, and has it counted where calls are.
+    #[cold]
+    fn send_watched(self: &Arc<Self>, mut call: Call, mut exchange: Exchange) {
+        let observers = self.observers();
+        if observers.watch().keeps_records() {
+            let record = observers.open(&mut call, self.namespace(), &exchange);
+            exchange.keep_record(record);
+        }
+        match observers.watch().is_on(Watch::RATES) {
+            false => self.send_guarded(call, exchange),
+            true => self.send_counted(call, exchange),
+        }
+    }
+
+    #[inline]
+    fn send_guarded(self: &Arc<Self>, call: Call, exchange: Exchange) {
         // Whatever breaks in there breaks this call alone: its exchange answers as it is dropped (F29).
         if catch_unwind(AssertUnwindSafe(|| self.send(call, exchange))).is_err() {
             error!("a call panicked; it was answered with an internal error");
@@ -252,6 +275,13 @@ impl Gateway {
     /// Sends a call where it belongs.
     fn send(self: &Arc<Self>, call: Call, exchange: Exchange) {
         self.want_logs(&call);
+        // Tools are judged where they are found.
+        if call.method != Method::ToolsCall
+            && let Some(grants) = exchange.grants()
+            && let Err(fault) = self.check_grants(&grants, &call)
+        {
+            return exchange.fail(fault);
+        }
         match call.method {
             Method::Ping => exchange.finish(Ok(Raw::from_static("{}"))),
             Method::ToolsList => self.list(Kind::Tools, call, exchange),
@@ -295,7 +325,8 @@ impl Gateway {
     fn list(self: &Arc<Self>, kind: Kind, call: Call, exchange: Exchange) {
         self.with_listings_for(Purpose::List, exchange, move |gateway, exchange| {
             gateway.clients.served(exchange.client(), kind);
-            let list = gateway.shown_to(exchange.principal(), call.caller.as_deref(), kind);
+            let who = (exchange.principal(), exchange.grants());
+            let list = gateway.shown_to(who, call.caller.as_deref(), kind);
             exchange.finish(Ok(Answer::List(list)));
         });
     }

@@ -17,10 +17,13 @@ mod fake;
 mod feed;
 mod fleet;
 mod gateway;
+mod health;
+mod logins;
 mod observe;
 mod outbox;
 mod policy;
 mod principal;
+mod rate;
 mod resolution;
 mod router;
 mod sync;
@@ -40,23 +43,29 @@ pub use changes::{Client, ClientAbout, ClientId, Level, MAX_SUBSCRIPTION_BYTES, 
 pub use control::{
     Control, Followed, INHERIT_ADVICE, InstanceRow, LogFollower, NamespaceControl, NamespaceRow,
     NamespaceTable, ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage,
-    command_error, configured, configured_permissions, reload_report,
+    command_error, configured, configured_permissions, reload_report, shown_sign_in,
 };
 pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
 pub use feed::{Events, Topics};
 pub use fleet::{Fleet, InstanceKey, Outdated};
 pub use gateway::{FoundItem, Gateway, Introduction, ItemQuery, KnownTool, NotFound, Opening};
-pub use observe::{CallEnd, CallRecord, Observer, Observers, Outcome};
+pub use health::{Fitness, Health};
+pub use logins::{Logins, OpenLogin};
+pub use observe::{
+    CallEnd, CallRecord, Observer, Observers, Outcome, SpanContext, SpanId, Trace, TraceId, TraceOptions,
+    Tracer, add_transport,
+};
 pub use outbox::{Outbox, YIELD_EVERY};
-pub use principal::{ClientProcess, Principal, Requester};
+pub use principal::{Access, ClientProcess, Grants, Principal, Requester, User, Wish};
+pub use rate::{RateAsk, RateLimits, RateStore, RateVerdict};
 pub use resolution::Resolution;
 pub use sync::Lock;
 pub use tasks::Tasks;
 pub use traffic::{
     Direction, FrameStatus, Hop, Link, Party, RECORDED_BODY_BYTES, SubscribeOptions, Subscription, Tap,
-    Traffic, WATCHED_BODY_BYTES,
+    Traffic, TrafficPlace, WATCHED_BODY_BYTES,
 };
 pub use upstream::{
     Addressee, BoxFuture, CallTally, ClientFacts, Connector, History, Host, InstanceReport, Item, Listing,
-    LoggedLine, Missing, Order, Phase, Standing, Status, Upstream, Withheld,
+    LoggedLine, Missing, Order, Phase, SignInReport, Standing, Status, Upstream, Withheld,
 };

@@ -1,19 +1,22 @@
 //! What became of each call, for whoever watches: traffic, metrics, audit. Where nobody does, a call costs one look.
 
+mod trace;
+
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use manifold_protocol::{Call, Failure, Method, Reply};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use manifold_protocol::{Answer, Call, CodeSet, Failure, Method, Raw, Reply};
 use tokio::time::Instant;
 
 use crate::changes::ClientId;
-use crate::exchange::Target;
+use crate::exchange::{Exchange, Target};
 use crate::principal::{MAX_NAME, Principal, Requester};
 use crate::sync::Lock as _;
+pub use trace::{SpanContext, SpanId, Trace, TraceId, TraceOptions, Tracer, add_transport};
 
 /// Is told of calls. None of these may block: they run where the call does.
 pub trait Observer: Send + Sync {
@@ -40,7 +43,15 @@ pub struct CallRecord {
     /// The server it went to, and the tool; `None` where it was answered here.
     pub target: Option<Arc<Target>>,
     pub request_bytes: usize,
+    /// What it was called with, as the client wrote it.
+    pub params: Option<Raw>,
     pub began: Instant,
+    /// When it was given to the server, at the first time.
+    pub sent: Option<Instant>,
+    /// Whether it belongs to a session.
+    pub has_session: bool,
+    /// Its place in a trace, where there are any.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// How a call ended.
@@ -49,6 +60,10 @@ pub struct CallEnd {
     pub took: Duration,
     pub response_bytes: usize,
     pub outcome: Outcome,
+    /// The JSON-RPC code of an error.
+    pub code: Option<i32>,
+    /// What it came to: a result that is no list of ours, or a server's error.
+    pub body: Option<Raw>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +90,10 @@ impl Watch {
     const CALLS: u8 = 1;
     /// Messages are seen by whoever watches traffic.
     pub(crate) const TRAFFIC: u8 = 2;
+    /// Calls are counted, and some turned away.
+    pub(crate) const RATES: u8 = 4;
+    /// Calls belong to traces.
+    const TRACES: u8 = 8;
 
     #[inline]
     pub(crate) fn is_any(&self) -> bool {
@@ -86,11 +105,26 @@ impl Watch {
         self.who.load(Ordering::Relaxed) & who != 0
     }
 
+    /// Returns whether anybody wants a record of a call.
+    pub(crate) fn keeps_records(&self) -> bool {
+        self.who.load(Ordering::Relaxed) & !Self::RATES != 0
+    }
+
     pub(crate) fn set(&self, who: u8, is_on: bool) {
         match is_on {
             true => self.who.fetch_or(who, Ordering::Relaxed),
             false => self.who.fetch_and(!who, Ordering::Relaxed),
         };
+    }
+
+    /// Returns the number that was given last; 0: none was.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.last_number.load(Ordering::Relaxed)
+    }
+
+    /// Has the next number be above this one.
+    pub(crate) fn begin_after(&self, number: u64) {
+        self.last_number.fetch_max(number, Ordering::Relaxed);
     }
 
     pub(crate) fn next_number(&self) -> NonZeroU64 {
@@ -104,6 +138,7 @@ impl Watch {
 pub struct Observers {
     watch: Arc<Watch>,
     observers: ArcSwap<Vec<Arc<dyn Observer>>>,
+    tracer: ArcSwapOption<Tracer>,
     /// Held while somebody comes or goes, so that the look always agrees with the list.
     changing: Mutex<()>,
 }
@@ -131,6 +166,18 @@ impl Observers {
         self.watch.set(Watch::CALLS, !self.observers.load().is_empty());
     }
 
+    /// Has calls belong to traces from now on.
+    pub fn trace_by(&self, tracer: Option<Tracer>) {
+        let is_on = tracer.is_some();
+        self.tracer.store(tracer.map(Arc::new));
+        self.watch.set(Watch::TRACES, is_on);
+    }
+
+    /// Returns whether calls belong to traces.
+    pub fn is_tracing(&self) -> bool {
+        self.watch.is_on(Watch::TRACES)
+    }
+
     /// Returns what those who watch traffic are counted by, too.
     pub(crate) fn watch(&self) -> &Arc<Watch> {
         &self.watch
@@ -144,14 +191,14 @@ impl Observers {
     /// Opens the record of a call that begins now, under the number that it has already, if it does.
     pub(crate) fn open(
         &self,
-        number: Option<NonZeroU64>,
-        call: &Call,
+        call: &mut Call,
         namespace: Option<&str>,
-        client: Option<ClientId>,
-        requester: Option<&Arc<Requester>>,
+        exchange: &Exchange,
     ) -> Box<OpenRecord> {
+        let trace = self.tracer.load().as_ref().map(|tracer| tracer.begin(call));
+        let (client, requester) = (exchange.client(), exchange.requester());
         let record = CallRecord {
-            number: number.unwrap_or_else(|| self.watch.next_number()),
+            number: exchange.number_on_arrival().unwrap_or_else(|| self.watch.next_number()),
             principal: requester.map_or(Principal::Gateway, |requester| requester.principal.clone()),
             client,
             address: requester.and_then(|requester| requester.address),
@@ -160,7 +207,11 @@ impl Observers {
             method: call.method.clone(),
             target: None,
             request_bytes: call.params.as_ref().map_or(0, |params| params.as_bytes().len()),
+            params: call.params.clone(),
             began: Instant::now(),
+            sent: None,
+            has_session: exchange.has_session(),
+            trace,
         };
         let observers = self.observers.load_full();
         observers.iter().for_each(|observer| observer.began(&record));
@@ -181,7 +232,16 @@ impl OpenRecord {
             took: self.record.began.elapsed(),
             response_bytes: reply.map_or(0, response_bytes),
             outcome: reply.map_or(Outcome::Cancelled, outcome),
+            code: reply.and_then(code),
+            body: reply.and_then(body),
         }
+    }
+
+    /// Notes where the call goes. Returns its place in a trace.
+    pub(crate) fn sent_to(&mut self, target: &Arc<Target>) -> Option<Arc<Trace>> {
+        self.record.target = Some(Arc::clone(target));
+        self.record.sent.get_or_insert_with(Instant::now);
+        self.record.trace.clone()
     }
 
     /// Tells those who watch.
@@ -203,6 +263,22 @@ fn response_bytes(reply: &Reply) -> usize {
         Ok(answer) => answer.size_bytes(),
         Err(Failure::Peer(error)) => error.as_bytes().len(),
         Err(Failure::Fault(_)) => 0,
+    }
+}
+
+fn code(reply: &Reply) -> Option<i32> {
+    match reply {
+        Ok(_) => None,
+        Err(Failure::Peer(error)) => error.get("code").and_then(|code| code.as_str().parse().ok()),
+        Err(Failure::Fault(fault)) => Some(fault.code(CodeSet::Own)),
+    }
+}
+
+fn body(reply: &Reply) -> Option<Raw> {
+    match reply {
+        Ok(Answer::Result { body, .. }) => Some(body.clone()),
+        Ok(Answer::List(_)) | Err(Failure::Fault(_)) => None,
+        Err(Failure::Peer(error)) => Some(error.clone()),
     }
 }
 

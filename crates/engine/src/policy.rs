@@ -2,6 +2,7 @@
 //! every kind alike (T7). Rules match parsed pairs, never joined names.
 
 mod decision;
+mod pattern;
 mod reason;
 mod spelling;
 
@@ -14,7 +15,7 @@ use crate::catalog::Template;
 pub(crate) use decision::{Decision, Decisions, HiddenFrom, PolicyClass, decide, refusal};
 pub(crate) use reason::reason;
 
-/// Stands for every prompt or resource of a server.
+/// Stands for every resource of a server.
 const ALL: &str = "*";
 
 /// Returns whether an item of a server, by the server's own name or URI for it, may be seen and used.
@@ -30,11 +31,12 @@ pub(crate) fn permits_unnamed(permissions: &Permissions, server: &Server) -> boo
 /// Returns whether a tool may be called that nobody can look up. Its server may read names without regard to case, so
 /// none that is denied passes in another case.
 pub(crate) fn permits_unlisted_tool(permissions: &Permissions, server: &Server, tool: &str) -> bool {
-    let is_like = |name: &str| name.to_lowercase() == tool.to_lowercase();
-    let mut denied = of_server(&permissions.rules, server).filter(|(_, allowed)| !allowed);
+    let lower = tool.to_lowercase();
+    let rules = of_server(&permissions.rules, server);
+    let rules = rules.map(|(name, allowed)| (name.to_lowercase(), allowed));
     permits(permissions, server, Kind::Tools, tool)
-        && !denied.any(|(name, _)| is_like(name))
-        && !server.denied_tools.iter().any(|name| is_like(name))
+        && pattern::most_telling(rules, &lower) != Some(false)
+        && !server.denied_tools.iter().any(|name| pattern::matches(&name.to_lowercase(), &lower))
 }
 
 /// Returns whether a server has tools that are named to be denied: it may read names as it likes, so only one that it lists
@@ -55,13 +57,10 @@ pub(crate) fn can_be_judged(permissions: &Permissions, uri: &str) -> bool {
 /// Returns what the rules say that name an item, if any does.
 pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, label: &str) -> Option<bool> {
     match kind {
-        Kind::Tools if server.denied_tools.iter().any(|denied| denied == label) => Some(false),
+        Kind::Tools if is_among_denied(server, label) => Some(false),
         Kind::Tools if !is_among_allowed(server, label) => Some(false),
         Kind::Tools => named(&permissions.rules, server, label),
-        Kind::Prompts => {
-            let rules = &permissions.prompts;
-            named(rules, server, label).or_else(|| named(rules, server, ALL))
-        }
+        Kind::Prompts => named(&permissions.prompts, server, label),
         Kind::Resources | Kind::Templates => {
             let rules: Vec<_> = of_server(&permissions.resources, server).collect();
             if rules.is_empty() {
@@ -81,13 +80,21 @@ pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, labe
 
 /// Returns whether a tool is among those of a server that names them one by one, or the server names none.
 fn is_among_allowed(server: &Server, tool: &str) -> bool {
-    server.allowed_tools.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == tool))
+    let names = server.allowed_tools.as_ref();
+    names.is_none_or(|names| names.iter().any(|name| pattern::matches(name, tool)))
+}
+
+/// Returns whether a server's own entry denies a tool.
+fn is_among_denied(server: &Server, tool: &str) -> bool {
+    server.denied_tools.iter().any(|name| pattern::matches(name, tool))
 }
 
 type Rules = BTreeMap<(String, String), bool>;
 
+/// Returns what the rule says that names an item, else the most telling of those with a pattern for it.
 fn named(rules: &Rules, server: &Server, label: &str) -> Option<bool> {
-    rules.get(&(server.key.id.clone(), label.to_owned())).copied()
+    let named = rules.get(&(server.key.id.clone(), label.to_owned())).copied();
+    named.or_else(|| pattern::most_telling(of_server(rules, server), label))
 }
 
 fn of_server<'r>(rules: &'r Rules, server: &Server) -> impl Iterator<Item = (&'r str, bool)> {

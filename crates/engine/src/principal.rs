@@ -1,8 +1,13 @@
 //! Who asks.
 
+mod grants;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+pub use grants::{Access, Grants, Wish};
 
 /// Who asks, as admission found out. What one has opened another does not find. It is not the `Caller`, which is what
 /// servers are told.
@@ -14,6 +19,18 @@ pub enum Principal {
     Local,
     /// Somebody with the token of this name.
     Token(Arc<str>),
+    /// Somebody that an authorization server vouches for.
+    User(Arc<User>),
+    /// Whoever has the key of a certificate with this subject.
+    Certificate(Arc<str>),
+}
+
+/// Who an authorization server says it is. Two of its clients are two, though one user sits before both.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct User {
+    pub issuer: String,
+    pub subject: String,
+    pub client: Option<String>,
 }
 
 impl fmt::Display for Principal {
@@ -22,8 +39,26 @@ impl fmt::Display for Principal {
             Self::Gateway => f.write_str("gateway"),
             Self::Local => f.write_str("local"),
             Self::Token(name) => write!(f, "token:{name}"),
+            Self::User(user) => write!(f, "user:{user}"),
+            Self::Certificate(subject) => write!(f, "certificate:{}", one_word(subject)),
         }
     }
+}
+
+/// No two are shown alike.
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", one_word(&self.subject), one_word(&self.issuer))?;
+        match &self.client {
+            Some(client) => write!(f, " with {}", one_word(client)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns a text with nothing in it that could end it: what others chose is shown in logs.
+fn one_word(text: &str) -> String {
+    text.escape_debug().to_string().replace(' ', "\\u{20}")
 }
 
 /// What is kept of a client's own name for itself, in characters.
@@ -37,6 +72,8 @@ pub struct Requester {
     pub address: Option<IpAddr>,
     name: OnceLock<Box<str>>,
     process: Option<ClientProcess>,
+    /// `None`: it may use whatever the namespace permits.
+    grants: Option<ArcSwap<Grants>>,
 }
 
 /// The process that a client is, on this machine.
@@ -49,7 +86,32 @@ pub struct ClientProcess {
 
 impl Requester {
     pub fn new(principal: Principal, address: Option<IpAddr>) -> Self {
-        Self { principal, address, name: OnceLock::new(), process: None }
+        Self { principal, address, name: OnceLock::new(), process: None, grants: None }
+    }
+
+    /// Returns somebody who may use no more than was granted.
+    pub fn granted(principal: Principal, address: Option<IpAddr>, grants: Option<Arc<Grants>>) -> Self {
+        Self { grants: grants.map(ArcSwap::new), ..Self::new(principal, address) }
+    }
+
+    /// Returns what was granted, where that is not everything.
+    pub fn grants(&self) -> Option<Arc<Grants>> {
+        self.grants.as_ref().map(ArcSwap::load_full)
+    }
+
+    /// Takes over what a later credential of the same principal grants. Returns whether it could: who was not restricted
+    /// stays so, and who was stays restricted.
+    pub fn regrant(&self, grants: Option<Arc<Grants>>) -> bool {
+        match (&self.grants, grants) {
+            (None, None) => true,
+            (Some(mine), Some(grants)) => {
+                if !Arc::ptr_eq(&mine.load(), &grants) {
+                    mine.store(grants);
+                }
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Returns whoever is at the other end of our own pipes.
@@ -86,6 +148,14 @@ mod tests {
         assert_eq!(shown(Principal::Gateway), "gateway");
         assert_eq!(shown(Principal::Local), "local");
         assert_eq!(shown(Principal::Token("ci".into())), "token:ci");
+        assert_eq!(shown(Principal::Certificate("CN=Ann B".into())), "certificate:CN=Ann\\u{20}B");
+        let user = |subject: &str, client: Option<&str>| {
+            let (issuer, subject) = ("https://login.example".to_owned(), subject.to_owned());
+            shown(Principal::User(Arc::new(User { issuer, subject, client: client.map(str::to_owned) })))
+        };
+        assert_eq!(user("ann", Some("editor")), "user:ann of https://login.example with editor");
+        assert_eq!(user("ann\n", None), "user:ann\\n of https://login.example");
+        assert_ne!(user("ann of x", None), user("ann", None));
     }
 
     #[test]

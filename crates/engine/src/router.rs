@@ -34,10 +34,7 @@ pub(crate) fn find_tool<'c>(
     if let Some(route) = catalog.tool(name).filter(is_shown) {
         return Ok(Found::Tool(route));
     }
-    let ids = catalog.view.members.iter().enumerate();
-    let ids =
-        ids.filter(|(_, member)| member.server.is_some()).map(|(at, member)| (at, member.exposed_id.clone()));
-    let readings = readings(name, &catalog.view.naming.separator, ids);
+    let readings = read(catalog, name);
     for (member, rest) in &readings {
         if let Some(route) = catalog.tool_of(*member, rest).filter(is_shown) {
             return Ok(Found::Tool(route));
@@ -73,6 +70,22 @@ pub(crate) fn find_tool<'c>(
         None if !asked && is_bare(catalog, name) && catalog.may_have_more(name) => Ok(Found::AskAll),
         None => Err(unknown_tool(catalog, name)),
     }
+}
+
+/// Returns what is said of a tool that nobody has.
+pub(crate) fn not_there(catalog: &Catalog, name: &str) -> Fault {
+    match read(catalog, name).first() {
+        Some((member, rest)) => unknown_tool_of(catalog, *member, rest),
+        None => unknown_tool(catalog, name),
+    }
+}
+
+/// Returns every way to read a name as a known server's id and what follows it.
+fn read<'n>(catalog: &Catalog, name: &'n str) -> Vec<(usize, &'n str)> {
+    let ids = catalog.view.members.iter().enumerate();
+    let ids =
+        ids.filter(|(_, member)| member.server.is_some()).map(|(at, member)| (at, member.exposed_id.clone()));
+    readings(name, &catalog.view.naming.separator, ids)
 }
 
 /// Returns why the list of a server is not known that was asked for it.

@@ -12,12 +12,13 @@ mod tap;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use manifold_admin::{Cursor, TrafficItem};
 pub use manifold_admin::{Direction, FrameStatus, Hop};
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -42,6 +43,8 @@ pub struct Traffic {
     watch: Arc<Watch>,
     epoch: u64,
     began: Instant,
+    /// For how long, in nanoseconds, those have run whom we go on from.
+    ran_before: AtomicU64,
     is_closed: AtomicBool,
     /// How much of a message is wanted by anybody.
     body_bytes: AtomicUsize,
@@ -77,6 +80,16 @@ pub struct SubscribeOptions {
     /// The place to go on from; `None`: from now on. Of a place of another run nothing is known but that frames are
     /// missing, which a gap of 0 says.
     pub after: Option<Cursor>,
+    /// Where there is no place to go on from: begins with what is still known, not with what comes next.
+    pub past: bool,
+}
+
+/// How far the numbers and the clock of frames have come: a gateway that takes another's place goes on from there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficPlace {
+    frames: u64,
+    calls: u64,
+    nanoseconds: u64,
 }
 
 impl Default for SubscribeOptions {
@@ -86,6 +99,7 @@ impl Default for SubscribeOptions {
             max_body_bytes: WATCHED_BODY_BYTES,
             capacity_bytes: CAPACITY_BYTES,
             after: None,
+            past: false,
         }
     }
 }
@@ -97,7 +111,7 @@ impl SubscribeOptions {
             bodies: true,
             max_body_bytes: RECORDED_BODY_BYTES,
             capacity_bytes: 4 * CAPACITY_BYTES,
-            after: None,
+            ..Self::default()
         }
     }
 }
@@ -109,6 +123,7 @@ impl Traffic {
             // Another in every run, so that a number of an earlier one is not taken for one of ours.
             epoch: RandomState::new().build_hasher().finish(),
             began: Instant::now(),
+            ran_before: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             body_bytes: AtomicUsize::new(0),
             state: Mutex::default(),
@@ -140,6 +155,7 @@ impl Traffic {
             Some(after) if after.epoch == self.epoch && after.seq <= last => (after.seq, false),
             // All there is comes after a place of an earlier run.
             Some(_) => (state.ring.first().saturating_sub(1), true),
+            None if options.past => (state.ring.first().saturating_sub(1), false),
             None => (last, false),
         };
         let reader = state.next_reader;
@@ -151,9 +167,27 @@ impl Traffic {
         Subscription { traffic: Arc::clone(self), reader, options, position, is_lost }
     }
 
+    /// Returns how many watch.
+    pub(crate) fn readers(&self) -> usize {
+        self.state.locked().readers.len()
+    }
+
     /// Returns the place where the frames are now.
     pub fn cursor(&self) -> Cursor {
         Cursor { epoch: self.epoch, seq: self.state.locked().ring.last() }
+    }
+
+    /// Returns where whoever takes our place is to go on from.
+    pub fn place(&self) -> TrafficPlace {
+        let frames = self.state.locked().ring.last();
+        TrafficPlace { frames, calls: self.watch.last_number(), nanoseconds: self.now() }
+    }
+
+    /// Takes another's place: no number that it gave is given again, and time goes on. Before anything is seen.
+    pub fn go_on_from(&self, place: TrafficPlace) {
+        self.state.locked().ring.begin_after(place.frames);
+        self.watch.begin_after(place.calls);
+        self.ran_before.store(place.nanoseconds, Ordering::Relaxed);
     }
 
     /// Tells readers that there will be no more.
@@ -167,7 +201,7 @@ impl Traffic {
     }
 
     fn now(&self) -> u64 {
-        nanos(self.began.elapsed())
+        self.ran_before.load(Ordering::Relaxed).saturating_add(nanos(self.began.elapsed()))
     }
 
     /// Leaves a message for the readers.

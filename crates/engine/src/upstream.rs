@@ -63,6 +63,11 @@ pub trait Upstream: Send + Sync {
         }]
     }
 
+    /// Returns how the server is signed in to; none where nobody does.
+    fn sign_in(&self) -> Option<SignInReport> {
+        None
+    }
+
     /// A client will call no more: what is kept for it alone may end.
     fn client_left(&self, _client: ClientId) {}
 
@@ -84,6 +89,28 @@ pub trait Upstream: Send + Sync {
     fn close(&self, drain: Duration) -> BoxFuture<()>;
 }
 
+/// How a server is signed in to. Nothing in it is secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignInReport {
+    /// One of the words of `status`: `ready`, `needs login` and others.
+    pub state: &'static str,
+    /// Nothing can be asked of the server before that has changed.
+    pub is_in_the_way: bool,
+    /// Signing in is what helps.
+    pub needs_login: bool,
+    /// What is known beyond the state.
+    pub detail: Option<String>,
+    pub account: String,
+    pub issuer: Option<String>,
+    pub scopes: Vec<String>,
+    /// How long the token is good, in seconds since 1970.
+    pub until: Option<u64>,
+    /// When it was last renewed, in seconds since 1970.
+    pub last_refresh: Option<u64>,
+    /// What kind of store it is kept in.
+    pub store: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Start,
@@ -100,7 +127,7 @@ pub enum Order {
 pub struct Status {
     pub phase: Phase,
     pub pid: Option<u32>,
-    /// When the present phase began.
+    /// When the present phase began; of one that has failed, when it first did: tries in between change nothing.
     pub since: Instant,
 }
 

@@ -110,6 +110,7 @@ pub trait ControlledProgram: Send + Sync {
         &self,
         edit: Edit,
         expected: Option<String>,
+        undo: Undo,
     ) -> BoxFuture<Result<ConfigChanged, CommandError>>;
 
     /// Ends, restarts or replaces the program, where it can do so.
@@ -155,6 +156,15 @@ pub trait ControlledProgram: Send + Sync {
 
     /// Keeps the program from ending for want of clients while it is held: somebody looks at it.
     fn hold(&self) -> Box<dyn Send + Sync>;
+}
+
+/// Who keeps the record by which a change of the config is undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undo {
+    /// The program that makes the change.
+    Program,
+    /// Whoever asked: a command, whose record may hold more than this change.
+    Asker,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,21 +4,29 @@ mod accepts;
 mod admission;
 mod answers;
 mod body;
+mod callback;
+mod certificate;
 mod connection;
 mod date;
+mod forward;
+mod granted;
 mod h1;
 mod h2;
 mod headers;
 mod json_api;
 mod legacy_sse;
 mod litemcp;
+mod metadata;
 mod modern;
 mod modern_lane;
 mod namespaces;
+mod news;
 mod page;
 mod peer;
+mod resume;
 mod rewind;
 mod route;
+mod sealed;
 mod sessions;
 mod shared;
 mod site;
@@ -44,16 +52,16 @@ use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use crate::modern::ModernService;
-pub use admission::{Admission, Token, is_loopback};
+pub use admission::{Accepted, Admission, Protection, Token, Until, is_loopback};
+pub use callback::{CALLBACK, Callbacks, Page};
 pub use namespaces::{Namespaces, Served};
 use peer::Peer;
 use sessions::Sessions;
 use shared::{Closing, Shared};
 pub use site::Site;
 use sockets::Sockets;
-pub use tls::{TlsError, tls_acceptor};
+pub use tls::{TlsAcceptor, TlsError, tls_acceptor};
 use token_failures::TokenFailures;
-pub use tokio_rustls::TlsAcceptor;
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -63,7 +71,8 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 /// How long those who waited in vain have to read that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Serves until `stop` resolves; then accepts no more, lets calls in flight finish within `drain`, and ends streams. Before
+/// Serves until `stop` resolves; from when its health says that it drains on, each answer is the last of its connection,
+/// so that a balancer makes new ones elsewhere. Then accepts no more, lets calls in flight finish within `drain`, and ends streams. Before
 /// that connections that rest may, for as long as `stop` says, make one more request and hear that it was the last.
 pub async fn serve(
     listener: TcpListener,
@@ -75,20 +84,24 @@ pub async fn serve(
 ) {
     let (close, closing) = watch::channel(Closing::No);
     let (sessions, sockets) = (Sessions::new(site.limits), Sockets::new(drain));
-    let parked = site.limits.parked;
+    let modern = ModernService::for_many(tasks, site.limits.parked, site.replica.clone());
     let shared = Arc::new(Shared {
         site,
         sessions,
-        modern: ModernService::for_many(tasks, parked),
+        modern,
         sockets,
         token_failures: TokenFailures::default(),
         closing,
     });
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
+    tasks.spawn_background(news::keep(Arc::clone(&shared)));
     let vacancy = Arc::clone(&shared);
     tasks.spawn_background(async move { vacancy.end_closed_namespaces(drain).await });
 
+    let draining = shared.site.health.draining();
+    tokio::pin!(draining);
+    let mut is_draining = false;
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
@@ -96,11 +109,21 @@ pub async fn serve(
         while connections.try_join_next().is_some() {}
         let place = tokio::select! {
             patience = &mut stop => break patience,
+            () = &mut draining, if !is_draining => {
+                is_draining = true;
+                close.send_replace(Closing::AfterNext);
+                continue;
+            }
             place = Arc::clone(&places).acquire_owned() => place,
         };
         let Ok(place) = place else { break Duration::ZERO };
         let (stream, address) = tokio::select! {
             patience = &mut stop => break patience,
+            () = &mut draining, if !is_draining => {
+                is_draining = true;
+                close.send_replace(Closing::AfterNext);
+                continue;
+            }
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {

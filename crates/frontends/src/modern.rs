@@ -24,7 +24,8 @@ use manifold_protocol::{
 use tokio::sync::Notify;
 use tracing::debug;
 
-use crate::parked::{self, Parked, Resumption};
+use crate::parked::{self, Parked, Resumption, Seal};
+use crate::replica::Replica;
 use crate::shim::KeptCall;
 use listen::Listener;
 pub(crate) use run::Run;
@@ -53,8 +54,8 @@ pub(crate) enum Verdict {
     /// The request itself is at fault.
     BadRequest,
     UnknownMethod,
-    /// The same may be asked again in a moment.
-    Busy,
+    /// The same may be asked again after so many seconds.
+    Busy(u64),
 }
 
 /// The way back to whoever sent one request. None of these may block.
@@ -144,14 +145,20 @@ impl RequestHandle {
 impl ModernService {
     /// Returns the service of one client.
     pub(crate) fn new(tasks: &Tasks) -> Arc<Self> {
-        Self::for_many(tasks, usize::MAX)
+        Self::for_many(tasks, usize::MAX, None)
     }
 
-    /// Returns the service of clients of which each may leave only so many calls waiting.
-    pub(crate) fn for_many(tasks: &Tasks, parked_per_client: usize) -> Arc<Self> {
+    /// Returns the service of clients of which each may leave only so many calls waiting. Those of a replica may come back
+    /// to another one.
+    pub(crate) fn for_many(
+        tasks: &Tasks,
+        parked_per_client: usize,
+        replica: Option<Arc<Replica>>,
+    ) -> Arc<Self> {
+        let seal = replica.map_or_else(Seal::new, Seal::Shared);
         let modern = Arc::new(Self {
             tasks: tasks.clone(),
-            parked: Parked::new(parked_per_client),
+            parked: Parked::new(parked_per_client, seal),
             open: Mutex::default(),
             next_number: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -261,6 +268,10 @@ impl ModernService {
         match self.parked.seal.open(state, &original.digest()) {
             Err(fault) => refuse(&*pending.lane, Some(&pending.id), &fault, Verdict::Served),
             Ok(Resumption::Parked { place, round }) => self.resume(&place, round, brought, caller, pending),
+            Ok(Resumption::Elsewhere { .. }) => {
+                let fault = parked::refused("its call waits at another replica; start the call again");
+                refuse(&*pending.lane, Some(&pending.id), &fault, Verdict::Served);
+            }
             Ok(Resumption::Again) => {
                 caller.is_retry = false;
                 self.begin(gateway, OriginalRequest { params: first, ..original }, caller, pending);
@@ -280,6 +291,13 @@ impl ModernService {
                 );
             }
         }
+    }
+
+    /// Returns the replica at which the call waits that a client comes back for, if that is another.
+    pub(crate) fn elsewhere(&self, params: Option<&Raw>) -> Option<u32> {
+        let state = params?.get("requestState")?;
+        let state = state.to_text().filter(|state| state.starts_with(parked::PREFIX))?;
+        self.parked.seal.elsewhere(&state)
     }
 
     /// Returns the number of the call that a client comes back for, where that is watched.
@@ -392,7 +410,7 @@ fn encode(id: &Id, reply: Reply, method: &Method, gateway: &Gateway) -> (Verdict
         Err(Failure::Fault(fault)) => {
             // Parameters are the handler's to judge: what was wrong with the request itself was said before.
             let verdict = match fault.code(CodeSet::Modern) {
-                _ if fault.is_busy() => Verdict::Busy,
+                _ if fault.is_busy() => Verdict::Busy(fault.retry_after_secs().unwrap_or(1)),
                 -32600 => Verdict::BadRequest,
                 code => verdict_of(code),
             };

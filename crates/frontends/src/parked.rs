@@ -43,8 +43,8 @@ struct Places {
 }
 
 impl Parked {
-    pub(crate) fn new(most_per_client: usize) -> Self {
-        Self { seal: Seal::new(), most_per_client, places: Mutex::default(), filled: Notify::new() }
+    pub(crate) fn new(most_per_client: usize, seal: Seal) -> Self {
+        Self { seal, most_per_client, places: Mutex::default(), filled: Notify::new() }
     }
 
     /// Gives a call a place to wait at, if its client has not too many already (M8).

@@ -12,6 +12,7 @@ mod handshake;
 mod lane;
 mod notifications;
 mod outlet;
+mod recall;
 mod traffic;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +86,8 @@ struct State {
     flights: HashMap<Id, InFlight>,
     questions: HashMap<u64, Exchange>,
     next_question: u64,
+    /// What it is subscribed to, where other replicas must know.
+    subscribed: std::collections::HashSet<String>,
     /// The `shutdown` request that waits for the calls in flight.
     shutdown: Option<(Id, Lane)>,
 }
@@ -137,6 +140,16 @@ impl Session {
     pub(crate) fn go_on_after(&self, questions: u64) {
         self.goes_on.store(true, Ordering::Relaxed);
         self.lock().next_question = questions;
+    }
+
+    /// Says after which number questions are numbered: late answers to those of another process are none of ours.
+    pub(crate) fn number_questions_after(&self, number: u64) {
+        self.lock().next_question = number;
+    }
+
+    /// Returns whether the client has yet to answer a question with this id.
+    pub(crate) fn is_asked(&self, id: &Id) -> bool {
+        id.as_u64().is_some_and(|number| self.lock().questions.contains_key(&number))
     }
 
     /// Takes a message of the client. Answers go to the session's outlet, in time.

@@ -91,6 +91,14 @@ pub enum Fault {
         /// Where the limit can be changed, below `limits`.
         setting: &'static str,
     },
+    /// A rule of `limits.rate` is used up for now.
+    RateLimited {
+        /// What the rule counts by.
+        per: &'static str,
+        limit: u32,
+        window: Duration,
+        retry_after: Duration,
+    },
     /// The server's answer was no valid message.
     Malformed {
         server: String,
@@ -100,9 +108,13 @@ pub enum Fault {
         server: String,
         variable: String,
     },
-    /// The server wants to know who asks, and nothing is configured that would say so.
+    /// The server wants to know who asks, and nobody is signed in.
     SignInNeeded {
         server: String,
+        /// How the sign-in stands, in the words of `status`.
+        state: &'static str,
+        /// What is known beyond that.
+        reason: Option<String>,
     },
     /// The client cannot be asked this.
     ClientCannot {
@@ -128,6 +140,10 @@ pub enum Fault {
     NeedsConsent {
         kind: Kind,
         name: String,
+    },
+    /// The token of whoever asks lacks scopes; these are all that the call needs.
+    NeedsScope {
+        scopes: Vec<String>,
     },
     ShuttingDown,
     Internal(String),
@@ -156,6 +172,7 @@ impl Fault {
             Self::TooLarge { .. } => "too-large",
             Self::Overloaded { .. } => "overloaded",
             Self::OverLimit { .. } => "over-limit",
+            Self::RateLimited { .. } => "rate-limited",
             Self::Malformed { .. } => "malformed",
             Self::Authentication { .. } => "authentication",
             Self::SignInNeeded { .. } => "sign-in-needed",
@@ -165,6 +182,7 @@ impl Fault {
             Self::MissingCapability { .. } => "missing-capability",
             Self::Unanswered { .. } => "unanswered",
             Self::NeedsConsent { .. } => "needs-consent",
+            Self::NeedsScope { .. } => "needs-scope",
             Self::ShuttingDown => "shutting-down",
             Self::Internal(_) => "internal",
         }
@@ -186,7 +204,16 @@ impl Fault {
 
     /// Returns whether the same may be asked again in a moment, for transports that say so beside it (429).
     pub fn is_busy(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::OverLimit { .. })
+        matches!(self, Self::Busy { .. } | Self::OverLimit { .. } | Self::RateLimited { .. })
+    }
+
+    /// Returns when the same may be asked again, in seconds, for transports that say so beside it (429).
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { retry_after, .. } => Some(retry_after.as_secs().max(1)),
+            Self::Busy { .. } | Self::OverLimit { .. } => Some(1),
+            _ => None,
+        }
     }
 
     /// Returns the whole JSON-RPC error object.

@@ -232,6 +232,11 @@ impl Raw {
         Some(elements)
     }
 
+    /// Returns the element of an array that stands at this place, as [`RawArray::end`] told it.
+    pub fn element_at(&self, place: Range<usize>) -> Raw {
+        self.slice(place)
+    }
+
     /// Returns a member of an object, the first of that name. For several members take [`Raw::object`].
     pub fn get(&self, key: &str) -> Option<Raw> {
         self.find(key).map(|place| self.slice(place))

@@ -46,6 +46,19 @@ pub enum Outcome {
     Error(Box<RawValue>),
 }
 
+impl Outcome {
+    /// Returns whether it tells of a failure: an error of the protocol, or a result that says so of itself.
+    pub fn is_error(&self) -> bool {
+        match self {
+            Self::Error(_) => true,
+            Self::Result(result) => {
+                let flag = Members::of(result);
+                flag.is_some_and(|it| it.get("isError").is_some_and(|flag| flag.get() == "true"))
+            }
+        }
+    }
+}
+
 /// A notification, or a question that wants an answer.
 #[derive(Debug, Clone)]
 pub struct Said {

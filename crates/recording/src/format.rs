@@ -61,6 +61,8 @@ pub struct Footer {
 pub enum EndedBy {
     /// Somebody ended it.
     Stopped,
+    /// The gateway ended, or was restarted.
+    GatewayEnded,
     /// It goes on in the next file.
     Continued,
     /// It could not be written as fast as messages came, and would have had holes.
@@ -77,6 +79,7 @@ impl EndedBy {
     pub fn problem(self) -> Option<&'static str> {
         match self {
             Self::Stopped | Self::Continued | Self::Other => None,
+            Self::GatewayEnded => Some("it ended with the gateway, which was stopped or restarted"),
             Self::Overrun => Some("it ended by itself: more came than could be written, so frames were lost"),
             Self::Unwritable => Some("it ended by itself, as it could not be written"),
         }

@@ -23,7 +23,7 @@ pub use exchange::{Exchange, Outcome, Side, exchanges};
 pub use export::{Format, export};
 pub use format::{EXTENSION, EndedBy, Footer, Header, HeaderServer};
 pub use jsonpath::{Difference, Ignored, NoPath, differences};
-pub use name::{NameError, check_name};
+pub use name::{NameError, check_name, file_in};
 pub use playback::{Playback, PlaybackError, PlaybackOptions};
 pub use reader::{ReadError, Recorded};
 pub use serve::serve;

@@ -1,5 +1,6 @@
 //! What can be said of recordings without reading all of them.
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -7,12 +8,14 @@ use std::path::Path;
 use manifold_admin::Recording;
 
 use crate::format::{EXTENSION, FooterLine};
+use crate::name::file_name;
 use crate::reader::{NO_FOOTER, ReadError, header};
 
 /// A footer is shorter than this.
 const TAIL_BYTES: u64 = 4096;
 
-/// Returns every recording of a folder by its newest file, in the order of names.
+/// Returns every recording of a folder, in the order of names: its newest file under its name, earlier ones under that and
+/// their numbers, the newest of them first.
 pub fn list(folder: &Path) -> io::Result<Vec<Recording>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -21,13 +24,17 @@ pub fn list(folder: &Path) -> io::Result<Vec<Recording>> {
     let mut found = Vec::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        // Earlier files of a long one have a number after a dot.
-        if path.extension().is_some_and(|extension| extension == EXTENSION) && !stem.contains('.') {
-            found.push(summary(&path).unwrap_or_else(|error| unreadable(&path, stem, &error)));
+        if path.extension().is_some_and(|extension| extension == EXTENSION)
+            && let Some((name, part)) = file_name(stem)
+        {
+            let summary = summary(&path).unwrap_or_else(|error| unreadable(&path, stem, &error));
+            // It is asked for by what its file is called.
+            let summary = Recording { name: stem.to_owned(), ..summary };
+            found.push((name.to_owned(), Reverse(part.unwrap_or(u64::MAX)), summary));
         }
     }
-    found.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(found)
+    found.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+    Ok(found.into_iter().map(|(_, _, summary)| summary).collect())
 }
 
 /// Returns what a file says of itself; frames are counted where no footer has done it.

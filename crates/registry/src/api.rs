@@ -83,7 +83,7 @@ pub enum Status {
 pub enum RegistryError {
     #[error("the registry {address} could not be asked: {source}")]
     Unreached { address: String, source: FetchError },
-    #[error("the registry {address} has no server `{name}`{}", version_words(version))]
+    #[error("the registry {address} has no server '{name}'{}", version_words(version))]
     Unknown { address: String, name: String, version: Option<String> },
     #[error("`{name}` was taken out of the registry{}", message_words(message))]
     Deleted { name: String, message: Option<String> },

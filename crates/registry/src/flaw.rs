@@ -56,6 +56,13 @@ pub enum Flaw {
     RuntimeOption { runtime: String, option: Shown },
     #[error("it would open the folder {0} of this machine to the container, which is yours to say")]
     Mount(Shown),
+    #[error("{0} leads out of the bundle's folder")]
+    LeadsOut(Shown),
+    #[error(
+        "{0} is neither in the bundle nor a program that runs servers, such as node, python or uv; add it by hand if you \
+         trust it: `manifold add NAME -- …`"
+    )]
+    Program(Shown),
     #[error("a bundle must come with its SHA-256")]
     HashMissing,
     #[error("is no SHA-256")]

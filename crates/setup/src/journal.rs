@@ -18,7 +18,7 @@ use crate::digest;
 use crate::locks::{Locks, PATIENCE};
 pub(crate) use changes::remove_empty;
 pub use changes::{Changes, Watch};
-pub use record::{After, Back, Change, Copy, Record};
+pub use record::{After, Back, Change, Copy, Record, StoredSecret};
 
 /// So many commands can be undone.
 const KEPT: usize = 30;

@@ -17,7 +17,7 @@ mod undo;
 pub use command::{CommandError, Finished, PATIENCE as COMMAND_PATIENCE, find_program, run};
 pub use error::{Refusal, WriteError};
 pub use file::{MAX_BYTES, Rules, TargetFile};
-pub use journal::{After, Back, Change, Changes, Copy, Journal, Original, Record, Watch};
+pub use journal::{After, Back, Change, Changes, Copy, Journal, Original, Record, StoredSecret, Watch};
 pub use locks::Locks;
 pub use running::{processes_of, running};
 pub use undo::{ConfigKeeper, Left, UndoError, Undone, Which};

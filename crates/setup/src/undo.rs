@@ -15,7 +15,7 @@ use manifold_rendezvous::Lock;
 use crate::digest;
 use crate::error::WriteError;
 use crate::file::{Draft, TargetFile};
-use crate::journal::{After, Back, Change, Journal, Record, remove_empty};
+use crate::journal::{After, Back, Change, Journal, Record, StoredSecret, remove_empty};
 
 /// How often a file is looked at anew when somebody else wrote it at the same moment.
 const TRIES: usize = 3;
@@ -55,6 +55,8 @@ pub struct Undone {
     pub restored: Vec<PathBuf>,
     pub removed: Vec<PathBuf>,
     pub left: Vec<Left>,
+    /// What it had put into the store of secrets, once all else of it is over.
+    pub secrets: Vec<StoredSecret>,
 }
 
 /// A file in which something of the command still stands.
@@ -113,6 +115,7 @@ impl Journal {
         let is_over = !undone.is_blocked && !matches!(which, Which::Client(_));
         if is_over || record.changes.iter().all(|change| change.is_undone) {
             record.undone = Some(Timestamp::now().to_string());
+            undone.secrets.clone_from(&record.secrets);
             record.save(&folder).map_err(failed)?;
         }
         Ok(undone)

@@ -50,36 +50,36 @@ impl ListKind {
     }
 }
 
-pub(crate) fn class(method: &str) -> Class {
+pub(crate) fn class(method: &[u8]) -> Class {
     match method {
-        "ping"
-        | "initialize"
-        | "server/discover"
-        | "tools/list"
-        | "resources/list"
-        | "resources/templates/list"
-        | "prompts/list"
-        | "completion/complete"
-        | "logging/setLevel"
-        | "resources/subscribe"
-        | "resources/unsubscribe"
-        | "tasks/get"
-        | "shutdown" => Class::Again,
-        "subscriptions/listen" => Class::Listens,
-        "resources/read" | "prompts/get" => Class::AgainOnce,
+        b"ping"
+        | b"initialize"
+        | b"server/discover"
+        | b"tools/list"
+        | b"resources/list"
+        | b"resources/templates/list"
+        | b"prompts/list"
+        | b"completion/complete"
+        | b"logging/setLevel"
+        | b"resources/subscribe"
+        | b"resources/unsubscribe"
+        | b"tasks/get"
+        | b"shutdown" => Class::Again,
+        b"subscriptions/listen" => Class::Listens,
+        b"resources/read" | b"prompts/get" => Class::AgainOnce,
         _ => Class::MayHaveRun,
     }
 }
 
-pub(crate) fn lasting(method: &str) -> Option<Lasting> {
+pub(crate) fn lasting(method: &[u8]) -> Option<Lasting> {
     Some(match method {
-        "initialize" => Lasting::Initialize,
-        "logging/setLevel" => Lasting::Level,
-        "resources/subscribe" => Lasting::Subscribe,
-        "resources/unsubscribe" => Lasting::Unsubscribe,
-        "tools/list" => Lasting::List(ListKind::Tools),
-        "resources/list" => Lasting::List(ListKind::Resources),
-        "prompts/list" => Lasting::List(ListKind::Prompts),
+        b"initialize" => Lasting::Initialize,
+        b"logging/setLevel" => Lasting::Level,
+        b"resources/subscribe" => Lasting::Subscribe,
+        b"resources/unsubscribe" => Lasting::Unsubscribe,
+        b"tools/list" => Lasting::List(ListKind::Tools),
+        b"resources/list" => Lasting::List(ListKind::Resources),
+        b"prompts/list" => Lasting::List(ListKind::Prompts),
         _ => return None,
     })
 }

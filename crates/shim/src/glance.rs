@@ -15,16 +15,16 @@ const MAX_DIGITS: usize = 15;
 pub(crate) struct Glance<'m> {
     /// Where its id is written.
     pub(crate) id: Range<usize>,
-    pub(crate) method: &'m str,
+    pub(crate) method: &'m [u8],
 }
 
 /// Looks at a message. None where it is no plain request in one piece: then it must be read.
 pub(crate) fn glance(message: &[u8]) -> Option<Glance<'_>> {
-    let mut rest = message.strip_prefix(b"{")?;
+    let mut rest = past_blanks(message.strip_prefix(b"{")?);
     let (mut id, mut method, mut seen) = (None, None, 0_u8);
     loop {
         let (key, after) = plain_string(rest)?;
-        let value = after.strip_prefix(b":")?;
+        let value = past_blanks(past_blanks(after).strip_prefix(b":")?);
         let (bit, after) = match key {
             b"jsonrpc" => (1, value.strip_prefix(b"\"2.0\"")?),
             b"id" => {
@@ -35,7 +35,7 @@ pub(crate) fn glance(message: &[u8]) -> Option<Glance<'_>> {
             }
             b"method" => {
                 let (name, after) = plain_string(value)?;
-                method = std::str::from_utf8(name).ok();
+                method = Some(name);
                 (4, after)
             }
             b"params" => (8, past_object(value)?),
@@ -45,13 +45,21 @@ pub(crate) fn glance(message: &[u8]) -> Option<Glance<'_>> {
             return None;
         }
         seen |= bit;
-        match after {
+        match past_blanks(after) {
             b"}" => break,
-            [b',', more @ ..] => rest = more,
+            [b',', more @ ..] => rest = past_blanks(more),
             _ => return None,
         }
     }
     Some(Glance { id: id?, method: method? })
+}
+
+/// Returns what follows the blanks that many put behind colons and commas.
+fn past_blanks(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    text
 }
 
 /// Returns what a string says that has no escapes, and what follows it.

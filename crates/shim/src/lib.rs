@@ -9,6 +9,7 @@
 mod attach;
 mod class;
 mod decoder;
+mod gathering;
 mod glance;
 mod in_flight;
 mod memory;

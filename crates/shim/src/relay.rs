@@ -22,9 +22,6 @@ use crate::in_flight::{Asker, Ids, InFlight, Request};
 use crate::memory::Memory;
 pub(crate) use client::Taken;
 
-/// With so many requests under way they are passed on together rather than one by one.
-const BUSY: usize = 8;
-
 /// What may be held for a daemon that is not there before the client is read no more.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
@@ -120,9 +117,9 @@ impl Relay {
         &mut self.to_daemon
     }
 
-    /// Returns whether so much is under way that more comes at once to whoever waits a moment.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.in_flight.len() >= BUSY
+    /// Returns how many requests are under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Returns whether nobody waits for anything.

@@ -14,6 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::attach::{Attached, Attaching, attach};
 use crate::decoder::{Decoder, Language};
+use crate::gathering::{Before, Gathering, MOMENT};
 use crate::relay::{Link, Relay, Taken};
 use crate::streams::{self, Reading, Scratch};
 
@@ -46,6 +47,8 @@ pub fn serve(
         relay: Relay::new(stages, language),
         from_daemon: BytesMut::new(),
         scratch: Scratch::new(),
+        gathering: Gathering::default(),
+        brought: 0,
         idle_trims: IdleTrims { done: 0 },
         slim_down,
         complaint: None,
@@ -67,6 +70,9 @@ struct Wire<'a> {
     relay: Relay,
     from_daemon: BytesMut,
     scratch: Scratch,
+    gathering: Gathering,
+    /// How many messages the last look has brought.
+    brought: usize,
     idle_trims: IdleTrims,
     slim_down: fn(),
     /// Why no daemon could be had the last time.
@@ -142,9 +148,11 @@ impl Wire<'_> {
 
     /// Waits until something can be read or written.
     fn wait(&mut self) -> io::Result<Ready> {
-        if self.relay.is_busy() {
-            // Client and daemon get to say more first: it is read and passed on in one go, at a third less time a call.
-            std::thread::yield_now();
+        // Client and daemon get to say more first: it is read and passed on in one go.
+        match self.gathering.before_next(std::mem::take(&mut self.brought), self.relay.in_flight()) {
+            Before::Nothing => {}
+            Before::Yield => std::thread::yield_now(),
+            Before::Wait => std::thread::sleep(MOMENT),
         }
         let mut socket_events = PollFlags::empty();
         socket_events.set(PollFlags::POLLIN, self.relay.client_keeps_up());
@@ -200,6 +208,7 @@ impl Wire<'_> {
             let frame = self.decoder.next(self.input_ended);
             self.relay.set_framing(self.decoder.framing());
             let Some(frame) = frame else { return };
+            self.brought += 1;
             if let Taken::Unfinished(start) = self.relay.client_said(frame) {
                 self.decoder.gather(start);
             }
@@ -220,6 +229,7 @@ impl Wire<'_> {
         loop {
             match frame::next(&mut self.from_daemon) {
                 Ok(Some(frame)) => {
+                    self.brought += 1;
                     if let Some(note) = self.relay.daemon_said(frame) {
                         tell(&note);
                     }

@@ -166,6 +166,12 @@ impl Conn {
         (count > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
+    /// Reads so many bytes, if they come.
+    pub fn exactly(&mut self, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).ok().map(|()| bytes)
+    }
+
     pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let count = self.stream.read_line(&mut line).unwrap_or_else(|error| panic!("no answer: {error}"));
@@ -362,6 +368,11 @@ impl HttpClient {
         let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(client.post(BOTH, &told.to_string()).status, 202);
         client
+    }
+
+    /// Returns the same client as it comes to another gateway.
+    pub fn at(&self, port: u16) -> Self {
+        Self { port, ..self.clone() }
     }
 
     /// Sends a request of this session on a connection of its own.

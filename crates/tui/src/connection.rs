@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use manifold_admin::{CommandError, ErrorCode, Method};
+use manifold_admin::{CommandError, ConfigText, ErrorCode, Method};
 use manifold_admin_client::{Client, ClientError, Stopper};
 
 use crate::Gateway;
@@ -62,9 +62,21 @@ impl Connection {
                 let what = path.rsplit('/').next().unwrap_or_default().to_owned();
                 let done = asker.with(|client| client.send_raw(method, &path, body.as_ref()));
                 asker.tell(match done {
+                    // Where one signs in is worth a look before it is opened.
+                    Ok(link) if what == "login" => {
+                        News::Shown { title: said, text: String::from_utf8_lossy(&link).into_owned() }
+                    }
                     Ok(_) => News::Done { said },
                     Err(error) => failed(what, error),
                 });
+            }),
+            Effect::PutConfig { draft } => spawn("config", move || {
+                let body = ConfigText { text: draft.text };
+                let put = |client: Client| {
+                    client.if_match(&draft.revision).send_raw(Method::Put, "/v1/config", Some(&body))
+                };
+                let put = asker.with(put);
+                asker.tell(News::ConfigPut(put.map(drop).map_err(|error| Box::new(told(error)))));
             }),
             Effect::Show { path, title } => spawn("show", move || {
                 let shown = asker.with(|client| client.send_raw(Method::Get, &path, None::<&()>));

@@ -6,6 +6,7 @@ use std::process::Command;
 /// Has a text edited. The terminal must be as the editor expects it.
 pub(crate) fn edit(
     text: &str,
+    kind: &str,
     editor: &[String],
     environment: &[(String, String)],
 ) -> Result<String, String> {
@@ -14,7 +15,11 @@ pub(crate) fn edit(
     };
     let failed = |error: std::io::Error| format!("the editor `{program}` cannot be used: {error}");
     // Only the user may read it: arguments may be secrets.
-    let mut file = tempfile::Builder::new().prefix("manifold-").suffix(".json").tempfile().map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix("manifold-")
+        .suffix(&format!(".{kind}"))
+        .tempfile()
+        .map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.flush().map_err(failed)?;
     let mut command = Command::new(program);

@@ -55,9 +55,25 @@ pub(crate) enum Effect {
     /// Has a text edited by the user's own editor.
     Edit {
         text: String,
+        /// What its name ends with, such as `json`.
+        kind: String,
+    },
+    /// Has the gateway take over another text of the config, in the place of the revision it was made of.
+    PutConfig {
+        draft: ConfigDraft,
     },
     /// Reads everything anew.
     Reread,
+}
+
+/// A text that is to be the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigDraft {
+    pub(crate) text: String,
+    /// The revision it was made of.
+    pub(crate) revision: String,
+    /// What the file's name ends with.
+    pub(crate) kind: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +83,7 @@ pub(crate) enum Fetch {
     Tool(String),
     Logs(Vec<String>),
     Recordings,
+    Config,
 }
 
 /// What the loop hears.
@@ -90,6 +107,9 @@ pub(crate) enum News {
     },
     Logs(Vec<LogLine>),
     Recordings(Option<Vec<Recording>>),
+    Config(ConfigDraft),
+    /// The gateway has taken over what was edited, or says why not.
+    ConfigPut(Result<(), Box<CommandError>>),
     Done {
         said: String,
     },

@@ -10,6 +10,7 @@ mod form;
 mod input;
 mod look;
 mod model;
+mod pace;
 mod run;
 mod state;
 mod terminal;

@@ -13,12 +13,10 @@ use nix::sys::signal::{SigSet, Signal};
 use crate::connection::Connection;
 use crate::effect::{Effect, News};
 use crate::input::Keys;
+use crate::pace::Pace;
 use crate::state::State;
 use crate::terminal::Screen;
 use crate::{Gateway, Options, clipboard, editor};
-
-/// The least that is between two pictures.
-const FRAME: Duration = Duration::from_millis(33);
 
 /// What waits to be taken in: who says more waits, and the gateway tells the last of each thing.
 const QUEUE: usize = 1024;
@@ -70,8 +68,16 @@ pub fn run(gateway: &Arc<dyn Gateway>, options: Options, signals: Signals) -> io
     let (taken, next) = mpsc::sync_channel(1);
     read_input(messages.clone(), next)?;
     let connection = Connection::open(weak, messages, options.namespace.clone());
-    let mut running =
-        Running { state, connection, options, taken, begun: Instant::now(), is_dirty: true, drawn: None };
+    let mut running = Running {
+        state,
+        connection,
+        options,
+        taken,
+        begun: Instant::now(),
+        is_dirty: true,
+        is_typed: false,
+        pace: Pace::default(),
+    };
     running.run(&incoming, &mut screen)
 }
 
@@ -83,16 +89,19 @@ struct Running {
     taken: SyncSender<()>,
     begun: Instant,
     is_dirty: bool,
-    drawn: Option<Instant>,
+    /// A key has been taken in since the last picture.
+    is_typed: bool,
+    pace: Pace,
 }
 
 impl Running {
     fn run(&mut self, incoming: &Receiver<Message>, screen: &mut Screen) -> io::Result<End> {
         loop {
-            let next = self.drawn.map_or(Duration::ZERO, |drawn| FRAME.saturating_sub(drawn.elapsed()));
+            let next = self.pace.wait(self.is_typed, Instant::now());
             if self.is_dirty && next.is_zero() {
                 screen.draw(&mut self.state)?;
-                (self.is_dirty, self.drawn) = (false, Some(Instant::now()));
+                (self.is_dirty, self.is_typed) = (false, false);
+                self.pace.drawn(Instant::now());
             }
             let change = self.state.next_change().map(Duration::from_millis);
             let wait = match self.is_dirty {
@@ -124,6 +133,7 @@ impl Running {
     fn take(&mut self, message: Message, screen: &mut Screen) -> io::Result<Option<End>> {
         match message {
             Message::Input(event) => {
+                self.is_typed = true;
                 #[cfg(debug_assertions)]
                 self.break_if_told();
                 let effects = match event {
@@ -171,11 +181,14 @@ impl Running {
                     let said = clipboard::copy(&text, &what, &self.options.environment);
                     self.state.news(News::Copied(said));
                 }
-                Effect::Edit { text } => {
+                Effect::Edit { text, kind } => {
                     let options = &self.options;
                     let edited =
-                        screen.lend(|| editor::edit(&text, &options.editor, &options.environment))?;
-                    self.state.news(News::Edited(edited));
+                        screen.lend(|| editor::edit(&text, &kind, &options.editor, &options.environment))?;
+                    let effects = self.state.news(News::Edited(edited));
+                    if let Some(end) = self.perform(effects, screen)? {
+                        return Ok(Some(end));
+                    }
                 }
                 effect => self.connection.perform(effect),
             }

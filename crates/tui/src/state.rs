@@ -7,6 +7,7 @@ pub(crate) mod palette;
 mod rows;
 
 use crate::Look;
+use crate::effect::ConfigDraft;
 use crate::form::Line;
 use crate::input::Keys;
 use crate::model::Model;
@@ -38,6 +39,8 @@ pub(crate) struct State {
     /// A filter that is being typed.
     pub(crate) prompt: Option<Line>,
     pub(crate) modals: Vec<Modal>,
+    /// The config as somebody edited it, until it is taken over.
+    pub(crate) config_draft: Option<ConfigDraft>,
     pub(crate) note: Option<Note>,
     /// Numbers what is asked of servers.
     pub(crate) asked: u64,
@@ -147,6 +150,7 @@ impl State {
             detail_top: 0,
             prompt: None,
             modals: Vec::new(),
+            config_draft: None,
             note,
             asked: 0,
             traffic_run: 0,

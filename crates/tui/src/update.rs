@@ -14,6 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::effect::{Effect, Fetch};
 use crate::input::{Action, Place};
 use crate::state::{Link, Modal, Note, Screen, State};
+use orders::READ_ONLY;
 
 /// Numbers and lists are not read anew more often.
 const AGAIN_MS: u64 = 2000;
@@ -22,6 +23,9 @@ const TOOLS_AGAIN_MS: u64 = 1000;
 impl State {
     /// Takes a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        // What was said of the key before has been seen.
+        self.note = None;
+        let before = self.modals.len();
         let effects = match self.keys.action(key, &[Place::Anywhere]) {
             Some(Action::Suspend) => vec![Effect::Suspend],
             Some(Action::Redraw) => vec![Effect::Redraw],
@@ -33,8 +37,18 @@ impl State {
                 None => Vec::new(),
             },
         };
+        self.leave_forms_out(before);
         self.settle();
         self.permitted(effects)
+    }
+
+    /// Opens nothing that would only be refused once it is filled in.
+    fn leave_forms_out(&mut self, before: usize) {
+        let is_new = self.is_read_only && self.modals.len() > before;
+        if is_new && matches!(self.modals.last(), Some(Modal::Form(_) | Modal::Confirm(_))) {
+            self.modals.truncate(before);
+            self.complain(READ_ONLY);
+        }
     }
 
     /// Takes text that was pasted: it is typed, and never a command.
@@ -92,10 +106,13 @@ impl State {
             return effects;
         }
         let changes = |effect: &Effect| {
-            matches!(effect, Effect::Order { .. } | Effect::Ask { .. } | Effect::Answer { .. })
+            matches!(
+                effect,
+                Effect::Order { .. } | Effect::Ask { .. } | Effect::Answer { .. } | Effect::PutConfig { .. }
+            )
         };
         if effects.iter().any(changes) {
-            self.complain("this is read-only: nothing is changed and no server is asked");
+            self.complain(READ_ONLY);
         }
         effects.into_iter().filter(|effect| !changes(effect)).collect()
     }

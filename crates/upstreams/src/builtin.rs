@@ -3,13 +3,13 @@
 mod manager;
 mod time;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use manifold_engine::{
-    BoxFuture, Exchange, Host, Item, Listing, LoggedLine, NamespaceControl, Order, Phase, Status, Tasks,
-    Upstream,
+    BoxFuture, CallTally, Exchange, History, Host, InstanceReport, Item, Listing, Lock as _, LoggedLine,
+    NamespaceControl, Order, Phase, Status, Tasks, Upstream,
 };
 use manifold_protocol::{Call, Failure, Fault, Method, Raw, RawObject};
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ pub(crate) struct Builtin {
     stopped: AtomicBool,
     since: Instant,
     tasks: Tasks,
+    tally: Arc<Mutex<CallTally>>,
     /// Whom to tell when an operator stops or starts it; the manager itself cannot be stopped.
     told: Option<(manifold_config::ServerKey, Arc<dyn Host>)>,
 }
@@ -57,8 +58,16 @@ impl Builtin {
             capabilities: Some(Raw::from_static(r#"{"tools":{}}"#)),
             ..Listing::default()
         };
-        let stopped = AtomicBool::new(false);
-        Self { id, toolbox, listing: Arc::new(listing), stopped, since: Instant::now(), tasks, told }
+        Self {
+            id,
+            toolbox,
+            listing: Arc::new(listing),
+            stopped: AtomicBool::new(false),
+            since: Instant::now(),
+            tasks,
+            tally: Arc::default(),
+            told,
+        }
     }
 
     fn set_stopped(&self, stopped: bool) {
@@ -85,7 +94,13 @@ impl Upstream for Builtin {
         }
         exchange.dispatched();
         let work = self.toolbox.call(&tool, call.params.as_ref().and_then(|params| params.get("arguments")));
-        self.tasks.spawn(async move { exchange.finish(work.await) });
+        let (tally, begun) = (Arc::clone(&self.tally), Instant::now());
+        tally.locked().in_flight += 1;
+        self.tasks.spawn(async move {
+            let done = work.await;
+            count(&mut tally.locked(), begun, done.is_err());
+            exchange.finish(done);
+        });
     }
 
     fn notify(&self, _method: &'static str, _params: Option<Raw>) {}
@@ -97,6 +112,16 @@ impl Upstream for Builtin {
     fn status(&self) -> Status {
         let phase = if self.stopped.load(Ordering::Relaxed) { Phase::Stopped } else { Phase::Ready };
         Status { phase, pid: None, since: self.since }
+    }
+
+    fn reports(&self) -> Vec<InstanceReport> {
+        vec![InstanceReport {
+            client: None,
+            status: self.status(),
+            is_unresponsive: false,
+            history: History::default(),
+            calls: Some(self.tally.locked().clone()),
+        }]
     }
 
     fn logs(&self, _lines: usize) -> Vec<LoggedLine> {
@@ -116,6 +141,15 @@ impl Upstream for Builtin {
 
     fn close(&self, _drain: Duration) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
+    }
+}
+
+/// Counts a call that is over.
+fn count(tally: &mut CallTally, begun: Instant, has_failed: bool) {
+    tally.in_flight -= 1;
+    tally.failed += u64::from(has_failed);
+    if tally.end() {
+        tally.time(begun.elapsed());
     }
 }
 

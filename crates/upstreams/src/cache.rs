@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, Mac};
-use manifold_config::{InheritEnv, ProcessDialect, Server, Transport};
+use manifold_config::{DEFAULT_ACCOUNT, InheritEnv, ProcessDialect, Server, Transport};
 use manifold_engine::{Listing, Tasks};
 use manifold_protocol::{Era, Raw, RawObject};
 use sha2::Sha256;
@@ -249,6 +249,12 @@ pub(crate) fn fingerprint(server: &Server, mut hash: Hmac<Sha256>) -> String {
             for (name, value) in &spec.headers {
                 add(name);
                 add(value.expose());
+            }
+            // Another name for other accounts only: what is known of all others stays.
+            let account = spec.sign_in.as_deref().map_or(DEFAULT_ACCOUNT, |sign_in| &sign_in.account);
+            if account != DEFAULT_ACCOUNT {
+                add("account");
+                add(account);
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) use listing::{read_listing, write_listing};
 pub(crate) use resume::Unclaimed;
 pub(crate) use saved::{
     SavedCall, SavedConnection, SavedContinuation, SavedDialect, SavedProcess, SavedQuestion, SavedServer,
-    SavedStage,
+    SavedStage, SavedTrouble,
 };
 pub(crate) use suspend::Live;
 

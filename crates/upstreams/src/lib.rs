@@ -27,8 +27,10 @@ pub use cache::{Cache, Saved};
 pub use handover::{Handover, HandoverError};
 use handover::{Live, Unclaimed};
 use process::ProcessHost;
-pub use remote::{Fetched, GetError, get as http_get};
-use supervisor::Supervised;
+pub use remote::{
+    CollectorHttp, Fetched, GetError, OAuthHttp, SignIns, get as http_get, settings_of as sign_in_settings_of,
+};
+use supervisor::{FollowedSignIn, Supervised};
 
 /// Makes upstreams for every kind of server we can reach.
 pub struct Upstreams {
@@ -44,6 +46,8 @@ pub struct Upstreams {
     live: Mutex<Vec<Live>>,
     /// What the program left whose place we took.
     unclaimed: Option<Unclaimed>,
+    /// Who is signed in where; none where nothing can be stored.
+    sign_ins: Option<Arc<SignIns>>,
 }
 
 impl Upstreams {
@@ -61,7 +65,13 @@ impl Upstreams {
             above: Arc::default(),
             live: Mutex::default(),
             unclaimed: None,
+            sign_ins: None,
         }
+    }
+
+    /// Signs in to servers by these.
+    pub fn signing_in(self, sign_ins: Option<Arc<SignIns>>) -> Self {
+        Self { sign_ins, ..self }
     }
 
     /// Marks every process, so that a gateway among them knows who stands above it.
@@ -106,7 +116,11 @@ impl Connector for Upstreams {
                 supervised
             }
             Transport::Remote(spec) => {
+                let followed = self.sign_ins.as_ref().and_then(|sign_ins| {
+                    Some(FollowedSignIn { sign_in: sign_ins.of(server)?, sign_ins: Arc::clone(sign_ins) })
+                });
                 let remote = remote::Remote {
+                    sign_in: followed.as_ref().map(|followed| followed.sign_in.clone()),
                     server: Arc::clone(server),
                     spec: spec.clone(),
                     logs: logs::LogRing::of(&server.key, &host),
@@ -118,6 +132,9 @@ impl Connector for Upstreams {
                 };
                 let supervised = Supervised::new(remote, &self.tasks);
                 self.note_live(server, None, &supervised);
+                if let Some(followed) = followed {
+                    supervised.follow_sign_in(followed, &self.tasks);
+                }
                 supervised
             }
         }

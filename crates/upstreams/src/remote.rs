@@ -1,6 +1,7 @@
 //! A server at an address: Streamable HTTP, or the old SSE transport.
 
 mod client;
+mod collector;
 mod credentials;
 mod dial;
 mod events;
@@ -9,6 +10,7 @@ mod modern;
 mod old_sse;
 mod quickack;
 mod retries;
+mod sign_in;
 mod streamable;
 
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use std::time::Duration;
 
 use manifold_config::{RemoteKind, RemoteSpec, Secret, Server};
 use manifold_engine::{Host, Tasks};
+use manifold_oauth::{SignIn, State};
 use manifold_protocol::{Era, Fault, Outgoing};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -30,9 +33,12 @@ use crate::logs::LogRing;
 use crate::supervisor::{Ending, Launcher, Life, Running};
 pub use client::{Fetched, GetError, get};
 pub(crate) use client::{HttpClient, Unreached};
+pub use collector::CollectorHttp;
 pub(crate) use dial::Trust;
 pub(crate) use h1::{Fields, Noted, Stream};
 pub(crate) use retries::Retries;
+pub use sign_in::{OAuthHttp, SignIns, settings_of};
+use sign_in::{SignedIn, fault_of};
 
 /// How long a server may take over a message that nobody waits for.
 const NOTICE_PATIENCE: Duration = Duration::from_secs(90);
@@ -47,6 +53,8 @@ pub(crate) struct Remote {
     pub(crate) trust: Trust,
     pub(crate) cache: Cache,
     pub(crate) limit_bytes: usize,
+    /// How the server is signed in to; none where nobody does.
+    pub(crate) sign_in: Option<SignIn>,
 }
 
 /// A server we have shaken hands with. Dropping it ends everything that speaks to it.
@@ -83,6 +91,13 @@ impl Launcher for Remote {
         Duration::from_millis(500)
     }
 
+    fn held_back(&self) -> Option<Fault> {
+        let state = self.sign_in.as_ref()?.state();
+        // What a token allows too little of stands in the way of some calls only.
+        let is_shut = state.needs_login() && !matches!(state, State::NeedsScope { .. });
+        is_shut.then(|| self.told(fault_of(&self.server.key.id, &state)))
+    }
+
     async fn launch(&self) -> Result<Running<Reached>, Fault> {
         self.logs.new_life();
         match timeout(self.server.start_timeout, self.reach()).await {
@@ -97,9 +112,15 @@ impl Launcher for Remote {
 
 impl Remote {
     async fn reach(&self) -> Result<Running<Reached>, Fault> {
-        let client = HttpClient::new(&self.spec, &self.trust, self.tasks.clone())
-            .map(Arc::new)
-            .map_err(|why| self.failed(why))?;
+        let client =
+            HttpClient::new(&self.spec, &self.trust, self.tasks.clone()).map_err(|why| self.failed(why))?;
+        let client = Arc::new(match &self.sign_in {
+            Some(sign_in) => {
+                sign_in.open().await;
+                client.with_credentials(Arc::new(SignedIn::new(&self.server.key.id, sign_in.clone())))
+            }
+            None => client,
+        });
         match self.spec.kind {
             RemoteKind::Sse => return old_sse::reach(self, client).await,
             RemoteKind::LiteMcp => return litemcp::reach(self, client).await,
@@ -174,6 +195,7 @@ impl Remote {
         let server = self.server.key.id.clone();
         match why {
             why if why.is_unauthorized(&self.unauthorized()) => self.unauthorized(),
+            Unreached::SignIn(fault) => self.told(*fault),
             other => Fault::FailedToStart { server, reason: other.to_string() },
         }
     }
@@ -181,8 +203,24 @@ impl Remote {
     /// Decision 16, unless no credentials are configured at all: then they are what is missing (D7).
     pub(crate) fn unauthorized(&self) -> Fault {
         if self.spec.credential_variables.is_empty() && !self.spec.headers.iter().any(is_credential) {
-            return Fault::SignInNeeded { server: self.server.key.id.clone() };
+            let state = if self.sign_in.is_some() { "needs login" } else { "off" };
+            return Fault::SignInNeeded { server: self.server.key.id.clone(), state, reason: None };
         }
+        self.bad_credentials()
+    }
+
+    /// Returns what is told of a sign-in that is missing: where keys are configured that do not sign in, they are what was
+    /// refused (decision 16).
+    fn told(&self, fault: Fault) -> Fault {
+        let has_keys =
+            !self.spec.credential_variables.is_empty() || self.spec.headers.iter().any(is_credential);
+        match &fault {
+            Fault::SignInNeeded { state: "needs login", .. } if has_keys => self.bad_credentials(),
+            _ => fault,
+        }
+    }
+
+    fn bad_credentials(&self) -> Fault {
         let variable = match self.spec.credential_variables.as_slice() {
             [] => "credentials".to_owned(),
             names => names.join(", "),
@@ -231,6 +269,13 @@ pub(crate) fn fail_call(connection: &Connection, call: u64, why: &Unreached, una
         Unreached::Status { .. } => Fault::Refused { server, tool, reason },
         Unreached::Connect(_) => Fault::NotRunning { server, reason },
         Unreached::Broken(_) | Unreached::Refused(_) => Fault::Died { server, tool, reason },
+        Unreached::SignIn(fault) => match (&**fault, unauthorized) {
+            // Keys that are configured are what was refused (decision 16).
+            (Fault::SignInNeeded { state: "needs login", .. }, keys @ Fault::Authentication { .. }) => {
+                keys.clone()
+            }
+            (fault, _) => fault.clone(),
+        },
         Unreached::TooLarge(limit_bytes) => {
             Fault::TooLarge { server: Some(server), limit_bytes: *limit_bytes }
         }

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use crate::fair_queue::FairQueue;
 use backoff::{Attempts, Complaint};
 use handle::Shared;
-pub(crate) use handle::Supervised;
+pub(crate) use handle::{FollowedSignIn, Supervised};
 pub(crate) use life::{Ending, GivenUp, Launcher, Life, Running};
 use mailbox::Commands;
 use not_running::NotRunning;
@@ -92,10 +92,14 @@ impl<L: Launcher> Supervisor<L> {
     /// Each state is one method; this loop is the whole diagram.
     async fn live(mut self, begin: Begin<L::Life>) {
         (self.known, self.since) = (begin.listing, begin.since);
-        let mut next = match begin.running {
-            Some(running) => self.ready(running).await,
-            None if begin.is_stopped => Next::NotRunning(NotRunning::Stopped),
-            None => Next::NotRunning(NotRunning::Asleep),
+        let mut next = match (begin.running, begin.trouble) {
+            (Some(running), _) => self.ready(running).await,
+            (None, _) if begin.is_stopped => Next::NotRunning(NotRunning::Stopped),
+            (None, Some((fault, _))) => {
+                let retry_at = (!self.is_manual()).then(|| Instant::now() + FIRST_BACKOFF);
+                Next::NotRunning(NotRunning::Failed(fault, retry_at))
+            }
+            (None, None) => Next::NotRunning(NotRunning::Asleep),
         };
         let done = loop {
             next = match next {

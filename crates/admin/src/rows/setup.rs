@@ -124,7 +124,7 @@ pub struct SecretChanged {
     pub name: String,
     /// How often a value was stored under this name; `null` once it is removed.
     pub generation: Option<u64>,
-    /// Where the key comes from.
+    /// What the store is kept with: `keyring`, `file`, `variable`, `systemd`, `beside` or `plain`.
     pub key: String,
     /// The servers and settings of this config that use it.
     pub used_by: Vec<String>,
@@ -138,9 +138,13 @@ pub struct SecretChanged {
 #[serde(rename_all = "camelCase", default)]
 pub struct SecretsReport {
     pub folder: String,
+    /// What the store is kept with: `keyring`, `file`, `variable`, `systemd`, `beside` or `plain`; empty where there is
+    /// none yet.
     pub key: String,
-    /// False where whoever can read the files can read the key as well.
+    /// False where whoever can read the files can read the values as well.
     pub protected: bool,
+    /// How many logins are stored beside them.
+    pub logins: usize,
     pub secrets: Vec<SecretRow>,
 }
 
@@ -157,6 +161,50 @@ pub struct SecretRow {
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// `secret rekey --json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct StoreRekeyed {
+    /// What the store was kept with; `null` where nothing is stored.
+    pub from: Option<String>,
+    pub to: Option<String>,
+    /// How many files were written anew.
+    pub files: usize,
+}
+
+/// `secret export --json` and `secret import --json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct StoreCopied {
+    pub file: String,
+    pub credentials: Vec<CopiedCredential>,
+    /// The servers that were started anew for it; absent where nothing runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restarted: Option<Vec<String>>,
+}
+
+/// A credential in a backup, without its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CopiedCredential {
+    /// `secret` or `login`.
+    pub kind: String,
+    /// The name of a secret; of a login the id of its server, or the name by which servers share it.
+    pub name: String,
+    /// Of a login, which account it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Of a login, the host of the authorization server that gave it, where it can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// `added`, `replaced`, `unchanged` or `kept`; absent from an export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub became: Option<String>,
 }
 
 /// A line of `search --json`.
@@ -189,4 +237,38 @@ pub struct RegistryWay {
     /// Why it cannot be taken over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+}
+
+/// `login SERVER --json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct LoginReport {
+    pub server: String,
+    pub account: String,
+    /// The host one is signed in at.
+    pub issuer: Option<String>,
+    pub scopes: Vec<String>,
+    /// How long the token is good, if that is known; RFC 3339, in UTC.
+    pub until: Option<String>,
+    /// What kind of store it is kept in.
+    pub store: Option<String>,
+    /// How many the server has; `null`: it could not be asked.
+    pub tools: Option<usize>,
+}
+
+/// `logout SERVER --json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct LogoutReport {
+    pub server: String,
+    pub was_signed_in: bool,
+    /// Whether its tokens are worth nothing any more.
+    pub revoked: bool,
+    /// Why they are not revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Whether what we were registered as is deleted there; `null`: nobody asked for it, or there was none.
+    pub client_deleted: Option<bool>,
 }

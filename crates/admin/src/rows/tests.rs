@@ -97,10 +97,10 @@ fn the_members_of_the_other_rows() {
 
 #[test]
 fn an_error_line_names_code_message_and_hint() {
-    let mut error = CommandError::new(ErrorCode::UnknownServer, "there is no server `gti`");
+    let mut error = CommandError::new(ErrorCode::UnknownServer, "there is no server 'gti'");
     assert_eq!(
         json!(ErrorLine::from(&error)),
-        json!({"error": {"code": "unknown-server", "message": "there is no server `gti`", "hint": null}})
+        json!({"error": {"code": "unknown-server", "message": "there is no server 'gti'", "hint": null}})
     );
     error.hint = Some("did you mean `git`?".to_owned());
     assert_eq!(json!(ErrorLine::from(&error))["error"]["hint"], "did you mean `git`?");

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Problem};
+use crate::snapshot::sign_in::SignIn;
 use crate::words::{Era, Kind, Start, State};
 
 /// Names one server for good.
@@ -88,6 +89,9 @@ pub struct Server {
     pub saved: Option<Saved>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Calls>,
+    /// How one is signed in to it; none where nobody signs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<SignIn>,
     /// Where nothing runs there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<Instance>,

@@ -95,6 +95,16 @@ fn remote_server() -> Server {
         since_ms: Some(7_200_000),
         lists: Some(Lists { tools: 41, prompts: 2, resources: 1, templates: 1 }),
         calls: Some(calls),
+        sign_in: Some(SignIn {
+            state: "ready".to_owned(),
+            detail: None,
+            account: "default".to_owned(),
+            issuer: Some("login.example".to_owned()),
+            scopes: vec!["read".to_owned()],
+            until: Some("2026-11-18T12:00:00Z".to_owned()),
+            last_refresh: Some("2026-11-18T11:00:00Z".to_owned()),
+            store: Some("plain".to_owned()),
+        }),
         instances: vec![Instance {
             state: State::Ready,
             unresponsive: true,
@@ -125,6 +135,7 @@ pub(crate) fn snapshot() -> Snapshot {
                 address: Some("127.0.0.1:8080".to_owned()),
                 needs_token: true,
             }],
+            degraded: vec![DegradedPart { part: "state".to_owned(), why: "redis is away".to_owned() }],
         },
         config: ConfigSource {
             path: Some("/etc/m.json".to_owned()),

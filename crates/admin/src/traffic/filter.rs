@@ -52,6 +52,11 @@ impl Filter {
         self.words.iter().any(Word::reads_bodies)
     }
 
+    /// Returns whether it asks for frames of the past.
+    pub fn looks_back(&self) -> bool {
+        self.words.iter().any(Word::looks_back)
+    }
+
     fn fits(&self, frame: &Frame, known: &Known, now: u64) -> bool {
         self.words.iter().all(|word| word.fits(frame, known, now))
     }

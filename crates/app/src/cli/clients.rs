@@ -1,5 +1,6 @@
 //! The commands about those who use the servers: clients, namespaces, operators.
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::forms::{ListForm, OneForm};
@@ -43,7 +44,7 @@ Example:
   manifold audit -n 5              the last five changes: when, who, what")]
     Audit {
         /// How many at the most, the last ones
-        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
         lines: usize,
         #[command(flatten)]
         form: OneForm,
@@ -84,7 +85,7 @@ pub(crate) enum NsCommand {
 pub(crate) struct RuleArgs {
     /// The namespace's id
     pub(crate) namespace: String,
-    /// server.tool or server/tool, as the server calls it
+    /// server.tool or server/tool, as the server calls it; `*` stands for any characters: 'git.*'
     pub(crate) item: String,
     /// What it is
     #[arg(long, value_enum, default_value_t)]

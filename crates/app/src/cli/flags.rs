@@ -84,6 +84,18 @@ pub(crate) struct Flags {
     /// The private key for TLS, a PEM file
     #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Where Prometheus finds metrics, beside the port for HTTP (also telemetry.metrics)
+    #[arg(long, global = true, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<String>,
+    /// A file with the keys that all replicas have, 32 bytes in base64 on each line (also scale.stateKeyFile)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) state_key_file: Option<PathBuf>,
+    /// The Redis that all replicas share, as redis://HOST:PORT/0 (also scale.state)
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) state: Option<String>,
+    /// The name of this replica in logs (also scale.replica)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) replica: Option<String>,
 }
 
 impl Flags {
@@ -98,6 +110,10 @@ impl Flags {
             ("--cors", self.cors),
             ("--cors-origin", !self.cors_origins.is_empty()),
             ("--tls-cert", self.tls_cert.is_some()),
+            ("--metrics", self.metrics.is_some()),
+            ("--state-key-file", self.state_key_file.is_some()),
+            ("--state", self.state.is_some()),
+            ("--replica", self.replica.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }

@@ -1,5 +1,7 @@
 //! What `--help` shows: each command with the flags that are of use to it.
 
+use std::ffi::OsString;
+
 use clap::CommandFactory;
 
 use super::Cli;
@@ -11,11 +13,11 @@ pub(super) const TEMPLATE: &str = "\
 Usage: {usage}
 
 Servers:
-  list, get, search             Show all servers, one of them, or what the MCP Registry has
+  list, get, search, login      Show all servers, one, or what the Registry has; sign in to one
   start, stop, enable, disable  Run a server now, or end it; let it be used or not, in the config
   restart, wait, refresh, logs  Run it anew, wait for it, read its lists anew, see what it writes
   add, add-json, import         Put a server into the config; import those of other programs' files
-  remove, rename                Take a server out of the config, or give it another name
+  remove, rename, logout        Take a server out of the config, or rename it; sign out of it
 Tools:
   tools, tool                   Show what clients see, or what one tool takes
   resources, prompts            The same of resources and prompts
@@ -25,7 +27,7 @@ Clients and namespaces:
   undo, clients, ns, audit      Take back a change; who is connected; namespaces; what operators did
 Serving:
   serve, stdio, http, litemcp   Serve one client on a pipe, or many over HTTP
-  daemon, open                  The process that all stdio clients share; all of it in the browser
+  daemon, open, token           What stdio clients share; all in the browser; who comes in by HTTP
   watch, record, replay         Messages as they pass; kept in a file; served, repeated, compared
 Files and help:
   status, doctor, config, tui   What is configured, how it does, what is wrong; all in the terminal
@@ -40,14 +42,38 @@ Examples:
   manifold call time.get_current_time timezone=UTC
 ";
 
+/// Returns `manifold help call` as `manifold call --help`.
+pub(super) fn asked_by_word(args: Vec<OsString>) -> Vec<OsString> {
+    match args.as_slice() {
+        [program, help, words @ ..] if help == "help" => {
+            let words = words.iter().filter(|word| *word != "--help").cloned();
+            [program.clone()].into_iter().chain(words).chain(["--help".into()]).collect()
+        }
+        _ => args,
+    }
+}
+
 /// Returns what `--help` shows.
 pub(crate) fn help() -> String {
     command().render_help().to_string()
 }
 
 /// Options that mean something to whoever serves over HTTP, on a pipe, or at all; by their names in `Flags`.
-const OF_HTTP: &[&str] =
-    &["port", "host", "allowed_hosts", "token_file", "token", "cors", "cors_origins", "tls_cert", "tls_key"];
+const OF_HTTP: &[&str] = &[
+    "port",
+    "host",
+    "allowed_hosts",
+    "token_file",
+    "token",
+    "cors",
+    "cors_origins",
+    "tls_cert",
+    "tls_key",
+    "metrics",
+    "state_key_file",
+    "state",
+    "replica",
+];
 const OF_STDIO: &[&str] = &["framing"];
 const OF_SERVING: &[&str] = &["eager", "log_level", "log_format", "silent", "alone"];
 const OF_CONFIGS: &[&str] = &["config", "namespace", "profile"];

@@ -122,6 +122,13 @@ fn every_verb_has_its_route() {
         "secret set",
         "secret list",
         "secret rm",
+        "secret rekey",
+        "secret export",
+        "secret import",
+        "logout",
+        "token create",
+        "token list",
+        "token revoke",
         "record show",
         "replay diff",
     ];

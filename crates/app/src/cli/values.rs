@@ -10,6 +10,7 @@ pub(crate) enum LevelArg {
     Warn,
     Info,
     Debug,
+    Trace,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -31,6 +32,7 @@ impl From<LevelArg> for LogLevel {
             LevelArg::Warn => Self::Warn,
             LevelArg::Info => Self::Info,
             LevelArg::Debug => Self::Debug,
+            LevelArg::Trace => Self::Trace,
         }
     }
 }
@@ -70,6 +72,14 @@ pub(super) fn span(text: &str) -> Result<Span, String> {
     };
     let number: u64 = number.parse().map_err(|_| wrong())?;
     number.checked_mul(seconds).map(Span::from_secs).ok_or_else(wrong)
+}
+
+/// Reads a span in which something can happen.
+pub(super) fn future_span(text: &str) -> Result<Span, String> {
+    match span(text)? {
+        Span::ZERO => Err("it would be over as it begins".to_owned()),
+        span => Ok(span),
+    }
 }
 
 pub(super) fn profile(name: &str) -> Result<Profile, String> {

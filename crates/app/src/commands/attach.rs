@@ -23,7 +23,7 @@ const PATIENCE_VARIABLE: &str = "MANIFOLD_DAEMON_PATIENCE_MS";
 
 /// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs, to
 /// reach servers and to open stored secrets.
-const OWN: [&str; 9] = [
+const OWN: [&str; 11] = [
     "PATH",
     "TMPDIR",
     "SSL_CERT_FILE",
@@ -33,6 +33,8 @@ const OWN: [&str; 9] = [
     "MANIFOLD_DAEMON",
     "MANIFOLD_KEY",
     KEY_FILE,
+    "MANIFOLD_KEYRING",
+    "DBUS_SESSION_BUS_ADDRESS",
 ];
 
 /// Serves the client by the daemon; none where it is to be served without one.

@@ -70,11 +70,11 @@ pub(crate) fn run(command: &AskCommand, place: Place<'_>) -> Result<ExitCode, Fa
         is_watched,
         deadline,
     };
-    let shown = verbs::run(command, &mut asker)?;
+    let shown = verbs::run(command, &mut asker).map_err(|failure| deadline.named(failure))?;
     // Whoever reads it may take its time.
     drop(patience);
     write(&shown.text);
-    shown.failure.map_or(Ok(shown.exit.into()), Err)
+    shown.failure.map_or(Ok(shown.exit.into()), |failure| Err(deadline.named(failure)))
 }
 
 /// Returns what can be typed of a tool's arguments: `name=`, and `name=value` where there are few.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use manifold_admin::{
     Actor, AuditLine, AuditOutcome, ConfigFile, ConfigText, ErrorCode, Method, ReloadReport, ServerRename,
 };
-use manifold_admin_client::{ClientError, segment};
+use manifold_admin_client::{Client, ClientError, segment};
 use manifold_config::{Config, Edit, Server, load_text};
 use manifold_setup::WriteError;
 use serde_json::value::RawValue;
@@ -107,7 +107,7 @@ impl<'v> ConfigWriter<'v> {
         let Some(gateway) = &self.gateway else { return Ok(false) };
         let base =
             Base { text: old.to_owned(), revision: revision(old), path: file.to_owned(), is_there: true };
-        match order(gateway, &base, &[], new) {
+        match order(|| Ok(client(gateway)?.verb("undo")), &base, &[], new) {
             Ok(()) => Ok(true),
             Err(ClientError::Refused { error, .. }) if error.code == ErrorCode::Stale => {
                 Err(WriteError::Changed(file.to_owned()))
@@ -139,6 +139,7 @@ impl<'v> ConfigWriter<'v> {
         record: &mut Record,
         plan: impl Fn(&Base) -> Result<Vec<Edit>, Failure>,
     ) -> Result<Changed, Failure> {
+        let mut late = None;
         for _ in 0..TRIES {
             let base = self.base(missing)?;
             let edits = plan(&base)?;
@@ -152,12 +153,17 @@ impl<'v> ConfigWriter<'v> {
                 return Ok(changed);
             }
             match self.write(&edits, &changed, purpose, record) {
-                Err(failure) if failure.code == ErrorCode::Stale.as_str() => {}
+                Err(failure) if failure.code == ErrorCode::Stale.as_str() => late = Some(changed),
                 written => return written.map(|()| changed),
             }
         }
         let message = "the config is being changed by somebody else all the time";
-        Err(Failure::new(Exit::Usage, "stale", message).hint("try again"))
+        let given_up = Failure::new(Exit::Usage, "stale", message).hint("try again");
+        // Of the tries nothing was told.
+        if let Some(changed) = late {
+            self.audit(&changed, purpose, Some(&given_up));
+        }
+        Err(given_up)
     }
 
     /// Writes what is built in to where the config belongs, if there is no file yet. Returns where that is.
@@ -221,14 +227,19 @@ impl<'v> ConfigWriter<'v> {
         let planned = Planned { path: base.path.clone(), before, after: after.clone() };
         let Some(gateway) = &self.gateway else {
             let written = record.write(&planned);
-            self.audit(changed, purpose, written.as_ref().err());
+            let is_tried_again =
+                written.as_ref().is_err_and(|failure| failure.code == ErrorCode::Stale.as_str());
+            if !is_tried_again {
+                self.audit(changed, purpose, written.as_ref().err());
+            }
             return written;
         };
         record.note(&planned)?;
-        let answer = match order(gateway, base, edits, after) {
+        let asking = || Ok(client(gateway)?.verb(purpose.verb).tries_again());
+        let answer = match order(asking, base, edits, after) {
             // One of an earlier version has not all of the routes.
             Err(ClientError::Refused { error, .. }) if error.code == ErrorCode::UnknownRoute => {
-                order(gateway, base, &[], after)
+                order(asking, base, &[], after)
             }
             answer => answer,
         };
@@ -270,10 +281,15 @@ impl<'v> ConfigWriter<'v> {
 }
 
 /// Has a gateway make a change of the revision it was thought out for: by the route for it where there is one, so that the
-/// audit says what was done; else as a new text.
-fn order(gateway: &Operator, base: &Base, edits: &[Edit], after: &str) -> Result<(), ClientError> {
-    let client = client(gateway).map_err(|failure| ClientError::Unwritable(failure.message))?;
-    let client = client.if_match(&base.revision);
+/// audit says what was done; else as a new text, with the command's word for it.
+fn order(
+    asking: impl FnOnce() -> Result<Client, Failure>,
+    base: &Base,
+    edits: &[Edit],
+    after: &str,
+) -> Result<(), ClientError> {
+    let client = asking().map_err(|failure| ClientError::Unwritable(failure.message))?;
+    let client = client.if_match(&base.revision).keeps_record();
     let path = |id: &str| format!("/v1/config/servers/{}", segment(id));
     let answer = match edits {
         [Edit::PutServer { id, entry }] if base.is_there => {
@@ -293,6 +309,6 @@ fn order(gateway: &Operator, base: &Base, edits: &[Edit], after: &str) -> Result
     answer.map(drop)
 }
 
-fn client(gateway: &Operator) -> Result<manifold_admin_client::Client, Failure> {
+fn client(gateway: &Operator) -> Result<Client, Failure> {
     gateway.client(PATIENCE).map_err(|error| Failure::new(Exit::Failed, "unreachable", error.to_string()))
 }

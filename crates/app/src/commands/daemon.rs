@@ -56,8 +56,7 @@ pub(super) fn run(
                 Err(why) => return told(&why, detached),
             };
             // Where systemd listens for us, the next client starts us again.
-            let is_for_clients = (detached || resume.is_some()) && !stay
-                || options.environment.vars.contains_key("LISTEN_FDS");
+            let is_for_clients = (detached || resume.is_some()) && !stay || daemon::is_listened_for(&options);
             let started = if is_for_clients { Started::ForClients } else { Started::ByOrder };
             let is_away = detached || matches!(origin, Origin::Another(_));
             let beginning = Beginning { place, identity, started, detached, origin };

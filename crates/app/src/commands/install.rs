@@ -62,6 +62,13 @@ pub(super) fn run(args: &InstallArgs, verb: &Verb) -> Result<Exit, Failure> {
             .hint("`manifold import` takes them into your config, and leaves the file as it is"));
     }
     let clients = chosen(&args.which, "install", verb)?;
+    // A name that none of them could use is wrong in itself.
+    let mut unfit = clients.iter().map(|client| client.check_name(&args.name).err());
+    if let Some(Some(why)) = unfit.next()
+        && unfit.all(|why| why.is_some())
+    {
+        return Err(Failure::usage(why.to_string()));
+    }
     let plug = plug::of(args, verb)?;
     if args.print {
         return print(&clients, args, &plug, verb);

@@ -12,6 +12,7 @@ use super::stdio::serve_one;
 use crate::cli::Flags;
 use crate::machine::budget;
 use crate::signals;
+use crate::telemetry::Stdout;
 use crate::wiring::{Services, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags, tool: Option<String>) -> ExitCode {
@@ -32,6 +33,7 @@ async fn serve(
         drain_timeout: config.settings.drain_timeout,
     };
     let services = Services::new(config, options, flags, Serving::One);
+    services.tell_of_calls(Stdout::Taken);
     let stop = signals::watch_signals(&services.tasks)?;
     let gateway = opening(selection, Audience::One, flags.eager).map(|opening| {
         let namespace = opening.namespace.as_deref().unwrap_or("all servers");

@@ -1,7 +1,5 @@
 //! `open`: asks the daemon, or the gateway over HTTP that runs, for a page, and shows it in the browser.
 
-mod browser;
-
 use std::time::Duration;
 
 use manifold_admin::{Method, PageScope, WebGrant, WebOpened, WebSession};
@@ -9,6 +7,7 @@ use manifold_admin::{Method, PageScope, WebGrant, WebOpened, WebSession};
 use super::source::failure;
 use super::verb::Verb;
 use super::{daemon, tui};
+use crate::browser;
 use crate::cli::OpenArgs;
 use crate::operator::{self, Operator};
 use crate::output::{Exit, Failure};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use manifold_setup::{Back, Changes, Journal, Rules, TargetFile, WriteError};
+use manifold_setup::{Back, Changes, Journal, Rules, StoredSecret, TargetFile, WriteError};
 
 use super::verb::Verb;
 use crate::output::{Exit, Failure, Output};
@@ -40,6 +40,11 @@ impl Record {
     /// Returns the changes, for those of other programs' files.
     pub(super) fn changes(&mut self) -> &mut Changes {
         &mut self.changes
+    }
+
+    /// Notes secrets that were stored for what is about to be changed.
+    pub(super) fn stored(&mut self, secrets: Vec<StoredSecret>) -> Result<(), Failure> {
+        self.changes.stored(secrets).map_err(unwritten)
     }
 
     /// Writes our config, if it still says what it said before.

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use manifold_admin::{Filter, Method, RecordedCall, Recording, RecordingDetail, RecordingStart};
 use manifold_admin_client::segment;
-use manifold_recording::{
-    Format, Outcome, ReadError, Recorded, Side, check_name, exchanges, export, list, summary,
-};
+use manifold_recording::{Format, ReadError, Recorded, Side, check_name, exchanges, export, list, summary};
 
 use super::source::{Need, Source};
 use super::verb::Verb;
 use crate::cli::RecordCommand;
-use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table, Tone, bytes, counted, escaped_text};
+use crate::output::{
+    Cell, Column, Exit, Failure, Form, Output, Table, Tone, bytes, counted, escaped_json, escaped_text,
+};
 use crate::recorder::{file_of, recordings_folder};
 
 pub(super) fn run(command: &RecordCommand, verb: Verb) -> ExitCode {
@@ -28,8 +28,7 @@ pub(super) fn run(command: &RecordCommand, verb: Verb) -> ExitCode {
 fn start(name: &str, filter: &str, verb: &Verb) -> Result<Exit, Failure> {
     check_name(name).map_err(|error| Failure::usage(error.to_string()))?;
     Filter::parse(filter).map_err(|error| {
-        Failure::usage(format!("the filter cannot be read, {error}"))
-            .hint("docs/traffic.md has the words of filters")
+        Failure::usage(format!("the filter cannot be read: {error}")).hint("docs/traffic.md has its words")
     })?;
     let filter = Some(filter.trim().to_owned()).filter(|filter| !filter.is_empty());
     let source = verb.reach_for_change(Need::Running)?;
@@ -113,8 +112,8 @@ fn show(name: &Path, verb: &Verb) -> Result<Exit, Failure> {
             method: exchange.method,
             tool: exchange.tool,
             outcome: match &exchange.outcome {
-                Some(Outcome::Result(_)) => "ok",
-                Some(Outcome::Error(_)) => "error",
+                Some(outcome) if outcome.is_error() => "error",
+                Some(_) => "ok",
                 None => "none",
             }
             .to_owned(),
@@ -183,8 +182,12 @@ fn size_of(recording: &Recording) -> String {
 fn write_as(name: &Path, format: Format, verb: &Verb) -> Result<Exit, Failure> {
     let (_, recorded) = read(name, verb)?;
     let text = export(&recorded, format);
-    // What servers said is for a terminal, perhaps; JSON has its own escapes but for a few characters.
-    verb.output.text(&escaped_text(&text));
+    // What servers said is for a terminal, perhaps, and JSON is to stay JSON.
+    let safe = match format {
+        Format::Har | Format::Json => escaped_json(&text),
+        Format::Text => escaped_text(&text),
+    };
+    verb.output.text(&safe);
     Ok(Exit::Ok)
 }
 

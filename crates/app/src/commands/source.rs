@@ -8,6 +8,7 @@ use manifold_config::{LoadOptions, load};
 use manifold_engine::configured;
 
 use crate::cli::Flags;
+use crate::login::signed_in;
 use crate::operator::{self, Operator, Unreached};
 use crate::output::{Exit, Failure};
 use crate::remembered::remembered;
@@ -16,6 +17,9 @@ use crate::wiring::cache;
 /// Nothing that is done to a server takes longer.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Who was asked where nothing runs.
+pub(super) const FILES: &str = "the files, as nothing runs";
+
 /// What a verb cannot do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
@@ -23,6 +27,8 @@ pub(super) enum Need {
     Running,
     /// Servers, started for this command where no gateway runs.
     Servers,
+    /// A gateway of our own where none runs, whose servers nobody asks: it has what the files say.
+    Written,
     /// A gateway, or else the files.
     Files,
 }
@@ -35,7 +41,7 @@ pub(super) enum Source {
 impl Source {
     pub(super) fn find(options: &LoadOptions, flags: &Flags, need: Need) -> Result<Self, Failure> {
         let wanted = match need {
-            Need::Servers => operator::Need::Servers,
+            Need::Servers | Need::Written => operator::Need::Servers,
             Need::Running | Need::Files => operator::Need::Running,
         };
         match Operator::reach(options, flags, options.program_profile, wanted) {
@@ -88,7 +94,7 @@ impl Source {
     pub(super) fn which(&self) -> String {
         match self {
             Self::Gateway(operator) => operator.which(),
-            Self::Files(_) => "the files, as nothing runs".to_owned(),
+            Self::Files(_) => FILES.to_owned(),
         }
     }
 
@@ -103,6 +109,7 @@ fn files(options: &LoadOptions) -> Result<Source, Failure> {
     let config = load(options).map_err(|error| Failure::config(error.to_string()))?;
     let mut snapshot = configured(&config);
     remembered(&mut snapshot, &config, &cache(options));
+    signed_in(&mut snapshot, &config, options);
     Ok(Source::Files(Box::new(snapshot)))
 }
 

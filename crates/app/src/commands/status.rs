@@ -13,6 +13,7 @@ use super::verb::Verb;
 use super::{secret, servers};
 use crate::cli::StatusArgs;
 use crate::commands::source::Need;
+use crate::login::{sign_in_line, signed_in};
 use crate::output::{Exit, Failure, counted, escaped_line, escaped_text, span};
 use crate::remembered::remembered;
 use crate::wiring::cache;
@@ -67,6 +68,8 @@ struct Row {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<admin::SignIn>,
 }
 
 #[derive(Serialize)]
@@ -139,6 +142,7 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
         }
         let mut snapshot = configured(&config);
         remembered(&mut snapshot, &config, &cache(verb.options));
+        signed_in(&mut snapshot, &config, verb.options);
         let rows = rows(&snapshot, found.live());
         let mut report = render(snapshot, config.summary(), &rows, found.live());
         report.secrets = secret::summary(&verb.options.environment);
@@ -148,12 +152,18 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
             true => verb.output.json(&report),
             false => show(&report, &rows, &found, verb),
         }
+        let is_out =
+            |sign_in: &admin::SignIn| matches!(sign_in.state.as_str(), "needs login" | "login expired");
+        let wants_sign_in = |row: &Row| {
+            row.enabled && (row.state == State::NeedsLogin || row.sign_in.as_ref().is_some_and(is_out))
+        };
         let is_broken = |row: &Row| row.enabled && (row.problem.is_some() || row.state == State::Failed);
         Ok(match found {
             Found::Nothing if args.running => Exit::NotRunning,
             Found::Silent => Exit::Failed,
             _ if is_behind.is_some() => Exit::Failed,
             _ if report.servers.iter().any(is_broken) => Exit::Failed,
+            _ if report.servers.iter().any(wants_sign_in) => Exit::SignIn,
             _ => Exit::Ok,
         })
     })
@@ -175,7 +185,10 @@ fn running_alone(why: &str, found: &Found, verb: &Verb) -> Result<Exit, Failure>
     let rows = rows(&snapshot, Some(live));
     let client = snapshot.config.client.clone().unwrap_or_default();
     let mut report = render(snapshot, client, &rows, Some(live));
-    report.problems.push(whole_file(why));
+    // What runs may know the same of it.
+    if !report.problems.iter().any(|known| !known.what.is_empty() && why.contains(&known.what)) {
+        report.problems.push(whole_file(why));
+    }
     match verb.output.is_json() {
         true => verb.output.json(&report),
         false => show(&report, &rows, found, verb),
@@ -301,6 +314,7 @@ fn full_row(server: admin::Server, row: ServerRow) -> Row {
         clients: row.clients,
         error: row.error,
         hint: row.hint,
+        sign_in: row.sign_in,
     }
 }
 
@@ -337,6 +351,15 @@ fn text(report: &Report) -> String {
     }
     if report.servers.is_empty() {
         let _ = writeln!(text, "  no servers");
+    }
+    let is_asked = |row: &&Row| row.sign_in.as_ref().is_some_and(|sign_in| sign_in.state != "unknown");
+    let signed_in: Vec<&Row> = report.servers.iter().filter(is_asked).collect();
+    if !signed_in.is_empty() {
+        let _ = writeln!(text, "\nsign-ins:");
+    }
+    for row in signed_in {
+        let said = row.sign_in.as_ref().map(sign_in_line).unwrap_or_default();
+        let _ = writeln!(text, "  {:width$}  {}", name(row), escaped_line(&said));
     }
     for namespace in &report.namespaces {
         let disabled = if namespace.enabled { "" } else { " (disabled)" };

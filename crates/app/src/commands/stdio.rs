@@ -13,6 +13,7 @@ use super::{fail, runtime};
 use crate::cli::{Flags, USAGE};
 use crate::machine::budget;
 use crate::signals;
+use crate::telemetry::Stdout;
 use crate::wiring::{Services, Serving, opening};
 
 pub(super) fn run(config: Config, options: LoadOptions, flags: &Flags) -> ExitCode {
@@ -65,6 +66,7 @@ async fn serve(
         framing: flags.framing.map(Into::into),
     };
     let services = Services::new(config, options, flags, Serving::One);
+    services.tell_of_calls(Stdout::Taken);
     let stop = signals::watch_signals(&services.tasks)?;
     let gateway = opening(selection, Audience::One, flags.eager).map(|opening| {
         info!(namespace = opening.namespace.as_deref().unwrap_or("all servers"), "serving on stdio");

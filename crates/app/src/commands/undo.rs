@@ -3,8 +3,11 @@
 mod keeper;
 mod remains;
 
+use std::path::Path;
+
 use keeper::Keeper;
 use manifold_setup::{Journal, Record, UndoError, Undone, Which};
+use remains::Secrets;
 use serde::Serialize;
 
 use super::bundles;
@@ -53,11 +56,15 @@ pub(super) fn run(args: &UndoArgs, verb: &Verb) -> Result<Exit, Failure> {
     let words = args.id.clone().or_else(|| args.client.clone()).unwrap_or_default();
     let undone = journal.undo(which, &Keeper::new(verb, words)).map_err(refused)?;
     let is_whole = undone.left.is_empty();
+    let secrets = before.clear(&undone, &journal, verb);
     if verb.output.is_json() {
-        verb.output.json(&report(&undone));
+        verb.output.json(&report(&undone, &secrets));
     } else {
         tell(&undone, verb);
-        before.tell(&undone, verb);
+        for (name, _) in &secrets.removed {
+            verb.output.line(&format!("  removed the secret {name}"));
+        }
+        secrets.left.iter().for_each(|(_, why)| verb.output.remark(why));
     }
     bundles::collect(&journal, verb);
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
@@ -103,15 +110,15 @@ fn tell(undone: &Undone, verb: &Verb) {
     }
 }
 
-fn report(undone: &Undone) -> Report {
-    let paths = |paths: &[std::path::PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    let left = undone.left.iter();
+fn report(undone: &Undone, secrets: &Secrets) -> Report {
+    let text = |path: &Path| path.display().to_string();
+    let removed = undone.removed.iter().chain(secrets.removed.iter().map(|(_, file)| file));
+    let left = undone.left.iter().map(|left| (&left.file, &left.why));
+    let left = left.chain(secrets.left.iter().map(|(file, why)| (file, why)));
     Report {
-        restored: paths(&undone.restored),
-        removed: paths(&undone.removed),
-        left: left
-            .map(|left| LeftRow { file: left.file.display().to_string(), why: left.why.clone() })
-            .collect(),
+        restored: undone.restored.iter().map(|path| text(path)).collect(),
+        removed: removed.map(|path| text(path)).collect(),
+        left: left.map(|(file, why)| LeftRow { file: text(file), why: why.clone() }).collect(),
         later: undone.later.iter().map(|(id, _)| id.clone()).collect(),
     }
 }

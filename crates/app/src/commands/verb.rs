@@ -10,7 +10,7 @@ use manifold_config::LoadOptions;
 
 use super::patience::Patience;
 use crate::cli::Flags;
-use crate::commands::source::{Need, Source};
+use crate::commands::source::{FILES, Need, Source};
 use crate::interrupt::on_interrupt;
 use crate::output::{Exit, Failure, Form, Output, Suggestion};
 
@@ -73,7 +73,9 @@ impl<'a> Verb<'a> {
     /// Finds the gateway to ask, whatever it serves, and says which it is to those who want to know.
     pub(super) fn reach_any(&self, need: Need) -> Result<Source, Failure> {
         let source = Source::find(self.options, self.flags, need)?;
-        self.output.detail(&format!("asked {}", source.which()));
+        let is_written = need == Need::Written && source.is_own();
+        let which = if is_written { FILES.to_owned() } else { source.which() };
+        self.output.detail(&format!("asked {which}"));
         Ok(source)
     }
 
@@ -111,7 +113,7 @@ pub(super) fn find<'s>(servers: &'s [Server], name: &str) -> Result<&'s Server, 
             let code = ErrorCode::AmbiguousServer;
             let message = format!("several schemas have a server '{name}'");
             Err(Failure::new(Exit::of(code), code.as_str(), message)
-                .hint(format!("name one of {}", names.join(", "))))
+                .hint(format!("say which: {}", names.join(", "))))
         }
         (None, Some(server), None) => Ok(server),
         (None, None, _) => {

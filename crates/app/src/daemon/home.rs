@@ -55,13 +55,13 @@ impl Home {
     pub(super) fn inherited(
         place: Place,
         lock: OwnedFd,
-        clients: OwnedFd,
-        orders: OwnedFd,
+        (clients, orders): (OwnedFd, OwnedFd),
+        are_given: bool,
     ) -> io::Result<Self> {
         let listening = |descriptor: OwnedFd| into_tokio(descriptor.into()).map(watch::Sender::new);
         // Where its folder has been removed meanwhile, it is put back as it would have been by the program before us.
         let lock = Lock::left(lock).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Self { clients: listening(clients)?, orders: listening(orders)?, place, lock, are_given: false })
+        Ok(Self { clients: listening(clients)?, orders: listening(orders)?, place, lock, are_given })
     }
 
     /// Lets the sockets and the lock stay open for the program that takes our place. Returns their numbers.

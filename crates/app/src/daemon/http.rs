@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use manifold_admin::DaemonHttp;
-use manifold_config::Config;
+use manifold_config::{Config, LoadOptions};
 use manifold_engine::Lock as _;
 use tokio::sync::Notify;
 use tracing::{info, warn};
@@ -44,13 +44,14 @@ enum State {
 /// Opens the door, where the config wants one; at the listener of the program whose place we took, if it had one.
 pub(super) async fn open(
     config: &Config,
+    options: &LoadOptions,
     flags: &Flags,
     before: Option<OwnedFd>,
 ) -> Result<Option<Bound>, String> {
     if !config.settings.daemon.http {
         return Ok(None);
     }
-    let tls = check(config, flags)?;
+    let tls = check(config, options, flags)?;
     let bound = match before {
         Some(listener) => Bound::on(config, tls, listener.into())?,
         None => Bound::at(config, tls).await.map_err(|why| {
@@ -86,7 +87,7 @@ pub(super) async fn serve(daemon: &Daemon, flags: &Flags, first: Result<Option<B
             () = http.wanted(daemon, true) => {}
         }
         let config = daemon.services.fleet.config();
-        opened = open(&config, flags, None).await;
+        opened = open(&config, daemon.services.options(), flags, None).await;
     }
 }
 
@@ -94,7 +95,7 @@ impl Http {
     /// Serves until all is to be closed, which is returned, or the config wants it no more. Calls in flight are finished.
     async fn serve_at(&self, daemon: &Daemon, bound: Bound) -> bool {
         let spare = bound.spare().ok();
-        let door = bound.open(&daemon.services, None, false);
+        let door = bound.open(&daemon.services, None, false, None);
         self.set(State::Open { door: Arc::downgrade(&door), spare });
         daemon.life.set_open_to_all(true);
         let mut closes = false;

@@ -16,6 +16,9 @@ mod tests;
 /// How long is waited once the time is up, for those who were at the door already: we may have been held up ourselves.
 const LAST_LOOK: Duration = Duration::from_millis(20);
 
+/// How long the first client is waited for at the least: whoever has started us for itself may have been held up.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
+
 pub(crate) struct Life {
     state: Mutex<State>,
     changed: Notify,
@@ -24,6 +27,7 @@ pub(crate) struct Life {
 
 struct State {
     clients: usize,
+    had_clients: bool,
     linger: Duration,
     started: Started,
     /// Whether clients may come at any time that are not counted, as those of HTTP do.
@@ -44,6 +48,7 @@ impl Life {
     pub(crate) fn new(linger: Duration, started: Started) -> Arc<Self> {
         let state = State {
             clients: 0,
+            had_clients: false,
             linger,
             started,
             is_open_to_all: false,
@@ -66,6 +71,7 @@ impl Life {
             return None;
         }
         state.clients += 1;
+        state.had_clients = true;
         state.last_look = None;
         drop(state);
         self.changed.notify_waiters();
@@ -119,7 +125,7 @@ impl Life {
         if state.clients > 0 || state.stays() {
             return Judged::Stays;
         }
-        let end = state.idle_since + state.linger;
+        let end = state.idle_since + state.patience();
         if end > now {
             return Judged::LooksAgainAt(end);
         }
@@ -136,6 +142,7 @@ impl Life {
         let mut state = self.lock();
         state.started = Started::ForClients;
         state.is_open_to_all = false;
+        state.had_clients = true;
         state.linger = Duration::ZERO;
         drop(state);
         self.changed.notify_waiters();
@@ -183,6 +190,10 @@ impl Life {
 }
 
 impl State {
+    fn patience(&self) -> Duration {
+        if self.had_clients { self.linger } else { self.linger.max(FIRST_CLIENT) }
+    }
+
     fn stays(&self) -> bool {
         self.started == Started::ByOrder || self.is_open_to_all
     }

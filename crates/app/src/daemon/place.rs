@@ -32,3 +32,9 @@ pub(crate) fn base_folders(environment: &Environment) -> BaseFolders {
 pub(crate) fn is_below_another(environment: &Environment) -> bool {
     [ABOVE, manifold_upstreams::process::TREE_MARKER].iter().any(|name| environment.vars.contains_key(*name))
 }
+
+/// Returns whether systemd listens for us, and goes on listening when we are gone. The variable also tells a program that
+/// takes our place.
+pub(crate) fn is_listened_for(options: &LoadOptions) -> bool {
+    options.environment.vars.contains_key("LISTEN_FDS")
+}

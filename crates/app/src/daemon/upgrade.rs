@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use manifold_admin::RecordingStart;
 use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
+use manifold_engine::TrafficPlace;
 use manifold_rendezvous::versions;
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub(crate) struct State {
     /// What is being recorded.
     #[serde(default)]
     pub(crate) recordings: Vec<RecordingStart>,
+    /// How far the frames of traffic had come.
+    #[serde(default)]
+    pub(crate) traffic: TrafficPlace,
     /// What `upstreams` has written down.
     servers: String,
 }
@@ -159,6 +163,7 @@ pub(super) async fn upgrade(
         stays: daemon.life.started() == Started::ByOrder,
         hash_seed: hash_seed(),
         recordings: daemon.services.recorder.suspend(),
+        traffic: daemon.services.fleet.traffic().place(),
         servers: match handover.to_json() {
             Ok(servers) => servers,
             Err(error) => return error.to_string(),

@@ -22,6 +22,8 @@ pub(crate) struct Queue {
     changed: Condvar,
     /// Lines the writer is done with, so that those who wait see it work.
     done: AtomicU64,
+    /// Lines that were not written, in all.
+    lost: AtomicU64,
 }
 
 /// How long to wait for a log to be written.
@@ -46,8 +48,12 @@ struct State {
 impl Queue {
     /// Starts a thread that writes what is queued. It ends with the process.
     pub(crate) fn start(name: &str, log: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
-        let queue =
-            Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), done: AtomicU64::new(0) });
+        let queue = Arc::new(Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            done: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+        });
         let writer = Writer { queue: Arc::clone(&queue), name: name.to_owned(), log, lost: 0 };
         thread::Builder::new().name("log".to_owned()).spawn(move || writer.run())?;
         Ok(queue)
@@ -69,10 +75,16 @@ impl Queue {
         }
     }
 
+    /// Returns how many lines were not written.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     fn push(&self, line: &[u8]) {
         let mut state = self.lock();
         if state.bytes + line.len() > MAX_BYTES {
             state.lost += 1;
+            self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
         state.bytes += line.len();
@@ -131,6 +143,7 @@ impl<W: Write> Writer<W> {
                 // Whatever is logged, a server's words among it, is rid of secrets here, where nobody waits (M11).
                 if let Err(error) = self.log.write_all(redact(&String::from_utf8_lossy(&line)).as_bytes()) {
                     self.lost += 1;
+                    self.queue.lost.fetch_add(1, Ordering::Relaxed);
                     failure = Some(error);
                 }
                 self.queue.done.fetch_add(1, Ordering::Relaxed);

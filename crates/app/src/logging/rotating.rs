@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// For our eyes only: servers say all kinds of things (M11).
 const PRIVATE: u32 = 0o600;
 
-pub(super) struct RotatingFile {
+pub(crate) struct RotatingFile {
     path: PathBuf,
     /// `None` after a failure: the next line tries again.
     file: Option<File>,
@@ -20,7 +20,7 @@ pub(super) struct RotatingFile {
 }
 
 impl RotatingFile {
-    pub(super) fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
         let mut log = Self { path: path.to_owned(), file: None, bytes: 0, max_bytes, max_files };
         // Older ones may have been written when nobody saw to that.
         (1..max_files).for_each(|number| keep_private(&log.numbered(number)));

@@ -8,7 +8,11 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use nix::sys::mman::{MmapAdvise, madvise};
+use nix::unistd::{SysconfVar, sysconf};
 use tracing::debug;
+
+/// How much below ourselves is left alone: what we call is there.
+const STACK_IN_USE: usize = 16 << 10;
 
 /// A stretch of a file in our memory.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,14 +27,32 @@ pub(crate) fn give_back() {
     let Ok(program) = fs::read_link("/proc/self/exe") else { return };
     let Ok(maps) = fs::read_to_string("/proc/self/smaps") else { return };
     let clean = clean_mappings(&maps, &program);
-    for Mapping { start, end } in &clean {
-        let Some(address) = NonNull::new(std::ptr::without_provenance_mut::<c_void>(*start)) else {
-            continue;
-        };
+    for mapping in &clean {
         // SAFETY: the pages are a file's own and were never written to, so they come back as they are.
-        let _ = unsafe { madvise(address, end - start, MmapAdvise::MADV_DONTNEED) };
+        unsafe { mapping.drop_pages() };
+    }
+    let here = 0_u8;
+    let place = std::ptr::from_ref(std::hint::black_box(&here)).addr();
+    if let Some(unused) = page_bytes().and_then(|page_bytes| unused_stack(&maps, place, page_bytes)) {
+        // SAFETY: it is the stack that we are on, below all that is in use: whatever is written there next is not read
+        // before.
+        unsafe { unused.drop_pages() };
     }
     debug!(mappings = clean.len(), "pages of the start given back");
+}
+
+impl Mapping {
+    /// Has the kernel forget what is in these pages.
+    ///
+    /// # Safety
+    ///
+    /// Nobody reads what was there; a file's own pages are read from it again.
+    unsafe fn drop_pages(&self) {
+        if let Some(address) = NonNull::new(std::ptr::without_provenance_mut::<c_void>(self.start)) {
+            // SAFETY: as above.
+            let _ = unsafe { madvise(address, self.end - self.start, MmapAdvise::MADV_DONTNEED) };
+        }
+    }
 }
 
 /// Gives back what was allocated and is free again.
@@ -74,6 +96,20 @@ fn clean_mappings(maps: &str, program: &Path) -> Vec<Mapping> {
         }
     }
     found
+}
+
+/// Returns the part of the first thread's stack that was used once, where we are on it: reading a command line takes far more
+/// of it than waiting does. `here` is an address of something that is in use.
+fn unused_stack(maps: &str, here: usize, page_bytes: usize) -> Option<Mapping> {
+    let line = maps.lines().find(|line| line.ends_with("[stack]"))?;
+    let Mapping { start, end } = parse_range(line.split_ascii_whitespace().next()?)?;
+    let last = here.checked_sub(STACK_IN_USE)?;
+    let unused = Mapping { start, end: last - last % page_bytes };
+    (here < end && start < unused.end).then_some(unused)
+}
+
+fn page_bytes() -> Option<usize> {
+    sysconf(SysconfVar::PAGE_SIZE).ok()??.try_into().ok()
 }
 
 fn parse_range(range: &str) -> Option<Mapping> {

@@ -10,7 +10,7 @@ use manifold_admin::{
 };
 use manifold_config::{ClientEnvironment, Edit, LoadOptions, Selection, project_root, select_namespace};
 use manifold_engine::{Audience, BoxFuture, Gateway, Opening};
-use manifold_frontends::admin::{ControlledProgram, DaemonOrder};
+use manifold_frontends::admin::{ControlledProgram, DaemonOrder, Undo};
 use manifold_recording::{Format, Header, HeaderServer, Recorded, export};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -200,9 +200,10 @@ impl ControlledProgram for ControlledGateway {
         &self,
         edit: Edit,
         expected: Option<String>,
+        undo: Undo,
     ) -> BoxFuture<Result<ConfigChanged, CommandError>> {
         let (editor, reloader) = (self.editor.clone(), self.services.reloader());
-        Box::pin(async move { editor.edit(edit, expected, &*reloader).await })
+        Box::pin(async move { editor.edit(edit, expected, undo, &*reloader).await })
     }
 
     fn daemon(&self, order: DaemonOrder) -> BoxFuture<Result<(), CommandError>> {

@@ -18,8 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// They change files one after the other.
 static ONE: Semaphore = Semaphore::const_new(1);
 
+/// So many may be under way or wait for their turn; whoever asks beyond that is told so at once.
+const MAX_WAITING: usize = 8;
+static PLACES: Semaphore = Semaphore::const_new(MAX_WAITING);
+
 /// Runs a command and returns what it writes.
 pub(super) async fn run(words: Vec<String>, options: LoadOptions) -> Result<Vec<u8>, CommandError> {
+    let Ok(_place) = PLACES.try_acquire() else { return Err(busy()) };
     let failed = |why: String| CommandError::new(ErrorCode::Failed, format!("`{}`: {why}", words.join(" ")));
     let Some(program) = options.environment.program.clone() else {
         return Err(failed("the program is not known".to_owned()));
@@ -48,6 +53,16 @@ pub(super) async fn run(words: Vec<String>, options: LoadOptions) -> Result<Vec<
         || failed(said.trim().to_owned()),
         |told| CommandError { code: known(told.error.code), ..told.error },
     ))
+}
+
+fn busy() -> CommandError {
+    CommandError {
+        hint: Some("wait until those are done, and ask again".to_owned()),
+        ..CommandError::new(
+            ErrorCode::Busy,
+            format!("{MAX_WAITING} commands that change files are under way; no more is begun"),
+        )
+    }
 }
 
 /// A word that only commands have says no more than that it failed.

@@ -48,6 +48,7 @@ impl Exit {
             | ErrorCode::ServerError
             | ErrorCode::Unsupported
             | ErrorCode::Busy
+            | ErrorCode::NothingToUndo
             | ErrorCode::ShuttingDown
             | ErrorCode::Failed
             | ErrorCode::Other => Self::Failed,

@@ -46,6 +46,16 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Says where to look, if there is nothing of a name and nobody has said yet what to do: `word` is what was named.
+    pub(crate) fn hint_if_unknown(self, word: &str) -> Self {
+        let verb = match (self.code.as_str(), &self.hint) {
+            ("unknown-item", None) => format!("{word}s"),
+            ("unknown-server", None) => "list".to_owned(),
+            _ => return self,
+        };
+        self.hint(format!("`manifold {verb}` shows those there are"))
+    }
+
     pub(super) fn as_text(&self, paint: Paint) -> String {
         let message = self.message.trim_end_matches(['.', '\n']);
         let comma = if message.ends_with('?') { " " } else { "; " };

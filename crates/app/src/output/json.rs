@@ -22,7 +22,8 @@ pub(super) fn compact(document: &impl Serialize) -> String {
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     // What a server wrote may have them raw all the same; line ends and tabs stand between members.
     let is_raw = |c: char| !matches!(c, '\n' | '\r' | '\t') && is_unsafe(c);
-    if !json.contains(is_raw) {
+    // Most is plain, which is seen at a glance.
+    if json.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || !json.contains(is_raw) {
         return Cow::Borrowed(json);
     }
     let mut safe = String::with_capacity(json.len() + 32);

@@ -22,6 +22,8 @@ const AT_ONCE: usize = 1024;
 pub(super) enum Ending {
     /// With a footer.
     Stopped,
+    /// With a footer that says so: the gateway ends.
+    GatewayEnded,
     /// Another process goes on with the file.
     Suspended,
     /// Messages came faster than they were written, and some are gone.
@@ -52,6 +54,7 @@ impl Keeping {
     pub(super) fn keep(mut self, orders: &Receiver<Ending>) {
         let ended = self.until_told(orders);
         let is_suspended = matches!(ended, Ok(Ending::Suspended));
+        let is_ours = matches!(ended, Ok(Ending::GatewayEnded));
         // A recording that cannot be used any more shall not go on being fed.
         drop(self.subscription);
         let unwritten = |error| format!("it ended by itself, as it could not be written: {error}");
@@ -59,8 +62,11 @@ impl Keeping {
         let problem = match ended {
             Ok(Ending::Stopped) => self.writer.end(EndedBy::Stopped).err().map(unwritten),
             Ok(Ending::Suspended) => self.writer.flush().err().map(unwritten),
-            Ok(Ending::Overrun) => {
-                let why = EndedBy::Overrun;
+            Ok(ending @ (Ending::Overrun | Ending::GatewayEnded)) => {
+                let why = match ending {
+                    Ending::Overrun => EndedBy::Overrun,
+                    _ => EndedBy::GatewayEnded,
+                };
                 let written = self.writer.end(why).err().map(unwritten);
                 written.or_else(|| why.problem().map(str::to_owned))
             }
@@ -77,7 +83,7 @@ impl Keeping {
             seen.problem = problem;
             seen.clone()
         };
-        if let Some(problem) = &recording.problem {
+        if let Some(problem) = recording.problem.as_ref().filter(|_| !is_ours) {
             warn!(recording = recording.name, lost = recording.lost, "{problem}");
         }
         if !is_suspended {

@@ -138,7 +138,13 @@ fn a_slow_disk_ends_the_recording_and_the_file_says_so() {
     assert_eq!(recorder.stop("slow").unwrap(), ended);
     start(&recorder, "slow", "").unwrap();
     recorder.close();
-    assert_eq!(end(&told).problem, None);
+    let ended = end(&told);
+    assert!(ended.problem.is_some_and(|why| why.contains("ended with the gateway")));
+    let footer = Recorded::read(&path).unwrap().footer.unwrap();
+    assert_eq!(footer.why, EndedBy::GatewayEnded);
+    let names: Vec<String> = recorder.list().unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["slow", "slow.1"], "the one before is there, too");
+    assert!(recorder.file("slow.1").is_ok() && recorder.file("slow.2").is_err());
 }
 
 #[test]

@@ -208,5 +208,5 @@ fn a_file_of_the_users_own_is_looked_into() {
     assert_eq!(room.registry.asked(), Vec::<String>::new());
     fs::write(&path, "no zip").unwrap();
     let refused = client.prepare_file(&path).err().unwrap();
-    assert!(refused.message.contains("files.mcpb` is refused: it is no zip file"), "{refused:?}");
+    assert!(refused.message.contains("files.mcpb' is refused: it is no zip file"), "{refused:?}");
 }

@@ -16,7 +16,7 @@ fn with_tool() -> Gateway {
     Gateway::new()
         .says("GET /v1/tools?full=1&name=git.log", &json!({"items": [listed]}))
         .says("GET /v1/tools?full=1&name=lgo", &json!({"items": []}))
-        .says("GET /v1/tools?", &json!({"items": [listed]}))
+        .says("GET /v1/tools", &json!({"items": [listed]}))
 }
 
 fn answering(result: &Value) -> Gateway {
@@ -144,6 +144,20 @@ fn questions_are_declined_without_a_terminal() {
         asked.last().map(|asked| (asked.line.as_str(), &asked.body)),
         Some(("POST /v1/questions/q%201", &json!({})))
     );
+}
+
+/// Whoever names something that is not there is told where to look.
+#[test]
+fn what_is_not_there_comes_with_where_to_look() {
+    for (path, line, verb) in [
+        ("POST /v1/read", "read a:b", "resources"),
+        ("POST /v1/complete", "complete uri a:b x=y", "resources"),
+        ("POST /v1/complete", "complete prompt p x=y", "prompts"),
+    ] {
+        let gateway = Gateway::new().refuses(path, 404, "unknown-item", "there is none");
+        let said = format!("there is none; `manifold {verb}` shows those there are");
+        assert_eq!(gateway.fails(line, 7, &said), "unknown-item", "{line}");
+    }
 }
 
 #[test]

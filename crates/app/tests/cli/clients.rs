@@ -153,4 +153,5 @@ fn what_operators_changed_is_shown() {
     assert_eq!(gateway.json("audit --json"), lines);
     let ran = gateway.run("audit -n 1");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(gateway.run("audit -n 0").code, Some(2));
 }

@@ -248,6 +248,21 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
+fn a_name_is_checked_wherever_it_is_given() {
+    let sandbox = home();
+    for name in ["../x", "a/b", "a b", "..", "/x", "x/", "a/../b", "-x", ""] {
+        for words in [
+            &["add", name, "--", "cat"][..],
+            &["add-json", name, "{\"command\": \"cat\"}"],
+            &["rename", "files", name],
+        ] {
+            assert_eq!(run(&sandbox, words).code, Some(2), "{words:?}");
+        }
+    }
+    assert_eq!(text(&sandbox), WRITTEN);
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let sandbox = home();
     for words in [

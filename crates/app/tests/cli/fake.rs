@@ -183,10 +183,11 @@ fn answer(mut socket: UnixStream, answers: &Mutex<BTreeMap<String, Answer>>, ask
     }
 }
 
-/// Returns a request without how long it may take, which is never the same.
+/// Returns a request without how long it may take, which is never the same, and how much is answered at once.
 fn without_time(line: &str) -> String {
     let Some((path, query)) = line.split_once('?') else { return line.to_owned() };
-    let members: Vec<&str> = query.split('&').filter(|member| !member.starts_with("timeoutMs=")).collect();
+    let is_plain = |member: &&str| !member.starts_with("timeoutMs=") && !member.starts_with("limit=");
+    let members: Vec<&str> = query.split('&').filter(is_plain).collect();
     if members.is_empty() { path.to_owned() } else { format!("{path}?{}", members.join("&")) }
 }
 

@@ -94,3 +94,14 @@ fn what_was_meant_is_said_and_not_done() {
         assert_eq!(alone(&sandbox, line).code, Some(2), "{line}");
     }
 }
+
+#[test]
+fn help_is_a_word_too() {
+    let sandbox = Sandbox::new();
+    for (word, flag) in [("help call", "call --help"), ("help ns deny", "ns deny --help"), ("help", "--help")]
+    {
+        let (word, flag) = (alone(&sandbox, word), alone(&sandbox, flag));
+        assert_eq!((word.code, &word.stdout), (Some(0), &flag.stdout));
+    }
+    assert_eq!(alone(&sandbox, "help nosuch").code, Some(2));
+}

@@ -155,6 +155,14 @@ fn what_cannot_be_read_is_refused() {
     let ran = run(&sandbox, "", &[]);
     assert_eq!(ran.code, Some(0), "the others are imported: {ran:?}");
     assert!(ran.stderr.contains("left out: ") && ran.stderr.contains(".cursor/mcp.json"), "{ran:?}");
+    let sandbox = Sandbox::new();
+    assert_eq!(run(&sandbox, "", &[]).code, Some(0), "there is nothing to import");
+    sandbox.write(".cursor/mcp.json", "{");
+    for more in [&[][..], &["--json"], &["--dry-run"]] {
+        let ran = run(&sandbox, "", more);
+        assert_eq!(ran.code, Some(2), "nothing else was found: {ran:?}");
+    }
+    assert!(!sandbox.path(CONFIG).exists());
 }
 
 #[test]

@@ -209,6 +209,7 @@ fn an_entry_of_somebody_else_is_not_touched() {
     assert!(both.contains("\"other\"") && both.contains("\"plug\""), "{both}");
     for name in ["a_b", "much-too-long-a-name", ""] {
         assert_ne!(run(&sandbox, &format!("install cursor --name={name}")).code, Some(0), "{name}");
+        assert_eq!(run(&sandbox, &format!("install cursor --dry-run --name={name}")).code, Some(2), "{name}");
     }
 }
 

@@ -65,7 +65,7 @@ fn what_is_missing_is_said_beside_the_list() {
     let gateway = Gateway::new().says("GET /v1/tools", &found);
     let ran = gateway.run("tools --timeout 1");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "git__log  git  300  -\n"));
-    assert!(ran.stderr.contains("nothing is known of `fs`: no such program"), "{ran:?}");
+    assert!(ran.stderr.contains("nothing is known of 'fs': no such program"), "{ran:?}");
     assert!(ran.stderr.contains("still starting: slow, slower"), "{ran:?}");
 
     let nothing = json!({"items": [], "failed": [{"server": "fs", "message": "no such program"}]});
@@ -75,7 +75,7 @@ fn what_is_missing_is_said_beside_the_list() {
         "unknown-server",
         "there is no server 'gti'",
     );
-    assert_eq!(gateway.fails("tools --server fs", 4, "`fs`: no such program"), "failed-to-start");
+    assert_eq!(gateway.fails("tools --server fs", 4, "'fs': no such program"), "failed-to-start");
     assert_eq!(gateway.fails("tools --server gti", 7, "there is no server 'gti'"), "unknown-server");
 }
 
@@ -147,7 +147,14 @@ fn a_tool_that_is_not_there_is_never_corrected() {
         Gateway::new().refuses(&format!("GET /v1/tools?name={name}&full=1"), status, code, message)
     };
     let gateway = refused("git__lgo", 404, "unknown-item", "there is no tool 'git__lgo'");
-    assert_eq!(gateway.fails("tool git__lgo", 7, "there is no tool 'git__lgo'"), "unknown-item");
+    assert_eq!(
+        gateway.fails(
+            "tool git__lgo",
+            7,
+            "there is no tool 'git__lgo'; `manifold tools` shows those there are"
+        ),
+        "unknown-item"
+    );
     let gateway = refused("read", 409, "ambiguous-item", "several servers have a tool 'read'");
     assert_eq!(gateway.fails("tool read", 2, "several servers have a tool 'read'"), "ambiguous-item");
     let gateway =

@@ -264,7 +264,8 @@ fn a_bundle_is_checked_unpacked_and_told_what_it_asks_for() {
             "env": {"KEY": "${secret:FILES_KEY}"}, "cwd": folder})
     );
     let undone = room.done(&["undo"]);
-    assert!(undone.stderr.contains("the secret FILES_KEY stays in the store"), "{undone:?}");
+    assert!(undone.stdout.contains("removed the secret FILES_KEY"), "{undone:?}");
+    assert_eq!(room.secrets(), "");
     assert!(undone.stderr.contains(&format!("removed {folder}: no server needs it")), "{undone:?}");
     assert!(!room.sandbox.path(CONFIG).exists() && room.names(BUNDLES).is_empty());
 
@@ -273,6 +274,11 @@ fn a_bundle_is_checked_unpacked_and_told_what_it_asks_for() {
     room.done(&[&["add", "mine", "x.mcpb"], &answers[..]].concat());
     assert_eq!(room.server("mine")["env"]["KEY"], "${secret:MINE_KEY}");
     assert_eq!(room.registry.asked(), Vec::<String>::new());
+    // The name may follow.
+    let ran = room.done(&[&["add", "x.mcpb", "yours"], &answers[..], &["--json"]].concat());
+    assert!(ran.stdout.contains("\"yours\"") && room.server("yours")["command"] == "node", "{ran:?}");
+    room.done(&["undo"]);
+    assert_eq!(room.secrets(), "MINE_KEY\n");
     // A name that is taken leaves everything as it was.
     let other = ["add", "mine", "x.mcpb", "--set", "key=another-value-1", "--set", "folders=/"];
     let taken = room.run(&other);

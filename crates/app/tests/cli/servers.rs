@@ -106,6 +106,9 @@ fn get_tells_all_of_one_server() {
     assert_eq!(json["instances"].as_array().map(Vec::len), Some(1));
     assert_eq!(gateway.json("get files --json")["url"], "https://h.example");
     assert!(gateway.shown("get files").contains("why: it said \\u{1b}[31mno"));
+    let unknown = Server { lists: None, saved: None, ..git() };
+    let gateway = Gateway::new().says("GET /v1/snapshot", &snapshot(vec![unknown]));
+    assert!(gateway.shown("get git").contains("\ntools: not known yet\n"));
 }
 
 #[test]
@@ -127,11 +130,8 @@ fn servers_of_two_schemas_are_told_apart() {
     let gateway = Gateway::new()
         .says("GET /v1/snapshot", &snapshot(vec![of("work"), of("home")]))
         .says("POST /v1/servers/work%2Fgit/stop", &value(&Server { state: State::Stopped, ..of("work") }));
-    let code = gateway.fails(
-        "get git",
-        2,
-        "several schemas have a server 'git'; name one of `work/git`, `home/git`",
-    );
+    let code =
+        gateway.fails("get git", 2, "several schemas have a server 'git'; say which: `work/git`, `home/git`");
     assert_eq!(code, "ambiguous-server");
     assert_eq!(gateway.json("get home/git --json")["schema"], "home");
     assert_eq!(gateway.shown("list -q"), "work/git\nhome/git\n");

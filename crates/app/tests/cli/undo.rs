@@ -45,6 +45,16 @@ fn run(sandbox: &Sandbox, words: &[&str]) -> Ran {
     ran
 }
 
+/// Stores the token's name with another value.
+fn set(sandbox: &Sandbox, value: &str) {
+    sandbox.write("value", value);
+    let mut command = sandbox.daemon();
+    let value = fs::File::open(sandbox.path("value")).expect("a file");
+    command.args(["secret", "set", "T_TOKEN"]).stdin(value);
+    let ran = ran(command);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
 fn text(sandbox: &Sandbox) -> String {
     fs::read_to_string(sandbox.path(CONFIG)).expect("a config")
 }
@@ -57,12 +67,35 @@ fn each_change_is_taken_back_to_the_byte() {
         assert_ne!(text(&sandbox), WRITTEN, "{words:?}");
         let said = run(&sandbox, &["undo"]);
         assert_eq!(text(&sandbox), WRITTEN, "{words:?}");
-        assert_eq!(
-            said.stderr.contains("the secret T_TOKEN stays in the store"),
-            words[0] == "import",
-            "{said:?}"
-        );
+        assert_eq!(said.stdout.contains("removed the secret T_TOKEN"), words[0] == "import", "{said:?}");
+        assert_eq!(run(&sandbox, &["secret", "list", "-q"]).stdout, "", "{words:?}");
     }
+}
+
+#[test]
+fn a_secret_goes_with_the_command_that_stored_it_unless_it_is_anothers() {
+    const SECRET: &str = "a-value-of-its-own";
+    // Stored anew since.
+    let sandbox = home();
+    run(&sandbox, CHANGES[6]);
+    run(&sandbox, &["secret", "rm", "T_TOKEN"]);
+    set(&sandbox, SECRET);
+    let said: serde_json::Value =
+        serde_json::from_str(&run(&sandbox, &["undo", "--json"]).stdout).expect("JSON");
+    let why = said["left"][0]["why"].as_str().unwrap_or_default();
+    assert!(why.contains("the secret T_TOKEN stays in the store; it was stored anew since"), "{said}");
+    assert_eq!(run(&sandbox, &["secret", "list", "-q"]).stdout, "T_TOKEN\n");
+
+    // Used by another server by now.
+    let sandbox = home();
+    run(&sandbox, CHANGES[6]);
+    run(&sandbox, &["add", "too", "-e", "X=${secret:T_TOKEN}", "--", "true"]);
+    let list: serde_json::Value =
+        serde_json::from_str(&run(&sandbox, &["undo", "--list", "--json"]).stdout).expect("JSON");
+    let first = list[1]["id"].as_str().expect("an id").to_owned();
+    let said = run(&sandbox, &["undo", &first]);
+    assert!(said.stderr.contains("the secret T_TOKEN stays in the store; a config uses it"), "{said:?}");
+    assert_eq!(run(&sandbox, &["secret", "list", "-q"]).stdout, "T_TOKEN\n");
 }
 
 #[test]

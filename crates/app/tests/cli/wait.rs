@@ -35,18 +35,18 @@ fn a_server_that_failed_ends_the_wait_with_4() {
     let failed = [("server", happening(&in_state(State::Failed)))];
     let gateway =
         Gateway::new().streams(EVENTS, &failed, true).says(SERVER, &value(&in_state(State::Starting)));
-    assert_eq!(gateway.fails("wait git", 4, "`git` has failed"), "failed-to-start");
+    assert_eq!(gateway.fails("wait git", 4, "'git' has failed"), "failed-to-start");
     let gateway =
         Gateway::new().streams(EVENTS, &[], true).says(SERVER, &value(&in_state(State::NeedsLogin)));
-    assert_eq!(gateway.fails("wait git", 6, "`git` wants a sign-in"), "sign-in");
+    assert_eq!(gateway.fails("wait git", 6, "'git' wants a sign-in"), "sign-in");
     let gateway = Gateway::new().streams(EVENTS, &[], true).says(SERVER, &value(&in_state(State::Disabled)));
-    assert_eq!(gateway.fails("wait git", 8, "`git` is disabled; `manifold enable git`"), "denied");
+    assert_eq!(gateway.fails("wait git", 8, "'git' is disabled; `manifold enable git`"), "denied");
 }
 
 #[test]
 fn what_does_not_happen_in_time_ends_with_124() {
     let gateway = Gateway::new().streams(EVENTS, &[], true).says(SERVER, &value(&in_state(State::Idle)));
-    assert_eq!(gateway.fails("wait git --timeout 1", 124, "`git` was not ready within 1 ms"), "timed-out");
+    assert_eq!(gateway.fails("wait git --timeout 1", 124, "'git' was not ready within 1 ms"), "timed-out");
 }
 
 #[test]

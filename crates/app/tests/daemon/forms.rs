@@ -76,6 +76,7 @@ const FORMS: &[Form] = &[
     form("undo", &["--list"], "cli-undo-list"),
     form("undo", &[], "cli-undo"),
     form("secret list", &[], "cli-secrets"),
+    form("token list", &[], "cli-tokens"),
     Form { ends: 1, ends_alone: 1, ..form("doctor", &[], "cli-doctor") },
     form("disable", &["ugly"], "cli-get"),
     form("enable", &["ugly"], "cli-get"),
@@ -317,8 +318,24 @@ fn every_verb_for_programs_is_tested_above() {
     // Those of the daemon end it, or start one: `orders.rs` has them.
     let orders = ["daemon start", "daemon stop", "daemon restart", "daemon upgrade"];
     // They read from the pipe, need a registry, never end, or connect as a client would, for which a daemon is started:
-    // `cli/` has them, and `pages.rs` has `open`.
-    let elsewhere = ["secret set", "secret rm", "search", "init", "install", "uninstall", "watch", "open"];
+    // `cli/` has them, `pages.rs` has `open`, and `it/signin` those that need somebody to sign in at.
+    let elsewhere = [
+        "secret set",
+        "secret rm",
+        "secret rekey",
+        "secret export",
+        "secret import",
+        "token create",
+        "token revoke",
+        "login",
+        "logout",
+        "search",
+        "init",
+        "install",
+        "uninstall",
+        "watch",
+        "open",
+    ];
     // The name of a page does not tell `add-json` from a verb below `add`.
     let tested: BTreeSet<String> = FORMS
         .iter()

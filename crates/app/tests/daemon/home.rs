@@ -100,7 +100,11 @@ impl Home {
             let words = command_line(*pid);
             words.get(1).is_some_and(|word| word == "daemon") && words.iter().any(|word| word == "--detached")
         };
-        self.sandbox.processes().into_iter().filter(is_daemon).collect()
+        let mut daemons: Vec<u32> = self.sandbox.processes().into_iter().filter(is_daemon).collect();
+        // What it forks bears its words until it becomes another program.
+        let forked: Vec<u32> = daemons.iter().flat_map(|pid| children(*pid)).collect();
+        daemons.retain(|pid| !forked.contains(pid));
+        daemons
     }
 
     /// Returns how many daemons have started to serve since the home was made.

@@ -14,7 +14,7 @@ use manifold_testkit::{Client, Sandbox, until};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-use crate::operator::Desk;
+use crate::operator::{Desk, run};
 use crate::{Random, SOON, fake_with, figure, text_of};
 
 const CLIENTS: u64 = 64;
@@ -193,5 +193,34 @@ fn of_two_who_change_the_same_config_one_is_refused() {
         assert_eq!((lines.len(), done.len()), (8, 1), "{lines:?}");
         assert_eq!((&done[0]["before"], &done[0]["verb"]), (&json!(revision), &json!("config edit")));
         assert_eq!(done[0]["after"], desk.get("/v1/config")["revision"]);
+    }
+}
+
+#[test]
+fn commands_that_change_the_config_at_once_leave_a_line_each() {
+    const COMMANDS: usize = 12;
+    for runs in [true, false] {
+        let home = home();
+        if runs {
+            assert!(home.order(&["start"]).status.success());
+        }
+        thread::scope(|scope| {
+            for number in 0..COMMANDS {
+                let home = &home;
+                scope.spawn(move || {
+                    let ran = run(&home.sandbox, &["add", &format!("s{number}"), "--", "cat"]);
+                    assert_eq!(ran.code, Some(0), "{ran:?}");
+                });
+            }
+        });
+        let audit = home.sandbox.path(".local/state/manifold/audit/audit.jsonl");
+        let lines = || fs::read_to_string(&audit).unwrap_or_default();
+        assert!(until(SOON, || lines().lines().count() >= COMMANDS), "{}", lines());
+        let text = lines();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
+        let added = lines.iter().filter(|line| line["verb"] == "add").count();
+        assert_eq!((lines.len(), added), (COMMANDS, COMMANDS), "{text}");
+        assert!(lines.iter().all(|line| line["outcome"] == "done"), "{text}");
     }
 }

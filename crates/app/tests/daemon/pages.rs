@@ -151,6 +151,12 @@ fn a_page_acts_and_edits_as_far_as_it_was_let() {
     assert_eq!(act.ask("GET", "/v1/config", "").0, 403);
     let entry = json!({"command": "touch", "args": [home.sandbox.path("spawned")]}).to_string();
     assert_eq!(act.ask("PUT", "/v1/config/servers/evil", &entry).0, 403);
+    let config = fs::read(&home.config).expect("the config");
+    for order in ["disable", "enable"] {
+        let (status, _, refused) = act.ask("POST", &format!("/v1/servers/fx/{order}"), "");
+        assert_eq!((status, refused.contains("\"denied\"")), (403, true), "{order}: {refused}");
+    }
+    assert_eq!(fs::read(&home.config).expect("the config"), config, "one that acts writes no config");
     let edit = Page::open(&home, &["--edit"]);
     let (status, _, config) = edit.ask("GET", "/v1/config", "");
     assert_eq!((status, config.contains("mcpServers")), (200, true), "{config}");
@@ -159,6 +165,43 @@ fn a_page_acts_and_edits_as_far_as_it_was_let() {
     assert!(fs::read_to_string(&home.config).expect("the config").contains("clock"));
     assert_eq!(edit.ask("POST", "/v1/daemon/stop", "").0, 403, "the daemon is the user's own");
     assert!(!home.sandbox.path("spawned").exists());
+    home.order(&["stop"]);
+}
+
+/// What a page changes is taken back by the page, or by the command.
+#[test]
+fn what_a_page_changed_is_undone_like_a_command() {
+    let home = home();
+    let _window = home.open();
+    let page = Page::open(&home, &["--edit"]);
+    let before = fs::read_to_string(&home.config).expect("the config");
+    let text = json!({ "text": before.replace("60000", "60001") }).to_string();
+    let entry = json!({"builtin": "time"}).to_string();
+    let changes = [
+        ("POST", "/v1/servers/fx/disable", ""),
+        ("PUT", "/v1/config/servers/clock", entry.as_str()),
+        ("POST", "/v1/config/servers/fx/rename", r#"{"to": "gx"}"#),
+        ("DELETE", "/v1/config/servers/fx", ""),
+        ("PUT", "/v1/config", text.as_str()),
+    ];
+    let now = || fs::read_to_string(&home.config).expect("the config");
+    for (number, (method, path, body)) in changes.into_iter().enumerate() {
+        let (status, _, said) = page.ask(method, path, body);
+        assert_eq!(status, 200, "{path}: {said}");
+        assert_ne!(now(), before, "{path}");
+        if number % 2 == 0 {
+            let (status, _, said) = page.ask("POST", "/v1/setup/undo", "{}");
+            assert_eq!((status, said.contains("restored")), (200, true), "{path}: {said}");
+        } else {
+            let mut undo = home.sandbox.daemon();
+            undo.args(["undo", "--config"]).arg(&home.config);
+            let undone = ran(undo);
+            assert_eq!(undone.code, Some(0), "{path}: {undone:?}");
+        }
+        assert_eq!(now(), before, "{path}");
+    }
+    let (status, _, said) = page.ask("POST", "/v1/setup/undo", "{}");
+    assert_eq!((status, said.contains("nothing-to-undo")), (409, true), "{said}");
     home.order(&["stop"]);
 }
 

@@ -299,6 +299,13 @@ fn a_recording_goes_on_across_an_upgrade() {
     let text = fs::read_to_string(file(&home, "on")).expect("it can be read");
     assert!(text.contains("before") && text.contains("after"), "{text}");
     assert_eq!(text.matches("\"footer\"").count(), 1);
+    // Numbers and times go on where they were.
+    let frames: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let frames: Vec<&Value> = frames.iter().filter(|frame| frame["n"].is_u64()).collect();
+    let rises = |key: &str| frames.is_sorted_by_key(|frame| frame[key].as_u64());
+    assert!(rises("n") && rises("t") && rises("call"), "{text}");
+    let calls: std::collections::BTreeSet<_> = frames.iter().map(|frame| frame["call"].as_u64()).collect();
+    assert_eq!(calls.len(), 2, "{text}");
 }
 
 // E6
@@ -368,4 +375,18 @@ fn call_number(home: &Home, name: &str, tool: &str) -> String {
     let shown: Value = serde_json::from_str(&done(home, &["record", "show", name, "--json"])).expect("JSON");
     let call = shown["calls"].as_array().into_iter().flatten().find(|call| call["tool"] == tool);
     call.and_then(|call| call["call"].as_u64()).unwrap_or_else(|| panic!("{tool} in {shown}")).to_string()
+}
+
+#[test]
+fn exports_stay_json_whatever_servers_say() {
+    let home = home();
+    let mut client = home.open();
+    done(&home, &["record", "start", "turned"]);
+    client.call("fx__echo", json!({"text": "turned \u{202e}around\u{7f}, a tag \u{e0041}"}));
+    done(&home, &["record", "stop", "turned"]);
+    for format in ["har", "json"] {
+        let text = done(&home, &["record", "export", "turned", "--format", format]);
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|error| panic!("{format}: {error}: {text}"));
+        assert!(text.contains(r"\u202earound\u007f, a tag \udb40\udc41"), "{format}: {text}");
+    }
 }

@@ -156,7 +156,7 @@ fn what_is_wrong_with_a_server_is_told_where_its_windows_log() {
         assert!(until(SOON, || concerned.stderr().contains(server)), "{server}: {}", concerned.stderr());
         assert!(!other.stderr().contains(server), "{}", other.stderr());
     }
-    assert!(concerned.stderr().contains("inheritEnv"), "{}", concerned.stderr());
+    assert!(until(SOON, || concerned.stderr().contains("inheritEnv")), "{}", concerned.stderr());
 }
 
 #[test]

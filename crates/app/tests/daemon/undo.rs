@@ -22,6 +22,13 @@ fn ids(home: &Home) -> Vec<String> {
     servers.iter().map(|one| format!("{}{}", one["id"].as_str().expect("an id"), off(one))).collect()
 }
 
+/// Returns the last two changes that the audit has.
+fn noted(home: &Home) -> Vec<String> {
+    let lines: Vec<Value> = serde_json::from_str(&run(home, &["audit", "--json"])).expect("JSON");
+    let last = lines.iter().rev().take(2).rev();
+    last.map(|line| line["verb"].as_str().expect("a verb").to_owned()).collect()
+}
+
 #[test]
 fn what_a_daemon_wrote_is_taken_back_and_served_no_longer() {
     let home =
@@ -42,6 +49,7 @@ fn what_a_daemon_wrote_is_taken_back_and_served_no_longer() {
         assert!(fs::read(&home.config).expect("a config") != before, "{words:?}");
         assert!(until(SOON, || ids(&home) != served), "{words:?} is not served");
         run(&home, &["undo"]);
+        assert_eq!(noted(&home), [words[0], "undo"], "each by its own word");
         assert!(fs::read(&home.config).expect("a config") == before, "{words:?}");
         assert!(until(SOON, || ids(&home) == served), "{words:?} is still served: {:?}", ids(&home));
         assert_eq!(home.daemon(), pid);

@@ -100,6 +100,41 @@ fn a_prompt_is_completed_by_any_of_its_names() {
 }
 
 #[test]
+fn a_rule_by_a_pattern_holds_and_one_for_nothing_is_refused() {
+    let fx = fake_with(&["pid", "echo", "sleep"], json!({}));
+    let home = Home::with(json!({"mcpServers": {"fx": fx}, "daemon": {"linger": 1000},
+        "namespaces": {"work": {"serverIds": ["fx"]}}}));
+    let tools = || run(&home.sandbox, &["tools", "--namespace", "work", "--server", "fx", "-q"]).stdout;
+    for runs in [false, true] {
+        if runs {
+            assert!(home.order(&["start"]).status.success());
+        }
+        assert_eq!(tools(), "fx__pid\nfx__echo\nfx__sleep\n");
+        let ran = run(&home.sandbox, &["ns", "deny", "work", "fx.*"]);
+        assert_eq!(ran.stdout, "fx.* is denied in work\n", "{ran:?}");
+        assert_eq!(tools(), "");
+        assert_eq!(run(&home.sandbox, &["ns", "allow", "work", "fx.echo"]).code, Some(0));
+        assert_eq!(tools(), "fx__echo\n");
+        let denied = run(&home.sandbox, &["call", "fx.pid", "--namespace", "work"]);
+        assert_eq!(denied.code, Some(8), "{denied:?}");
+        let ran = run(&home.sandbox, &["ns", "deny", "work", "fx.ecko", "--json"]);
+        assert_eq!((ran.code, error_code(&ran)), (Some(7), json!("unknown-item")), "{ran:?}");
+        for item in ["fx.*", "fx.echo"] {
+            assert_eq!(run(&home.sandbox, &["ns", "allow", "work", item, "--unset"]).code, Some(0));
+        }
+    }
+}
+
+#[test]
+fn verbs_that_ask_no_server_say_that_they_used_the_files() {
+    let home = home();
+    for words in [&["disable", "fx", "-v"][..], &["enable", "fx", "-v"], &["audit", "-v"]] {
+        let ran = run(&home.sandbox, words);
+        assert!(ran.stderr.contains("asked the files, as nothing runs"), "{ran:?}");
+    }
+}
+
+#[test]
 fn enabling_says_that_and_no_more() {
     let home = home();
     for runs in [false, true] {
@@ -156,4 +191,21 @@ fn a_new_daemon_remembers_how_many_tools_there_were() {
     assert!(home.order(&["start"]).status.success());
     assert_eq!(row(), (json!("idle"), json!(2)), "by the daemon");
     assert!(run(&home.sandbox, &["get", "fx"]).stdout.contains("tools: 2"));
+}
+
+/// What is built in has no process that clients could have each their own of, and its calls count as others do.
+#[test]
+fn what_is_built_in_is_there_once() {
+    let home = home();
+    let mut window = home.open();
+    assert!(window.tool_names().contains(&"time__get_current_time".to_owned()));
+    for _ in 0..2 {
+        let ran = run(&home.sandbox, &["call", "time.get_current_time", "timezone=UTC"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_ne!(run(&home.sandbox, &["call", "time.get_current_time", "timezone=Nowhere"]).code, Some(0));
+    let got = run(&home.sandbox, &["get", "time", "--json"]);
+    let got: Value = serde_json::from_str(&got.stdout).unwrap_or_else(|_| panic!("no JSON: {got:?}"));
+    assert_eq!(got["instances"].as_array().map(Vec::len), Some(1), "{got}");
+    assert_eq!((&got["calls"], &got["clients"]), (&json!(3), &json!(1)), "{got}");
 }

@@ -117,7 +117,8 @@ fn a_page_may_be_there_to_look_only_and_is_not_there_by_itself() {
     let sandbox = Sandbox::new();
     let dashboard = json!({"enabled": true, "scope": "view"});
     let page = Page(Gateway::start(&sandbox, &config(dashboard, Some(TOKEN)), &[]));
-    assert_eq!(page.status("GET", "/v1/servers", &[], ""), 200);
+    let looked = page.ask("GET", "/v1/servers", &[], "");
+    assert_eq!((looked.status, looked.header("manifold-scope")), (200, Some("view")));
     assert_eq!(page.status("POST", "/v1/servers/fx/start", &[], ""), 403);
     assert_eq!(page.status("GET", "/v1/traffic?bodies=1", &[], ""), 403);
     drop(page);

@@ -22,9 +22,14 @@ const TOOLS: [&str; 10] =
 fn faulty(sandbox: &Sandbox, more: Value) -> Value {
     let mut knobs = more;
     knobs["log"] = json!(sandbox.path("bad.log"));
-    let mut bad = fake_with(&TOOLS, knobs);
-    bad["timeout"] = json!(1500);
-    json!({"mcpServers": {"bad": bad, "good": fake(json!({}))}})
+    json!({"mcpServers": {"bad": fake_with(&TOOLS, knobs), "good": fake(json!({}))}})
+}
+
+/// The same, where an answer of the bad one never comes and its deadline is waited for.
+fn faulty_with_deadline(sandbox: &Sandbox, more: Value) -> Value {
+    let mut config = faulty(sandbox, more);
+    config["mcpServers"]["bad"]["timeout"] = json!(5000);
+    config
 }
 
 /// The short figure by default, the whole one when there is time.

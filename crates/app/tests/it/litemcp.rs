@@ -252,7 +252,8 @@ fn a_pipe_needs_no_token_and_standard_error_has_the_log() {
         until(PATIENCE, || client.stderr().contains("the JSON ends too early")),
         "a line on standard error"
     );
-    assert!(client.stderr().contains("`type` is \"list\""), "{}", client.stderr());
+    let named = until(PATIENCE, || client.stderr().contains("`type` is \"list\""));
+    assert!(named, "{}", client.stderr());
 }
 
 // S4-3, S4-10: answers are whole and bear the id of their request; a repeated id is not served.

@@ -227,11 +227,9 @@ fn a_server_that_wants_a_sign_in_says_so() {
         let answer = client.call("far__echo", json!({}));
         let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
         assert!(message.starts_with("Server 'far' wants you to sign in"), "{message}");
-        assert!(message.contains("\"Authorization\": \"Bearer"), "{message}");
-        assert_eq!(
-            (&answer["error"]["code"], &answer["error"]["data"]["service"]),
-            (&json!(-32603), &json!("far"))
-        );
+        assert!(message.ends_with("; run `manifold login far`"), "{message}");
+        let data = json!({"service": "far", "state": "needs login", "command": "manifold login far"});
+        assert_eq!((&answer["error"]["code"], &answer["error"]["data"]), (&json!(-32603), &data));
     }
 }
 

@@ -207,3 +207,32 @@ fn what_a_server_answers_passes_unchanged() {
     let told = client.wait_for_notification("notifications/message", SOON);
     assert_eq!(told["params"]["data"], SECRET);
 }
+
+// At the finest level of the log, and in what a server is started with.
+#[test]
+fn neither_a_stored_secret_nor_its_key_is_logged_or_handed_on() {
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.manifold();
+    store.args(["secret", "set", "STORED"]).env("MANIFOLD_KEY", KEY).stdin(std::process::Stdio::piped());
+    let mut child = store.stdout(std::process::Stdio::null()).spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, SECRET.as_bytes()).expect("it reads");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+    let mut server = fake_with(&["env"], json!({}));
+    server["env"] = json!({"STORED": "${secret:STORED}"});
+    let log = sandbox.path("finest.log");
+    let config = json!({"mcpServers": {"fx": server}, "logging": {"level": "trace", "file": log}});
+    let path = sandbox.write_config(&config);
+    let mut command = sandbox.manifold();
+    command.args(["serve", "--stdio", "--log-level", "trace", "--config"]).arg(path).env("MANIFOLD_KEY", KEY);
+    let mut client = Client::spawn(command);
+    client.initialize("2025-06-18", json!({}));
+    assert_eq!(text_of(&client.call("fx__env", json!({"name": "STORED"}))), SECRET);
+    let key = client.call("fx__env", json!({"name": "MANIFOLD_KEY"})).to_string();
+    assert!(!key.contains(KEY), "{key}");
+    drop(client);
+    let log = fs::read_to_string(log).expect("a log");
+    assert!(!log.is_empty() && !log.contains(KEY) && !log.contains(SECRET), "{log}");
+}

@@ -29,7 +29,7 @@ fn odd_values_are_told() {
         config.json:2: server.port: 99999 is outside 0 to 65535; using the default (3095)
         config.json:3: callTimeout: 5 is outside 1000 to 3600000; it is used all the same
         config.json:4: prefixDescriptions: expected true or false, found text; using the default (by profile)
-        config.json:5: logging.level: expected one of `error`, `warn`, `info`, `debug`, found `loud`; using the default (info)
+        config.json:5: logging.level: expected one of `error`, `warn`, `info`, `debug`, `trace`, found `loud`; using the default (info)
         config.json:5: logging.maxSize: expected a size such as `10MB`, found text; using the default (10MB)
         config.json:6: limits: expected an object, found a number; using the default (see there)
         config.json:7: namespaces[0]: expected an object, found a number; write `{ … }`, or remove it

@@ -25,6 +25,8 @@ fn what_a_connection_depends_on_needs_a_new_one() {
     let only = |changed: &[&str]| Difference { changed: keys(changed), ..Difference::default() };
     assert_eq!(check_diff(r#"["1"]"#, r#"["2"]"#), only(&["a"]));
     assert_eq!(check_diff("http://b", "http://c"), only(&["b"]));
+    let oauth = r#""name": "Bee", "oauth": {"clientId": "x"}"#;
+    assert_eq!(check_diff(r#""name": "Bee""#, oauth), only(&["b"]));
     assert_eq!(check_diff(r#""builtin": "time""#, r#""builtin": "time", "idleTimeout": 9"#), only(&["c"]));
     assert_eq!(check_diff(r#""builtin": "time""#, r#""builtin": "time", "disabled": true"#), only(&["c"]));
 }

@@ -120,6 +120,8 @@ pub(crate) static TOP: Section = Section {
             "see there",
             "Sizes of messages, and how much clients may have open.",
         ),
+        key("telemetry", section(&TELEMETRY), "see there", "Metrics and traces."),
+        guard("audit", section(&AUDIT), "none", "One line for each call."),
         key(
             "drainTimeout",
             millis_or_none(60_000),
@@ -136,6 +138,12 @@ pub(crate) static TOP: Section = Section {
         key("tui", section(&TUI), "see there", "The terminal interface."),
         key("dashboard", section(&DASHBOARD), "see there", "The dashboard on the port of HTTP."),
         key("roots", ROOTS, "none", "Roots offered to servers that ask outside any call."),
+        guard(
+            "scale",
+            section(&SCALE),
+            "see there",
+            "Several gateways that serve the same clients over HTTP.",
+        ),
         guard("server", section(&HTTP), "see there", "The HTTP server."),
         key("logging", section(&LOGGING), "see there", "Logs."),
         key("cli", section(&CLI), "see there", "Settings of the stdio mode (mcps-proxy)."),
@@ -222,11 +230,27 @@ pub(crate) static SERVER: Section = Section {
             "Whether, or which of, the client's variables are passed on; `true` under the daemon: each client has a process.",
         ),
         key("maxConcurrency", count(1, 10_000, SOME_COUNT), "256", "How many calls may be open at once."),
+        key(
+            "trace",
+            Flag,
+            "true",
+            "Whether it is told the trace that a call belongs to, where there is one.",
+        ),
         key("roots", ROOTS, "those of the file", "Roots offered to this server."),
-        guard("deniedTools", Texts, "none", "Tools refused in every namespace."),
+        guard(
+            "deniedTools",
+            Texts,
+            "none",
+            "Tools refused in every namespace; `*` in a name stands for any characters.",
+        ),
         guard("disabledTools", Texts, "none", "Same as `deniedTools` (Roo, Kiro)."),
         guard("excludeTools", Texts, "none", "Same as `deniedTools` (Gemini)."),
-        guard("allowedTools", Texts, "all", "The only tools there are, in every namespace; `*` is all."),
+        guard(
+            "allowedTools",
+            Texts,
+            "all",
+            "The only tools there are, in every namespace; `*` in a name stands for any characters.",
+        ),
         guard("includeTools", Texts, "all", "Same as `allowedTools` (Gemini, Amp)."),
         guard("tools", OneOf(&[Texts, Members]), "all", "Same as `allowedTools` (Copilot CLI)."),
         key("restart", Flag, "true", "Start it again when it exits."),
@@ -257,18 +281,90 @@ pub(crate) static SERVER: Section = Section {
             "The wait before an event stream is opened again, in ms.",
         ),
         key("maxRetries", count(0, 100, ANY_COUNT), "5", "How often an event stream is opened again."),
+        key(
+            "oauth",
+            OneOf(&[Flag, section(&OAUTH), Unused]),
+            "as the server says",
+            "How to sign in to a remote server; `false`: never.",
+        ),
+        key("auth", OneOf(&[section(&AUTH), Unused]), "none", "Same as `oauth` (Cursor)."),
+        key("scopes", SCOPES, "none", "Same as `oauth.scopes` (Codex)."),
+        key("oauth_resource", Text, "none", "Same as `oauth.resource` (Codex)."),
+        key("account", Text, "default", "Which of the accounts that are signed in to it is used."),
         unused("id"),
         unused("description"),
-        unused("oauth"),
         unused("alwaysAllow"),
         unused("autoApprove"),
         unused("trust"),
         unused("alwaysLoad"),
-        unused("auth"),
         unused("dev"),
         unused("gallery"),
         unused("version"),
         unused("watchPaths"),
+    ],
+};
+
+/// As a list, or in one text between spaces, as the protocol writes them.
+const SCOPES: Kind = OneOf(&[Texts, Text]);
+
+pub(crate) static OAUTH: Section = Section {
+    name: "oauth",
+    about: "How to sign in to a remote server. Most servers need none of it.",
+    keys: &[
+        key("clientId", Text, "registered by itself", "The client that is registered there for this."),
+        key("clientSecret", Text, "none", "Its secret."),
+        key("privateKey", Text, "none", "Its private key instead: PEM, or the file that holds it."),
+        key("clientName", Text, "Manifold", "The name to register by."),
+        key(
+            "clientMetadataUrl",
+            Text,
+            "none",
+            "The https address of a document that describes the client, for servers that take one.",
+        ),
+        key("issuer", Text, "as the server says", "The only authorization server to trust."),
+        key(
+            "authServerMetadataUrl",
+            Text,
+            "found by itself",
+            "Where its metadata is, if not where it belongs (Claude Code).",
+        ),
+        key(
+            "resource",
+            OneOf(&[Text, Flag]),
+            "as the server says",
+            "What the token is asked for; `false`: not said at all.",
+        ),
+        key("scopes", SCOPES, "as the server says", "The scopes to ask for."),
+        key("params", TextMap, "none", "More parameters of the address that is opened in the browser."),
+        key("callbackPort", count(1, 65_535, (1, 65_535)), "any", "The port that the browser comes back to."),
+        key(
+            "callbackUrl",
+            Text,
+            "on 127.0.0.1",
+            "The address that is registered for coming back, if it is not ours on 127.0.0.1.",
+        ),
+        key("pkce", Choice(&["assume"]), "as listed", "`assume`: use it though the server does not list it."),
+        key("allowPrivate", Flag, "false", "Whether its authorization server may be inside your network."),
+        key("credential", Text, "its own", "A name under which several servers share one sign-in."),
+        key(
+            "grant",
+            Choice(&["code", "client_credentials", "device"]),
+            "code",
+            "How: in a browser, as a machine, or with a code on another device.",
+        ),
+        key("client_id", Text, "none", "Same as `clientId` (mcpmu)."),
+        key("client_secret", Text, "none", "Same as `clientSecret` (mcpmu)."),
+        key("callback_port", count(1, 65_535, (1, 65_535)), "any", "Same as `callbackPort` (mcpmu)."),
+    ],
+};
+
+pub(crate) static AUTH: Section = Section {
+    name: "auth",
+    about: "How to sign in to a remote server, as Cursor writes it.",
+    keys: &[
+        key("CLIENT_ID", Text, "none", "Same as `clientId`."),
+        key("CLIENT_SECRET", Text, "none", "Same as `clientSecret`."),
+        key("scopes", SCOPES, "none", "Same as `scopes`."),
     ],
 };
 
@@ -294,6 +390,7 @@ pub(crate) static NAMESPACE: Section = Section {
         key("description", Text, "empty", "What it is for."),
         guard("enabled", Flag, "true", "Whether it is served."),
         key("serverIds", Texts, "none", "The ids of its servers."),
+        key("accounts", TextMap, "none", "Per server: the account that is used in this namespace."),
         guard("denyByDefault", Flag, "false", "Deny every tool, prompt and resource that no rule allows."),
         guard("serverDefaults", FlagMap, "none", "Per server: true denies what no rule names."),
     ],
@@ -307,8 +404,18 @@ pub(crate) static PERMISSION: Section = Section {
         guard("namespace", Text, "", "Same as `namespaceId`."),
         guard("serverId", Text, "", "The server."),
         guard("server", Text, "", "Same as `serverId`."),
-        guard("toolName", Text, "", "The tool, by the server's own name for it."),
-        guard("promptName", Text, "", "The prompt, by the server's own name for it; `*` is all of them."),
+        guard(
+            "toolName",
+            Text,
+            "",
+            "The tool, by the server's own name for it; `*` in it stands for any characters.",
+        ),
+        guard(
+            "promptName",
+            Text,
+            "",
+            "The prompt, by the server's own name for it; `*` in it stands for any characters.",
+        ),
         guard(
             "resourceUri",
             Text,
@@ -364,6 +471,39 @@ pub(crate) static DASHBOARD: Section = Section {
     ],
 };
 
+pub(crate) static SCALE: Section = Section {
+    name: "scale",
+    about: "Several gateways that serve the same clients over HTTP.",
+    keys: &[
+        guard(
+            "stateKeyFile",
+            Text,
+            "none",
+            "A file with the keys that all replicas have: 32 bytes in base64 on each line, the first seals, all open.",
+        ),
+        guard(
+            "state",
+            Text,
+            "none",
+            "The Redis that replicas share, as `redis://host:6379/0`; `rediss` is over TLS.",
+        ),
+        guard("statePasswordFile", Text, "none", "A file with the password for it."),
+        key("replica", Text, "the machine's name and the port", "The name of this replica in logs."),
+        key(
+            "drainDelay",
+            millis_or_none(600_000),
+            "0",
+            "How long requests are still taken on at shutdown while `/readyz` says `draining`, in ms.",
+        ),
+        key(
+            "address",
+            Text,
+            "`server.host` and the port",
+            "Where the other replicas reach this one, as `http://10.0.0.7:3095`.",
+        ),
+    ],
+};
+
 pub(crate) static LIMITS: Section = Section {
     name: "limits",
     about: "Sizes of messages, and what clients may have open at once over HTTP. A client is a session, or a connection without one.",
@@ -401,6 +541,60 @@ pub(crate) static LIMITS: Section = Section {
             "256",
             "Calls of a client that wait for it to come back with answers.",
         ),
+        guard("rate", List(&RATE), "none", "How many calls there may be in some time."),
+    ],
+};
+
+pub(crate) static RATE: Section = Section {
+    name: "rate",
+    about: "So many calls in so many seconds, for each of something. As many may come at once.",
+    keys: &[
+        guard(
+            "per",
+            Choice(&["principal", "namespace", "server", "tool"]),
+            "",
+            "What is counted by: who asks, where it comes in, where it goes.",
+        ),
+        guard(
+            "match",
+            Text,
+            "all",
+            "Which of them, with `*` and `?`: `token:ci`, a namespace, a server, a tool as `server/tool` or by its own name.",
+        ),
+        guard("limit", count(1, 1_000_000, SOME_COUNT), "", "So many calls."),
+        guard("window", seconds(1, 86_400), "", "In so many seconds."),
+    ],
+};
+
+pub(crate) static TELEMETRY: Section = Section {
+    name: "telemetry",
+    about: "Metrics and traces. Variables named `OTEL_…` count more.",
+    keys: &[
+        key(
+            "metrics",
+            OneOf(&[Flag, Text]),
+            "false",
+            "Where Prometheus finds metrics: `ADDRESS:PORT`; `true` is `127.0.0.1:9464`.",
+        ),
+        key("endpoint", Text, "none", "Where spans are sent, by OTLP over HTTP."),
+        key("headers", TextMap, "none", "Headers of what is sent there."),
+        key("pushMetrics", Flag, "false", "Whether metrics are sent there as well, once a minute."),
+        key(
+            "samplePercent",
+            count(0, 100, (0, 100)),
+            "10",
+            "How many of a hundred traces that begin here are kept; those of others as they say.",
+        ),
+        key("baggage", Texts, "none", "The members of `baggage` that servers may see."),
+    ],
+};
+
+pub(crate) static AUDIT: Section = Section {
+    name: "audit",
+    about: "One line for each call.",
+    keys: &[
+        guard("file", Text, "", "The file, or `stdout` where that is not what is served on."),
+        key("payload", Choice(&["none", "redacted"]), "none", "Whether arguments and results are in it."),
     ],
 };
 
@@ -416,7 +610,15 @@ pub(crate) static HTTP: Section = Section {
     keys: &[
         key("host", Text, "127.0.0.1", "The address to listen on; any but loopback needs a token."),
         key("port", count(0, 65_535, (0, 65_535)), "3095", "The port to listen on; 0 takes a free one."),
-        guard("token", Text, "none", "The bearer token clients must send."),
+        guard("token", Text, "none", "The bearer token clients must send; it goes by the name `default`."),
+        guard("tokens", Map(&NAMED_TOKEN), "none", "Further tokens by name, each with what it may use."),
+        guard("auth", section(&DOOR_AUTH), "none", "Whose OAuth tokens let clients in, and to what."),
+        guard(
+            "publicUrl",
+            Text,
+            "none",
+            "Our address as clients write it, without a path; needed for `auth` where other machines can come.",
+        ),
         key("allowedHosts", Texts, "none", "Host names accepted beside the loopback ones."),
         key("cors", section(&CORS), "off", "Web pages that may use the gateway."),
         guard("tls", section(&TLS), "off", "Certificate and key."),
@@ -444,14 +646,94 @@ pub(crate) static CORS: Section = Section {
 pub(crate) static TLS: Section = Section {
     name: "tls",
     about: "Certificate and key, as PEM files.",
-    keys: &[key("cert", Text, "", "The certificate chain."), key("key", Text, "", "The private key.")],
+    keys: &[
+        key("cert", Text, "", "The certificate chain."),
+        key("key", Text, "", "The private key."),
+        guard("clientCa", Text, "none", "Certificates of those who may sign clients' certificates."),
+        guard(
+            "clientCerts",
+            Choice(&["required", "optional"]),
+            "required",
+            "Whether a client without a certificate may still come with a token.",
+        ),
+    ],
+};
+
+pub(crate) static NAMED_TOKEN: Section = Section {
+    name: "namedToken",
+    about: "A token and what it may use. It is one of `file`, `env` and `hash`.",
+    keys: &[
+        guard("file", Text, "", "A file that holds the token."),
+        guard("env", Text, "", "The variable that holds the token."),
+        guard("hash", Text, "", "The SHA-256 of the token, in hexadecimal digits."),
+        guard("namespaces", Texts, "all", "The namespaces it may use."),
+        guard(
+            "tools",
+            Texts,
+            "all",
+            "The tools it may use, by the names clients see; `*` stands for any text.",
+        ),
+        guard("expires", Text, "never", "Until when it is good: a date, or a date and time."),
+    ],
+};
+
+pub(crate) static DOOR_AUTH: Section = Section {
+    name: "doorAuth",
+    about: "Whose OAuth tokens let clients in, and to what.",
+    keys: &[
+        guard(
+            "issuer",
+            Text,
+            "",
+            "The authorization server, as it names itself; `http` only on this machine.",
+        ),
+        guard("issuers", Texts, "none", "Several of them."),
+        guard("audiences", Texts, "none", "Audiences of tokens accepted beside our own addresses."),
+        guard("jwks", Text, "as the issuer says", "Where the keys of the issuer are."),
+        guard("introspection", section(&INTROSPECTION), "none", "Whom to ask about tokens that are no JWT."),
+        guard("scopes", Map(&SCOPE), "all may use all", "What each scope lets a token use."),
+        guard("requiredScopes", Texts, "none", "Scopes that every token must have."),
+        guard("scopeClaims", Texts, "scope, scp", "The claims that hold scopes, as `realm_access.roles`."),
+        guard(
+            "leeway",
+            Number(Range { min: 0, max: 300, unit: Unit::Seconds, usable: (0, 300) }),
+            "60",
+            "By how much clocks may differ, in seconds.",
+        ),
+        guard("algorithms", Texts, "RS, PS and ES with SHA-2, and EdDSA", "The signatures accepted."),
+        guard("requireTyp", Flag, "false", "Whether a JWT must say that it is an access token (`at+jwt`)."),
+    ],
+};
+
+pub(crate) static INTROSPECTION: Section = Section {
+    name: "introspection",
+    about: "Whom to ask about tokens that are no JWT (RFC 7662).",
+    keys: &[
+        guard("url", Text, "", "The address to ask at."),
+        guard("clientId", Text, "", "Our name there."),
+        guard("clientSecret", Text, "", "Our secret there."),
+    ],
+};
+
+pub(crate) static SCOPE: Section = Section {
+    name: "scope",
+    about: "What a scope lets a token use.",
+    keys: &[
+        guard("namespaces", Texts, "all", "The namespaces."),
+        guard("tools", Texts, "all", "The tools, by the names clients see; `*` stands for any text."),
+    ],
 };
 
 pub(crate) static LOGGING: Section = Section {
     name: "logging",
     about: "Logs.",
     keys: &[
-        key("level", Choice(&["error", "warn", "info", "debug"]), "info", "The least serious level logged."),
+        key(
+            "level",
+            Choice(&["error", "warn", "info", "debug", "trace"]),
+            "info",
+            "The least serious level logged.",
+        ),
         key("format", Choice(&["text", "json"]), "text", "How lines look."),
         key("console", Flag, "true", "Whether to log on stderr."),
         key("file", Text, "by profile", "A file to log to as well."),

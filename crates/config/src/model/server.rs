@@ -37,6 +37,8 @@ pub struct Server {
     /// The variables its definition names, set or not.
     pub variables: BTreeSet<String>,
     pub max_concurrency: usize,
+    /// Whether it is told the trace that a call belongs to.
+    pub trace: bool,
     /// Empty: those of the settings.
     pub roots: Vec<Root>,
     /// Tools refused in every namespace (`deniedTools`).

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::door::{Auth, NamedToken};
+use super::telemetry::{CallAudit, RateRule, TelemetrySettings};
 use crate::profile::{ErrorCodes, PromptPrefix, StartPolicy, ValidateArguments};
 use crate::secret::Secret;
 
@@ -24,6 +26,11 @@ pub struct Settings {
     pub server_version: Option<String>,
     pub max_name_length: usize,
     pub limits: Limits,
+    /// How many calls there may be in some time, in the order of the file.
+    pub rates: Vec<RateRule>,
+    pub telemetry: TelemetrySettings,
+    /// Who is told of every call.
+    pub audit: Option<CallAudit>,
     pub drain_timeout: Duration,
     /// Take over changes of the file as they happen.
     pub watch_config: bool,
@@ -31,6 +38,7 @@ pub struct Settings {
     /// Other keys for actions of the terminal interface.
     pub tui_keys: BTreeMap<String, String>,
     pub dashboard: DashboardSettings,
+    pub scale: ScaleSettings,
     pub roots: Vec<Root>,
     pub http: HttpSettings,
     pub logging: LogSettings,
@@ -97,6 +105,11 @@ pub struct HttpSettings {
     pub host: String,
     pub port: u16,
     pub token: Option<Secret>,
+    /// In the order of the file.
+    pub tokens: Vec<NamedToken>,
+    pub auth: Option<Auth>,
+    /// Our address as clients write it, without a slash at its end.
+    pub public_url: Option<String>,
     pub allowed_hosts: Vec<String>,
     pub cors: Option<Cors>,
     pub tls: Option<Tls>,
@@ -112,6 +125,19 @@ pub struct DashboardSettings {
     pub view_only: bool,
 }
 
+/// `scale`: what several gateways have in common that serve the same clients.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScaleSettings {
+    pub state_key_file: Option<PathBuf>,
+    /// It may have a password in it.
+    pub state: Option<Secret>,
+    pub state_password_file: Option<PathBuf>,
+    pub replica: Option<String>,
+    pub address: Option<String>,
+    /// How long requests are still taken on once we are about to end, for a balancer to notice.
+    pub drain_delay: Duration,
+}
+
 /// `server.cors`, present only when enabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
@@ -125,6 +151,15 @@ pub struct Cors {
 pub struct Tls {
     pub cert: PathBuf,
     pub key: PathBuf,
+    pub clients: Option<ClientCerts>,
+}
+
+/// Whose certificates let clients in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCerts {
+    pub ca: PathBuf,
+    /// Nobody comes in without one.
+    pub required: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -144,6 +179,7 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
+    Trace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

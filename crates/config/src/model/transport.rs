@@ -67,10 +67,85 @@ pub struct RemoteSpec {
     pub headers: Vec<(String, Secret)>,
     /// Names of the variables that headers or url refer to, for the message of a 401 (decision 16).
     pub credential_variables: Vec<String>,
+    /// How to sign in; `None`: never.
+    pub sign_in: Option<Box<SignIn>>,
     pub retries: u32,
     pub retry_delay: Duration,
     pub reconnect_interval: Duration,
     pub max_retries: u32,
+}
+
+/// What is configured of signing in to a server (`oauth`). What is not said here is the server's to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignIn {
+    /// Which of several accounts: `default` unless one is named.
+    pub account: String,
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    /// In PEM.
+    pub private_key: Option<Secret>,
+    pub client_name: Option<String>,
+    pub client_metadata_url: Option<String>,
+    pub issuer: Option<String>,
+    /// Where the metadata of the authorization server is, if not where it belongs.
+    pub metadata_url: Option<String>,
+    pub resource: ResourceSetting,
+    pub scopes: Vec<String>,
+    pub params: BTreeMap<String, String>,
+    pub callback_port: Option<u16>,
+    pub callback_url: Option<String>,
+    /// PKCE is used though the authorization server does not list it.
+    pub assume_pkce: bool,
+    /// The authorization server may be inside the network.
+    pub allow_private: bool,
+    /// A name under which several servers share one sign-in.
+    pub credential: Option<String>,
+    pub grant: GrantSetting,
+}
+
+/// The account where none is named.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
+/// What a token is asked for (RFC 8707).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ResourceSetting {
+    #[default]
+    AsTheServerSays,
+    Given(String),
+    Unsaid,
+}
+
+/// By which flow one signs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrantSetting {
+    #[default]
+    Code,
+    ClientCredentials,
+    Device,
+}
+
+impl Default for SignIn {
+    fn default() -> Self {
+        Self {
+            account: DEFAULT_ACCOUNT.to_owned(),
+            client_id: None,
+            client_secret: None,
+            private_key: None,
+            client_name: None,
+            client_metadata_url: None,
+            issuer: None,
+            metadata_url: None,
+            resource: ResourceSetting::default(),
+            scopes: Vec::new(),
+            params: BTreeMap::new(),
+            callback_port: None,
+            callback_url: None,
+            assume_pkce: false,
+            allow_private: false,
+            credential: None,
+            grant: GrantSetting::default(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +164,11 @@ impl RemoteSpec {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         format!("{scheme}://{host}")
+    }
+
+    /// Tells whether a header of the file says who asks: then nobody signs in.
+    pub fn has_authorization(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
     }
 }
 
@@ -120,6 +200,7 @@ impl fmt::Debug for RemoteSpec {
             .field("url", &format_args!("{}/***", self.origin()))
             .field("headers", &self.headers)
             .field("credential_variables", &self.credential_variables)
+            .field("sign_in", &self.sign_in)
             .field("retries", &self.retries)
             .field("retry_delay", &self.retry_delay)
             .field("reconnect_interval", &self.reconnect_interval)

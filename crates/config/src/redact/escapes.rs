@@ -87,7 +87,7 @@ fn lead(code: u32) -> Option<u8> {
 }
 
 /// Returns whether an escape may begin with this byte.
-fn is_mark(byte: u8) -> bool {
+pub(super) fn is_mark(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | b'&')
 }
 

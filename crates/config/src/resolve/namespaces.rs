@@ -21,12 +21,13 @@ pub(super) fn resolve(top: Fields<'_>, servers: &[Server], problems: &mut Proble
             continue;
         };
         if found.iter().any(|other| other.id == id) {
-            let what = format!("there is another namespace `{id}`");
+            let what = format!("there is another namespace '{id}'");
             problems.warn(node.line, &place, what, Some("the first one counts".to_owned()));
             continue;
         }
         let mut namespace = described(fields, &id);
         namespace.servers = members(fields, servers, &place, problems);
+        namespace.accounts = accounts(fields, &namespace, &place, problems);
         check_server_defaults(fields, &namespace, &place, problems);
         found.push(namespace);
     }
@@ -50,6 +51,7 @@ pub(super) fn described(fields: Fields<'_>, id: &str) -> Namespace {
         description: fields.string("description").unwrap_or_default(),
         enabled: fields.flag("enabled").unwrap_or(true),
         servers: Vec::new(),
+        accounts: BTreeMap::new(),
         permissions: Permissions {
             deny_by_default: fields.flag("denyByDefault").unwrap_or(false),
             server_defaults,
@@ -58,6 +60,27 @@ pub(super) fn described(fields: Fields<'_>, id: &str) -> Namespace {
             resources: BTreeMap::new(),
         },
     }
+}
+
+/// Reads which account each server is used by here.
+fn accounts(
+    fields: Fields<'_>,
+    namespace: &Namespace,
+    place: &str,
+    problems: &mut Problems,
+) -> BTreeMap<String, String> {
+    let mut accounts = fields.texts_by_name("accounts");
+    let line = fields.get("accounts").map_or(fields.object.line, |node| node.line);
+    accounts.retain(|id, account| {
+        if namespace.servers.iter().any(|key| key.id == *id) {
+            return !account.is_empty();
+        }
+        let hint = did_you_mean(id, namespace.servers.iter().map(|key| key.id.as_str()));
+        let what = format!("`{id}` is not a server of this namespace");
+        problems.warn(line, &format!("{place}.accounts"), what, hint);
+        false
+    });
+    accounts
 }
 
 pub(super) fn check_server_defaults(
@@ -108,7 +131,7 @@ pub(super) fn apply_permissions(
     }
 }
 
-/// Warns of a tool that is named as clients see it, or by a pattern: rules go by the server's own names alone.
+/// Warns of a tool that is named as clients see it: rules go by the server's own names alone.
 pub(super) fn tell_unlikely_tool(
     tool: &str,
     (exposed_id, separator): (&str, &str),
@@ -119,12 +142,6 @@ pub(super) fn tell_unlikely_tool(
     if let Some(own) = own.filter(|own| !own.is_empty() && !separator.is_empty()) {
         let what = format!("`{tool}` is what clients see, and rules go by the server's own names");
         problems.warn(line, place, what, Some(format!("write `{own}`")));
-    }
-    if tool.contains('*') {
-        let what = format!("`{tool}` matches no tool: there are no patterns in the names of tools");
-        let hint = "name each tool; `allowedTools` of the server names the only ones there are, \
-                    and `serverDefaults` denies what no rule names";
-        problems.warn(line, place, what, Some(hint.to_owned()));
     }
 }
 
@@ -146,9 +163,9 @@ fn apply(rule: Fields<'_>, namespaces: &mut [Namespace]) -> Result<ServerKey, Un
         return Err(Unfit::Unsaid("has no `toolName`, `promptName` or `resourceUri`"));
     }
     let namespace = namespaces.iter_mut().find(|namespace| namespace.id == id);
-    let namespace = namespace.ok_or_else(|| Unfit::Elsewhere(format!("there is no namespace `{id}`")))?;
+    let namespace = namespace.ok_or_else(|| Unfit::Elsewhere(format!("there is no namespace '{id}'")))?;
     let Some(key) = namespace.servers.iter().find(|key| key.id == server).cloned() else {
-        return Err(Unfit::Elsewhere(format!("`{server}` is not a server of namespace `{id}`")));
+        return Err(Unfit::Elsewhere(format!("'{server}' is not a server of namespace '{id}'")));
     };
     // A rule that does not say is taken for a denial, the safe way to be wrong.
     let allowed = rule.flag("enabled").unwrap_or(false);
@@ -184,7 +201,7 @@ fn members(fields: Fields<'_>, servers: &[Server], place: &str, problems: &mut P
             problems.warn(
                 line,
                 &format!("{place}.serverIds"),
-                format!("there is no server `{}`", key.id),
+                format!("there is no server '{}'", key.id),
                 hint,
             );
         } else if !keys.contains(&key) {

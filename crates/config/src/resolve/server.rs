@@ -66,6 +66,7 @@ pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &
         share_across: fields.strings("shareAcross").unwrap_or_default(),
         variables: named_by(fields),
         max_concurrency: fields.number("maxConcurrency").map_or(MAX_CONCURRENCY, as_usize),
+        trace: fields.flag("trace").unwrap_or(true),
         roots: roots::resolve(fields, context.environment),
         denied_tools: denied_tools(fields),
         allowed_tools: allowed_tools(fields),
@@ -137,6 +138,10 @@ fn missing_variables(
         let credential = transport::holds_credentials(name);
         let by_name = BY_NAME.contains(&name.as_str());
         node.each_text(&join(&entry.place, name), &mut |text, line, place| {
+            // Files of mcpmu name it whether it is used or not.
+            if place.ends_with("oauth.client_secret") {
+                return;
+            }
             let unset =
                 by_name && text.missing.is_empty() && !context.environment.vars.contains_key(&text.value);
             for variable in text.missing.iter().chain(unset.then_some(&text.value)) {

@@ -1,6 +1,7 @@
 //! Everything beside servers and namespaces, on top of the profile's defaults.
 
 mod http;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +10,14 @@ use std::time::Duration;
 use super::roots;
 use crate::environment::Environment;
 use crate::fields::Fields;
-use crate::keys::table::{CLI, DAEMON, DASHBOARD, LIMITS, LOGGING, MANAGER_TOOLS, STDIO, TUI};
+use crate::keys::table::{CLI, DAEMON, DASHBOARD, LIMITS, LOGGING, MANAGER_TOOLS, SCALE, STDIO, TUI};
 use crate::model::{
-    ClientLimits, DaemonSettings, DashboardSettings, Limits, LogFormat, LogLevel, LogSettings, Settings,
+    ClientLimits, DaemonSettings, DashboardSettings, Limits, LogFormat, LogLevel, LogSettings, ScaleSettings,
+    Settings,
 };
 use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
+use crate::secret::Secret;
 use http::http;
 
 pub(super) const TOKEN: &str = "server.token";
@@ -67,11 +70,15 @@ pub(super) fn resolve(
             held_bytes: limits.and_then(|limits| limits.bytes("heldBytes")).map(as_usize),
             clients: client_limits(limits),
         },
+        rates: telemetry::rates(top, problems)?,
+        telemetry: telemetry::telemetry(top),
+        audit: telemetry::audit(top, environment),
         drain_timeout: top.duration("drainTimeout").unwrap_or(Duration::from_secs(5)),
         watch_config: top.flag("watchConfig").unwrap_or(true),
         daemon: daemon(top),
         tui_keys: tui_keys(top),
         dashboard: dashboard(top),
+        scale: scale(top, environment),
         roots: roots::resolve(top, environment),
         http: http(top, environment, problems)?,
         logging: logging(top, profile, environment),
@@ -98,6 +105,19 @@ fn dashboard(top: Fields<'_>) -> DashboardSettings {
     DashboardSettings {
         enabled: section.and_then(|section| section.flag("enabled")).unwrap_or(false),
         view_only: section.and_then(|section| text(section, "scope")) == Some("view"),
+    }
+}
+
+fn scale(top: Fields<'_>, environment: &Environment) -> ScaleSettings {
+    let Some(section) = top.section("scale", &SCALE) else { return ScaleSettings::default() };
+    let path = |name: &str| section.path(name, environment).map(PathBuf::from);
+    ScaleSettings {
+        state_key_file: path("stateKeyFile"),
+        state: section.string("state").map(Secret::new),
+        state_password_file: path("statePasswordFile"),
+        replica: section.string("replica").filter(|name| !name.is_empty()),
+        address: section.string("address"),
+        drain_delay: section.duration("drainDelay").unwrap_or_default(),
     }
 }
 
@@ -162,6 +182,7 @@ fn logging(top: Fields<'_>, profile: Profile, environment: &Environment) -> LogS
         Some("error") => LogLevel::Error,
         Some("warn") => LogLevel::Warn,
         Some("debug") => LogLevel::Debug,
+        Some("trace") => LogLevel::Trace,
         _ => LogLevel::Info,
     };
     if text(section, "format") == Some("json") {

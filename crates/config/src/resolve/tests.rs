@@ -1,3 +1,5 @@
+mod door;
 mod formats;
 mod servers;
 mod settings;
+mod sign_in;

@@ -1,10 +1,25 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nix::sys::signal::{Signal, raise};
+
 use super::*;
+
+/// The step at which a process of a test ends itself, as `kill -9` would.
+pub(crate) const CRASH_AT: &str = "MANIFOLD_TEST_CRASH_AT";
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+
+pub(super) fn step() {
+    let Some(at) = std::env::var(CRASH_AT).ok().and_then(|at| at.parse::<usize>().ok()) else { return };
+    if STEPS.fetch_add(1, Ordering::Relaxed) + 1 == at {
+        raise(Signal::SIGKILL).unwrap();
+    }
+}
 
 #[test]
 fn what_belongs_to_another_user_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    write_new(&path, b"x").unwrap();
+    write_beside(&path, b"x").unwrap();
     let about = std::fs::metadata(&path).unwrap();
     judge_for(about.uid(), &path, &about, FILE_MODE).unwrap();
     let error = judge_for(about.uid() + 1, &path, &about, FILE_MODE).unwrap_err();
@@ -14,11 +29,10 @@ fn what_belongs_to_another_user_is_refused() {
 #[test]
 fn a_new_file_is_ours_alone_and_never_takes_the_place_of_another() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("below/file");
-    write_new(&path, b"one").unwrap();
+    let path = folder.path().join("file");
+    write_beside(&path, b"one").unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, FILE_MODE);
-    assert_eq!(std::fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, FOLDER_MODE);
-    write_new(&path, b"two").unwrap_err();
+    write_beside(&path, b"two").unwrap_err();
     assert_eq!(read_own(&path, 10).unwrap().unwrap().as_slice(), b"one");
 }
 

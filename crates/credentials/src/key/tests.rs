@@ -1,6 +1,4 @@
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use super::*;
 
@@ -25,9 +23,9 @@ fn a_key_is_read_as_hex_and_in_either_base64() {
     }
 }
 
-fn chosen(variables: &[(&str, &str)], home: &Path) -> Box<dyn KeySource> {
+fn given(variables: &[(&str, &str)]) -> Option<Given> {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    choose_key(&BTreeMap::from_iter(variables), home)
+    Given::among(&BTreeMap::from_iter(variables))
 }
 
 #[test]
@@ -37,36 +35,22 @@ fn what_is_given_comes_before_what_is_found() {
     let file = home.path().join("manifold-key");
     std::fs::write(&file, HEX).unwrap();
     let named = file.to_str().unwrap();
-    let kind = |variables: &[(&str, &str)]| chosen(variables, home.path()).kind();
-    assert_eq!(kind(&[]), KeyKind::Beside);
-    assert_eq!(kind(&[("CREDENTIALS_DIRECTORY", folder)]), KeyKind::File);
+    let kind = |variables: &[(&str, &str)]| given(variables).map(|given| given.kind());
+    assert_eq!(kind(&[]), None);
+    assert_eq!(kind(&[("CREDENTIALS_DIRECTORY", folder)]), Some(KeyKind::Systemd));
     // A unit may have other credentials than ours.
-    assert_eq!(kind(&[("CREDENTIALS_DIRECTORY", "/nowhere")]), KeyKind::Beside);
-    assert_eq!(kind(&[("MANIFOLD_KEY_FILE", named), ("CREDENTIALS_DIRECTORY", folder)]), KeyKind::File);
-    assert_eq!(kind(&[("MANIFOLD_KEY", HEX), ("MANIFOLD_KEY_FILE", named)]), KeyKind::Variable);
-    assert_eq!(kind(&[("MANIFOLD_KEY", "")]), KeyKind::Beside);
+    assert_eq!(kind(&[("CREDENTIALS_DIRECTORY", "/nowhere")]), None);
+    assert_eq!(kind(&[("MANIFOLD_KEY_FILE", named), ("CREDENTIALS_DIRECTORY", folder)]), Some(KeyKind::File));
+    assert_eq!(kind(&[("MANIFOLD_KEY", HEX), ("MANIFOLD_KEY_FILE", named)]), Some(KeyKind::Variable));
+    assert_eq!(kind(&[("MANIFOLD_KEY", "")]), None);
 }
 
 #[test]
 fn a_key_that_is_named_and_no_key_is_an_error_that_names_its_place() {
-    let home = tempfile::tempdir().unwrap();
-    let error = chosen(&[("MANIFOLD_KEY", "passphrase")], home.path()).find().unwrap_err().to_string();
+    let error = given(&[("MANIFOLD_KEY", "passphrase")]).unwrap().read().unwrap_err().to_string();
     assert!(error.starts_with("MANIFOLD_KEY: is no key") && !error.contains("passphrase"), "{error}");
-    let missing = chosen(&[("MANIFOLD_KEY_FILE", "/nowhere/key")], home.path());
-    for error in [missing.find().unwrap_err(), missing.make().unwrap_err()] {
-        assert!(error.to_string().starts_with("/nowhere/key: "), "{error}");
-    }
-}
-
-#[test]
-fn the_key_beside_the_store_is_made_once_and_read_only_if_it_is_ours_alone() {
-    let home = tempfile::tempdir().unwrap();
-    let source = BesideKey::of(home.path());
-    assert!(source.find().unwrap().is_none());
-    let made = source.make().unwrap().fingerprint();
-    assert_eq!(source.find().unwrap().unwrap().fingerprint(), made);
-    source.make().unwrap_err();
-    std::fs::set_permissions(source.path(), std::fs::Permissions::from_mode(0o640)).unwrap();
-    let error = source.find().unwrap_err().to_string();
-    assert!(error.contains("credentials.key: has mode 640") && error.contains("chmod 600"), "{error}");
+    let missing = given(&[("MANIFOLD_KEY_FILE", "/nowhere/key")]).unwrap();
+    let error = missing.read().unwrap_err();
+    assert!(error.to_string().starts_with("/nowhere/key: "), "{error}");
+    assert!(!format!("{:?}", given(&[("MANIFOLD_KEY", HEX)])).contains(HEX));
 }

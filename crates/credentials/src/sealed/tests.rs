@@ -1,4 +1,5 @@
 use super::*;
+use crate::name::Name;
 
 const VALUE: &str = "hunter2-hunter2";
 

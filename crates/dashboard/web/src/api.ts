@@ -1,6 +1,6 @@
 // The control API over fetch. Streams are read by fetch as well: an EventSource cannot send the token.
 
-import { session, sessionEnded } from "./session.ts";
+import { session, sessionEnded, takeScope } from "./session.ts";
 
 /** Why a request was not carried out, in the words of the gateway. */
 export class ApiError extends Error {
@@ -68,6 +68,7 @@ async function ask(method: string, path: string, body?: unknown, options: Reques
     if (options.signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The gateway does not answer", "`manifold status` says whether it runs");
   }
+  takeScope(answer.headers.get("Manifold-Scope"));
   if (answer.ok) return answer;
   throw await refusal(answer);
 }

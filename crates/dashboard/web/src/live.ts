@@ -7,15 +7,13 @@ import { effect, signal } from "@preact/signals";
 import { api, ApiError } from "./api.ts";
 import { session } from "./session.ts";
 import { about, audit, link, now, takeEvent, takeSnapshot } from "./store.ts";
+import { Tries } from "./tries.ts";
 import type { About, AuditLine, Event, Snapshot } from "./types.ts";
 
 const TOPICS = "server,catalog,client,config,audit,daemon,call";
 const STREAMS = 3;
 const POLL_MS = 2000;
 const FIGURES_MS = 5000;
-const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 8000;
-const STABLE_MS = 5000;
 
 /** How many parts of the page want the lines that servers write. */
 export const logReaders = signal(0);
@@ -82,7 +80,7 @@ function interrupt(): void {
 
 async function run(): Promise<void> {
   isRunning = true;
-  let failures = 0;
+  const tries = new Tries();
   while (session.value) {
     if (document.hidden) {
       await pause(null);
@@ -90,7 +88,7 @@ async function run(): Promise<void> {
     }
     current = new AbortController();
     const { signal: stop } = current;
-    const began = Date.now();
+    tries.begin();
     try {
       if (!cursor) await refresh(stop);
       await once(stop, () => {
@@ -103,10 +101,7 @@ async function run(): Promise<void> {
     if (!session.value) break;
     if (stop.aborted) continue;
     link.value = "reconnecting";
-    // A stream that ends as soon as it has begun counts as a failure too, or this loop would spin.
-    failures = Date.now() - began > STABLE_MS ? 0 : failures + 1;
-    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 6));
-    await pause(longest * (0.5 + Math.random() / 2));
+    await pause(tries.wait());
   }
   isRunning = false;
   cursor = undefined;

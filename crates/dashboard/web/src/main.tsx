@@ -9,8 +9,10 @@ import { render } from "preact";
 import { follow } from "./live.ts";
 import { signIn } from "./session.ts";
 import { Shell } from "./shell.tsx";
+import { keepTextPlain } from "./ui/plain.ts";
 import { applyTheme } from "./theme.ts";
 
+keepTextPlain();
 applyTheme();
 const isIn = signIn();
 const root = document.getElementById("app");

@@ -3,9 +3,10 @@
 import { api } from "./api.ts";
 import { counted } from "./format.ts";
 import { clientsOf } from "./store.ts";
-import type { Server } from "./types.ts";
+import type { LoginLink, Server } from "./types.ts";
 import { serverKey } from "./types.ts";
 import { confirm } from "./ui/dialog.tsx";
+import { showLogin } from "./ui/login.tsx";
 import { toast } from "./ui/toast.tsx";
 
 export type Order = "start" | "stop" | "restart" | "enable" | "disable" | "refresh";
@@ -29,6 +30,19 @@ export function stoppable(server: Server): boolean {
 
 export function restartable(server: Server): boolean {
   return server.enabled;
+}
+
+/** Returns whether somebody has to sign in before it can be used. */
+export function wantsSignIn(server: Server): boolean {
+  const state = server.signIn?.state;
+  return server.enabled && (server.state === "needs-login" || state === "login expired" || state === "needs scope");
+}
+
+/** Begins a login and shows where it is finished. */
+export async function signIn(server: Server): Promise<void> {
+  const key = serverKey(server);
+  const link = await api.post<LoginLink>(`/v1/servers/${encodeURIComponent(key)}/login`);
+  showLogin(key, link);
 }
 
 /** Gives an order and returns when it is carried out. */

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { orderServer, restartable, startable, stoppable } from "./orders.ts";
 import { go, PAGES } from "./router.ts";
-import { mayAct, session } from "./session.ts";
+import { mayAct, mayEdit, session } from "./session.ts";
 import { servers } from "./store.ts";
 import { switchDensity, switchTheme } from "./theme.ts";
 import { serverKey } from "./types.ts";
@@ -35,6 +35,8 @@ function commands(): Command[] {
     if (stoppable(server)) found.push({ name: `stop ${key}`, what: "Stop it", run: () => orderServer(server, "stop") });
     if (restartable(server)) found.push({ name: `restart ${key}`, what: "Start it anew", run: () => orderServer(server, "restart") });
     found.push({ name: `refresh ${key}`, what: "Read its lists anew", run: () => orderServer(server, "refresh") });
+    // It stands in the config.
+    if (!mayEdit.value) continue;
     found.push(
       server.enabled
         ? { name: `disable ${key}`, what: "Let nobody use it", run: () => orderServer(server, "disable") }

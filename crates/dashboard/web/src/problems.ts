@@ -5,7 +5,7 @@ import { about, config, type Heard, servers } from "./store.ts";
 import type { Problem, Server } from "./types.ts";
 import { serverKey } from "./types.ts";
 
-export type Mend = "restart" | "logs" | "config";
+export type Mend = "restart" | "logs" | "config" | "login";
 
 export interface Wrong {
   /** A server's key, `config` or `gateway`. */
@@ -40,11 +40,11 @@ function ofServer(server: Heard<Server>): Wrong[] {
   const found: Wrong[] = [];
   const error = server.fault ?? server.error;
   if (error) {
-    const mend: Mend = server.fault ? "config" : server.state === "failed" || server.state === "stopped" ? "restart" : "logs";
+    const mend: Mend = server.fault ? "config" : server.state === "needs-login" ? "login" : server.state === "failed" || server.state === "stopped" ? "restart" : "logs";
     const line = lineOf(server);
     found.push({ whose, server, isError: true, what: error.text, ...(error.hint ? { hint: error.hint } : {}), mend, ...(line ? { line } : {}) });
   } else if (server.state === "needs-login") {
-    found.push({ whose, server, isError: true, what: "it wants to know who asks, and nobody has signed in", mend: "logs" });
+    found.push({ whose, server, isError: true, what: "it wants to know who asks, and nobody has signed in", mend: "login" });
   } else if (server.unresponsive) {
     found.push({ whose, server, isError: false, what: "it runs and gives no sign of life", mend: "restart" });
   }

@@ -55,9 +55,15 @@ async function trade(code: string): Promise<void> {
   }
 }
 
-/** Signs in with a token that the user has: the page of a `manifold http`. */
+/** Signs in with a token that the user has: the page of a `manifold http`, which says with each answer what it may do. */
 export function useToken(token: string): void {
-  take({ token, scope: "act", isTyped: true });
+  take({ token, scope: "view", isTyped: true });
+}
+
+/** Notes what the gateway lets this page do, where that is not what was thought. */
+export function takeScope(scope: string | null): void {
+  const one = session.value;
+  if (one && scope && scope !== one.scope) take({ ...one, scope: scope as Scope });
 }
 
 function take(one: Session): void {

@@ -22,6 +22,7 @@ import { clients, gateway, link, servers, toolCount } from "./store.ts";
 import { density, isDark, switchDensity, switchTheme, theme } from "./theme.ts";
 import { Prose } from "./ui/basics.tsx";
 import { Confirm } from "./ui/dialog.tsx";
+import { Login } from "./ui/login.tsx";
 import { Icon } from "./ui/icon.tsx";
 import { Toasts } from "./ui/toast.tsx";
 
@@ -60,6 +61,7 @@ export function Shell() {
       <Palette />
       <Keys />
       <Confirm />
+      <Login />
       <Toasts />
     </div>
   );

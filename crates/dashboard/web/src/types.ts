@@ -70,6 +70,25 @@ export type Target =
   | { type: "builtin"; name: string }
   | { type: "other" };
 
+/** How one is signed in to a server. */
+export interface SignIn {
+  state: string;
+  detail?: string | null;
+  account: string;
+  issuer: string | null;
+  scopes: string[];
+  until: string | null;
+  lastRefresh: string | null;
+  store: string | null;
+}
+
+/** Where a login that has begun is finished. */
+export interface LoginLink {
+  url: string;
+  host: string;
+  until: string;
+}
+
 export interface Server extends ServerId {
   name: string;
   exposedId: string;
@@ -90,6 +109,7 @@ export interface Server extends ServerId {
   lists?: Lists | null;
   problems?: Problem[];
   saved?: { ageMs?: number | null; tools?: number | null } | null;
+  signIn?: SignIn | null;
   toolBytes?: number | null;
   unresponsive?: boolean;
 }

@@ -104,3 +104,8 @@ function bothWays(shape: Shape, text: string): void {
   };
   walk(shape, root, []);
 }
+
+test("a property that must not be there has no field", () => {
+  const shape = shapeOf({ type: "object", properties: { a: { type: "string" }, never: false, any: true } });
+  assert.deepEqual(fieldsOf(shape).map((field) => field.name), ["a", "any"]);
+});

@@ -21,9 +21,7 @@ impl Catalog {
     pub(crate) fn items(&self, kind: Kind, who: &Principal) -> Vec<CatalogItem<'_>> {
         let class = PolicyClass::of(who);
         let list = &self.lists[kind as usize];
-        let items = list.whole.items.elements().unwrap_or_default();
-        let items = items.into_iter().zip(list.origins());
-        let shown = items.filter(|(_, origin)| origin.decisions.of(class) != Decision::Hide);
+        let shown = list.items().filter(|(_, origin)| origin.decisions.of(class) != Decision::Hide);
         let item = shown.filter_map(|(raw, origin)| {
             let listing = self.listings[origin.member].as_ref()?;
             let original = listing.items(kind).get(origin.index)?.label.as_str();

@@ -93,14 +93,19 @@ impl RenderedList {
 }
 
 impl ItemList {
-    /// Returns whose the items are, in their order.
-    pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
-        self.items.iter().map(|item| &item.origin)
+    /// Returns the items in their order, with whose they are. The text is not read for that.
+    pub(super) fn items(&self) -> impl Iterator<Item = (Raw, &Origin)> {
+        let mut start = 1;
+        self.items.iter().map(move |item| {
+            let place = std::mem::replace(&mut start, item.end + 1)..item.end;
+            (self.whole.items.element_at(place), &item.origin)
+        })
     }
 
     /// Renders the list with those items only; they keep their bytes and their order.
-    pub(super) fn only(&self, shows: impl Fn(&Origin) -> bool) -> Arc<List> {
-        let shown: Vec<bool> = self.items.iter().map(|item| shows(&item.origin)).collect();
+    pub(super) fn only(&self, shows: impl Fn(usize, &Origin) -> bool) -> Arc<List> {
+        let items = self.items.iter().enumerate();
+        let shown: Vec<bool> = items.map(|(at, item)| shows(at, &item.origin)).collect();
         if shown.iter().all(|shown| *shown) {
             return Arc::clone(&self.whole);
         }

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use manifold_protocol::{Kind, List, Raw};
+use manifold_protocol::{Freshness, Kind, List, Raw, Scope};
 
 use super::Catalog;
 use super::rendered_list::Origin;
 use crate::policy::{Decision, PolicyClass};
+use crate::principal::Grants;
 use crate::sync::Lock as _;
 use crate::upstream::{Missing, Withheld};
 
@@ -20,6 +21,8 @@ const MAX_KEY_BYTES: usize = 1 << 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ViewKey<'k> {
     pub(crate) class: PolicyClass,
+    /// What whoever asks was granted, and in which namespace, where that is not everything.
+    pub(crate) grants: Option<(&'k Arc<Grants>, Option<&'k str>)>,
     /// What the client says it can do; `None` where nothing is known of it.
     pub(crate) capabilities: Option<&'k Raw>,
     pub(crate) profile: ClientProfile,
@@ -44,6 +47,7 @@ pub(super) struct Views {
 #[derive(PartialEq, Eq)]
 struct KeptKey {
     class: PolicyClass,
+    grants: Option<Arc<Grants>>,
     capabilities: Option<Raw>,
     profile: ClientProfile,
 }
@@ -51,6 +55,7 @@ struct KeptKey {
 /// What some clients see.
 struct ClientView {
     class: PolicyClass,
+    grants: Option<(Arc<Grants>, Option<String>)>,
     profile: ClientProfile,
     /// What servers withhold, by member.
     hidden: Vec<(usize, Arc<Missing>)>,
@@ -65,7 +70,7 @@ impl Catalog {
             None => &[],
         };
         let sees_all = withheld.is_empty() && !self.hidden_from.has(key.class);
-        if sees_all && key.profile == ClientProfile::Plain {
+        if sees_all && key.grants.is_none() && key.profile == ClientProfile::Plain {
             return Arc::clone(self.list(kind));
         }
         let view = self.views.get(withheld, key, told);
@@ -78,10 +83,34 @@ impl Catalog {
     }
 
     fn render(&self, kind: Kind, view: &ClientView) -> Arc<List> {
-        self.lists[kind as usize].only(|origin| {
+        let list = &self.lists[kind as usize];
+        let granted = view.grants.as_ref().map(|granted| self.granted(kind, granted));
+        let shown = list.only(|at, origin| {
             let is_hidden = origin.decisions.of(view.class) == Decision::Hide;
-            !is_hidden && !view.hidden.iter().any(|(at, missing)| self.is_among(kind, origin, *at, missing))
-        })
+            !is_hidden
+                && granted.as_ref().is_none_or(|granted| granted.get(at).is_some_and(|shown| *shown))
+                && !view.hidden.iter().any(|(at, missing)| self.is_among(kind, origin, *at, missing))
+        });
+        match granted {
+            // Nobody may keep it for somebody else, who may see less.
+            Some(_) if shown.freshness.scope != Scope::Private => {
+                let freshness = Freshness { scope: Scope::Private, ..shown.freshness };
+                let (items, strict_items) = (shown.items.clone(), shown.strict_items.clone());
+                Arc::new(List { kind, items, strict_items, freshness })
+            }
+            _ => shown,
+        }
+    }
+
+    /// Returns of each item of a list, in its order, whether it is shown to who was granted this.
+    fn granted(&self, kind: Kind, (grants, namespace): &(Arc<Grants>, Option<String>)) -> Vec<bool> {
+        let items = self.list(kind).items.elements().unwrap_or_default();
+        let is_shown = |item: &Raw| {
+            let label = item.get(kind.label());
+            let label = label.as_ref().and_then(|label| label.to_text());
+            label.is_some_and(|label| grants.shows(namespace.as_deref(), kind, &label))
+        };
+        items.iter().map(is_shown).collect()
     }
 
     /// Returns whether an item is among those that a member withholds, by its own name for it.
@@ -109,11 +138,17 @@ impl Views {
         let hidden: Vec<(usize, Arc<Missing>)> = hidden.collect();
         let mut kept = self.kept.locked();
         let same = kept.iter().map(|(_, view)| view);
-        let mut same =
-            same.filter(|view| (view.class, view.profile, &view.hidden) == (key.class, key.profile, &hidden));
+        let grants_of = |view: &ClientView| view.grants.as_ref().map(|(grants, _)| Arc::clone(grants));
+        let grants = key.grants.map(|(grants, _)| grants);
+        let mut same = same.filter(|view| {
+            (view.class, view.profile, &view.hidden) == (key.class, key.profile, &hidden)
+                && grants_of(view).as_ref() == grants
+        });
         let view = same.next().map(Arc::clone).unwrap_or_else(|| {
             let ViewKey { class, profile, .. } = key;
-            Arc::new(ClientView { class, profile, hidden, lists: Default::default() })
+            let grants =
+                key.grants.map(|(grants, namespace)| (Arc::clone(grants), namespace.map(str::to_owned)));
+            Arc::new(ClientView { class, grants, profile, hidden, lists: Default::default() })
         });
         let is_short = key.capabilities.is_none_or(|all| all.as_bytes().len() <= MAX_KEY_BYTES);
         if is_short && !kept.iter().any(|(known, _)| known.is(key)) {
@@ -127,12 +162,14 @@ impl Views {
 }
 
 impl KeptKey {
-    fn of(ViewKey { class, capabilities, profile }: ViewKey<'_>) -> Self {
-        Self { class, capabilities: capabilities.map(Raw::detached), profile }
+    fn of(ViewKey { class, grants, capabilities, profile }: ViewKey<'_>) -> Self {
+        let grants = grants.map(|(grants, _)| Arc::clone(grants));
+        Self { class, grants, capabilities: capabilities.map(Raw::detached), profile }
     }
 
     fn is(&self, key: ViewKey<'_>) -> bool {
         (self.class, self.profile) == (key.class, key.profile)
+            && self.grants.as_ref() == key.grants.map(|(grants, _)| grants)
             && self.capabilities.as_ref() == key.capabilities
     }
 }

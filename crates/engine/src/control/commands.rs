@@ -1,8 +1,10 @@
 //! An operator's commands carried out, each to its end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use manifold_admin as admin;
 use manifold_admin::{ClientChange, Command, CommandError, ErrorCode, Happening, Outcome};
 use manifold_config::ServerKey;
@@ -40,6 +42,25 @@ impl Control {
                 Err(CommandError::new(ErrorCode::Unsupported, "this gateway does not know that command"))
             }
         }
+    }
+
+    /// Begins to sign in to a server. Nothing is opened: whoever asked shows the link.
+    pub async fn login(&self, server: &admin::ServerId) -> Result<admin::LoginLink, CommandError> {
+        let fleet = self.fleet()?;
+        let key = find(&fleet, server)?;
+        let meant = fleet.shown(&key).first().map(|slot| Arc::clone(&slot.server));
+        let (Some(meant), Some(logins)) = (meant, fleet.logins().cloned()) else {
+            return Err(CommandError::new(ErrorCode::Unsupported, "nobody can sign in from this gateway"));
+        };
+        drop(fleet);
+        let login = logins.open(&meant).await;
+        let login = login.map_err(|fault| words::refusal(&fault, words::server_id(&key)))?;
+        let until = i64::try_from(login.until).ok().and_then(|at| Timestamp::from_second(at).ok());
+        Ok(admin::LoginLink {
+            url: login.url,
+            host: login.host,
+            until: until.map(|until| until.to_string()).unwrap_or_default(),
+        })
     }
 
     async fn order(&self, server: &admin::ServerId, order: Order) -> Result<Outcome, CommandError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use manifold_admin as admin;
 use manifold_admin::{
-    AuditLine, CallStage, CommandError, Cursor, Happening, Recording, RecordingChange, ServerId,
+    AuditLine, CallStage, CommandError, Cursor, ErrorCode, Happening, Recording, RecordingChange, ServerId,
 };
 
 use super::Control;
@@ -14,6 +14,9 @@ use crate::fleet::Fleet;
 use crate::observe::{CallEnd, CallRecord, Observer, Outcome};
 use crate::sync::Lock as _;
 use crate::traffic::{SubscribeOptions, Subscription};
+
+/// Each has a thread of the gateway's.
+const MAX_WATCHERS: usize = 256;
 
 impl Control {
     /// Returns what becomes of the state from now on; `None` once the gateway is gone.
@@ -34,7 +37,12 @@ impl Control {
 
     /// Lets somebody see what goes over both hops.
     pub fn watch_traffic(&self, options: SubscribeOptions) -> Result<Subscription, CommandError> {
-        Ok(self.fleet()?.traffic().subscribe(options))
+        let fleet = self.fleet()?;
+        if fleet.traffic().readers() >= MAX_WATCHERS {
+            let message = format!("{MAX_WATCHERS} watch the traffic already");
+            return Err(CommandError::new(ErrorCode::Busy, message));
+        }
+        Ok(fleet.traffic().subscribe(options))
     }
 
     /// Returns the place where the events are now.

@@ -28,6 +28,9 @@ pub struct ServerRow {
     pub tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// How one is signed in to it; none where nobody signs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<admin::SignIn>,
     /// What is wrong with it in the config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -101,7 +104,8 @@ impl From<admin::Server> for ServerRow {
             pid: server.pid,
             uptime: server.since_ms.filter(|_| running).map(uptime),
             tool_count: server.lists.map_or(0, |lists| lists.tools),
-            error: server.error.map(|error| error.text),
+            error: server.error.map(admin::Error::told),
+            sign_in: server.sign_in.filter(|sign_in| sign_in.state != "unknown"),
             problems: server.problems.iter().map(ToString::to_string).collect(),
             instances: server.instances.into_iter().filter_map(instance).collect(),
         }

@@ -54,9 +54,13 @@ pub(super) fn live(
     let status = upstream.status();
     let ago = status.since.elapsed();
     let unresponsive = status.phase == Phase::Ready && upstream.is_unresponsive();
+    let sign_in = upstream.sign_in();
+    let is_shut = sign_in.as_ref().is_some_and(|sign_in| sign_in.is_in_the_way && sign_in.needs_login);
     admin::Server {
         state: match words::state(&status.phase) {
             admin::State::Stopped if !server.enabled => admin::State::Disabled,
+            // It was reached, and answers nothing before somebody signs in.
+            admin::State::Ready | admin::State::Idle if is_shut => admin::State::NeedsLogin,
             admin::State::Idle if is_in_line() => admin::State::Starting,
             state => state,
         },
@@ -67,6 +71,7 @@ pub(super) fn live(
         lists,
         saved: upstream.listing().and_then(|listing| saved(&listing)),
         instances: upstream.reports().into_iter().map(instance).collect(),
+        sign_in: sign_in.map(words::sign_in),
         ..configured(config, server)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use manifold_admin as admin;
 use manifold_config::{
     Builtin, Format, Problem, ProcessDialect, RemoteKind, ServerFault, ServerKey, ServerStart, Severity,
@@ -10,7 +11,7 @@ use manifold_config::{
 use manifold_protocol::Fault;
 
 use crate::changes::ClientId;
-use crate::upstream::{CallTally, Phase};
+use crate::upstream::{CallTally, Phase, SignInReport};
 
 /// How a client is told to have a server started; an operator has a command for it.
 const START_TOOL: &str = "; use the servers_start tool";
@@ -76,6 +77,26 @@ pub(super) fn state(phase: &Phase) -> admin::State {
     }
 }
 
+/// Returns what may be shown of a sign-in.
+pub fn sign_in(report: SignInReport) -> admin::SignIn {
+    let moment = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok().map(|at| at.to_string());
+    // An issuer may have the name of a customer in its path.
+    let host = |issuer: String| {
+        let rest = issuer.split_once("://").map_or(issuer.as_str(), |(_, rest)| rest);
+        rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned()
+    };
+    admin::SignIn {
+        state: report.state.to_owned(),
+        detail: report.detail.map(|detail| redact(&detail).into_owned()),
+        account: report.account,
+        issuer: report.issuer.map(host),
+        scopes: report.scopes,
+        until: report.until.and_then(moment),
+        last_refresh: report.last_refresh.and_then(moment),
+        store: Some(report.store).filter(|store| !store.is_empty()),
+    }
+}
+
 /// Returns what is wrong in a phase that began so long ago.
 pub(super) fn error_in(phase: &Phase, ago: Duration) -> Option<admin::Error> {
     match phase {
@@ -92,6 +113,11 @@ pub(super) fn error(fault: &Fault, ago: Duration) -> admin::Error {
             (text.trim_end_matches([' ', '(']).to_owned(), Some(INHERIT_ADVICE.to_owned() + rest))
         }
         None => (message, None),
+    };
+    // The same of signing in: the command stands behind the last `; `.
+    let (text, hint) = match (fault, text.rsplit_once("; ")) {
+        (Fault::SignInNeeded { .. }, Some((what, todo))) => (what.to_owned(), Some(todo.to_owned())),
+        _ => (text, hint),
     };
     admin::Error {
         reason: reason(fault),
@@ -174,6 +200,10 @@ pub fn command_error(fault: &Fault) -> admin::CommandError {
             hint: Some(format!("`manifold start {server}` starts it")),
             ..admin::CommandError::new(code(fault), message)
         },
+        // In the words that are used of tools and prompts.
+        (Fault::UnknownResource(uri), _) => {
+            admin::CommandError::new(code(fault), format!("there is no resource '{}'", redact(uri)))
+        }
         _ => admin::CommandError::new(code(fault), message),
     }
 }
@@ -191,7 +221,7 @@ fn code(fault: &Fault) -> admin::ErrorCode {
         | Fault::UnknownPrompt(_)
         | Fault::UnknownResource(_) => admin::ErrorCode::UnknownItem,
         Fault::UnknownServer { .. } => admin::ErrorCode::UnknownServer,
-        Fault::NeedsConsent { .. } => admin::ErrorCode::Denied,
+        Fault::NeedsConsent { .. } | Fault::NeedsScope { .. } => admin::ErrorCode::Denied,
         Fault::InvalidParams(_) => admin::ErrorCode::BadRequest,
         Fault::ShuttingDown => admin::ErrorCode::ShuttingDown,
         _ => admin::ErrorCode::Failed,
@@ -221,7 +251,7 @@ pub(crate) fn client_instance(client: ClientId) -> String {
 
 /// Writes a time, in milliseconds since the beginning of 1970, as RFC 3339 has it, in UTC.
 pub(super) fn time(at_ms: u64) -> String {
-    let at = i64::try_from(at_ms).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let at = i64::try_from(at_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map(|at| format!("{at:.3}")).unwrap_or_default()
 }
 

@@ -7,6 +7,7 @@ use manifold_protocol::{Call, Raw, Reply};
 
 use super::{Exchange, ReturnAddress, Target};
 use crate::changes::ClientId;
+use crate::observe::Trace;
 use crate::principal::Requester;
 
 /// Where the answer of a call goes. Implemented by whoever asked.
@@ -44,8 +45,10 @@ pub trait Sink: Send + Sync {
         None
     }
 
-    /// Takes note of where the call goes, for whoever keeps a record of it.
-    fn set_target(&self, _target: &Arc<Target>) {}
+    /// Takes note of where the call goes, for whoever keeps a record of it. Returns its place in a trace, if it has one.
+    fn set_target(&self, _target: &Arc<Target>) -> Option<Arc<Trace>> {
+        None
+    }
 
     /// Returns whether log messages of the server's belong to this call for as long as it is in flight.
     fn wants_logs(&self) -> bool {

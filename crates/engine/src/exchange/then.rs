@@ -7,6 +7,7 @@ use manifold_protocol::{Call, Raw, Reply};
 use super::sink::Sink;
 use super::{AnswerStep, CallHandle, Exchange, ReturnAddress, Target};
 use crate::changes::ClientId;
+use crate::observe::Trace;
 use crate::principal::Requester;
 use crate::sync::Lock as _;
 
@@ -71,8 +72,8 @@ impl Sink for Then {
         self.outer.sink.requester()
     }
 
-    fn set_target(&self, target: &Arc<Target>) {
-        self.outer.set_target(target);
+    fn set_target(&self, target: &Arc<Target>) -> Option<Arc<Trace>> {
+        self.outer.set_target(target)
     }
 
     fn dispatched(&self) {

@@ -40,6 +40,16 @@ impl InstanceKey {
         Self { client: Some(client), ..self }
     }
 
+    /// Returns the key of an instance that is started alike, for another account of its server.
+    pub(super) fn for_account(self, account: &str) -> Self {
+        // The same in every process, and never that of none.
+        let mut hash = self.started_with ^ 0xcbf2_9ce4_8422_2325;
+        for byte in account.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Self { started_with: hash.max(1), ..self }
+    }
+
     /// Returns what it is known by in another process: by what it is started with, and by the session where it is one
     /// client's own.
     pub(super) fn known_as(self, session: Option<&str>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! One instance of a server, as the fleet keeps it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use manifold_config::{
@@ -49,6 +50,10 @@ impl Wanted {
         session: Option<&Arc<str>>,
     ) -> Self {
         let ResolvedServer { server, started_with } = resolved;
+        // What is built in is started with nothing of a client's: all have the one of the config.
+        if matches!(server.transport, Transport::Builtin(_)) {
+            return Self::defined(server, audience, user);
+        }
         let instance = InstanceKey::started_with(started_with.hash());
         Self {
             instance: own_where_it_must(instance, server, audience, user),
@@ -56,6 +61,22 @@ impl Wanted {
             started_with: Some(Arc::clone(started_with)),
             session: session.cloned(),
         }
+    }
+}
+
+impl Wanted {
+    /// Wants a server as it is for another account than its own, where the namespace names one: what it offers and answers
+    /// is that account's alone.
+    pub(crate) fn by_account(&mut self, accounts: &BTreeMap<String, String>) {
+        let Some(account) = accounts.get(&self.server.key.id) else { return };
+        let mut server = (*self.server).clone();
+        let Transport::Remote(spec) = &mut server.transport else { return };
+        let Some(sign_in) = spec.sign_in.as_mut().filter(|sign_in| sign_in.account != *account) else {
+            return;
+        };
+        sign_in.account.clone_from(account);
+        self.instance = self.instance.for_account(account);
+        self.server = Arc::new(server);
     }
 }
 

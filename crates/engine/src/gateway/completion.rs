@@ -48,7 +48,7 @@ impl Gateway {
                     call.set_param("ref", reference.into_raw());
                 }
                 let member = catalog.member(route.member);
-                exchange.set_target(Arc::clone(&member.target));
+                exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
                 member.upstream.send(call, exchange);
             }
             None if !asked => {

@@ -46,7 +46,7 @@ impl Gateway {
         };
         let member = catalog.member(at);
         call.set_param("taskId", Raw::string(own));
-        exchange.set_target(Arc::clone(&member.target));
+        exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
         let prefix = member.exposed_id.clone();
         let step = AnswerStep::ExposeTask { server: prefix.clone() };
         let exchange = exchange.then_step(step, move |reply, outer| {
@@ -103,7 +103,7 @@ impl Gateway {
     }
 
     /// Passes a method we have no decision for to the one server that declares extensions to the protocol.
-    pub(super) fn extension(self: &Arc<Self>, call: Call, mut exchange: Exchange, asked: bool) {
+    pub(super) fn extension(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
         let catalog = self.catalog.load();
         let mut able = (0..catalog.view.members.len()).filter(|at| {
             declares_extension(catalog.member(*at), &call) && permits_extension(&catalog, *at, &call)
@@ -111,7 +111,7 @@ impl Gateway {
         match (able.next(), able.next()) {
             (Some(at), None) => {
                 let member = catalog.member(at);
-                exchange.set_target(Arc::clone(&member.target));
+                exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
                 member.upstream.send(call, exchange);
             }
             (None, _) if !asked && self.may_have_extensions(&catalog, &call) => {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use manifold_protocol::RawObject;
+use manifold_protocol::{Fault, RawObject};
 
 use super::Gateway;
+use crate::catalog::Member;
 use crate::fleet::Outdated;
-use crate::upstream::ClientFacts;
+use crate::upstream::{ClientFacts, Phase};
 
 /// What a client is told when it introduces itself.
 #[derive(Debug, Clone)]
@@ -66,8 +67,27 @@ impl Gateway {
             return trouble;
         }
         let usual = self.with_starting(self.catalog.load().instructions.clone());
-        let parts: Vec<String> = trouble.into_iter().chain(usual).collect();
+        let parts: Vec<String> = trouble.into_iter().chain(usual).chain(self.to_sign_in()).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+
+    /// Returns which servers somebody has to sign in to first.
+    fn to_sign_in(&self) -> Option<String> {
+        let catalog = self.catalog.load();
+        let needs = |member: &&Member| {
+            member.server.as_ref().is_some_and(|server| server.enabled)
+                && (matches!(member.upstream.status().phase, Phase::Failed(Fault::SignInNeeded { .. }))
+                    || member.upstream.sign_in().is_some_and(|sign_in| sign_in.needs_login))
+        };
+        let names: Vec<&str> =
+            catalog.view.members.iter().filter(needs).map(|member| member.key.id.as_str()).collect();
+        let (count, verb) = match names.len() {
+            0 => return None,
+            1 => ("1 server".to_owned(), "needs"),
+            more => (format!("{more} servers"), "need"),
+        };
+        let one = names.first().copied().unwrap_or_default();
+        Some(format!("{count} {verb} login: {}. The user runs `manifold login {one}`.", names.join(", ")))
     }
 
     /// Returns what a client must know of a config that could not be read, at the start or since (D9, D6).

@@ -33,6 +33,8 @@ pub struct ItemQuery {
     pub limit: Option<usize>,
     /// With their definitions.
     pub full: bool,
+    /// Only what is known: no server is asked, and none started.
+    pub known_only: bool,
 }
 
 impl Gateway {
@@ -44,10 +46,14 @@ impl Gateway {
             let message = "`cursor` is not the `nextCursor` of a page";
             return Err(CommandError::new(ErrorCode::BadRequest, message));
         }
+        if query.known_only {
+            self.catch_up(&self.catalog.load());
+        }
         if let Some(name) = query.name.as_deref() {
             return self.named_item(kind, name, query).await;
         }
         match query.server.as_deref() {
+            _ if query.known_only => {}
             Some(server) => within(query.patience, self.learn_of(server)).await.unwrap_or(Ok(()))?,
             None => within(query.patience, self.learn_all()).await.unwrap_or_default(),
         }
@@ -65,7 +71,7 @@ impl Gateway {
             let catalog = self.catalog.load();
             catalog.items(kind, &Principal::Local).iter().any(|item| item.exposed == name)
         };
-        let learnt = match is_known {
+        let learnt = match is_known || query.known_only {
             true => Some(()),
             false => within(query.patience, self.ask_as_operator(name)).await,
         };
@@ -229,7 +235,7 @@ fn matches(item: &CatalogItem<'_>, q: &str) -> bool {
 }
 
 /// Returns whether a name has the shape of a pattern: `*` is any text, `?` any one byte.
-fn has_shape(name: &[u8], pattern: &[u8]) -> bool {
+pub(crate) fn has_shape(name: &[u8], pattern: &[u8]) -> bool {
     // The place of the last star, and how much of the name it stands for: no more than that is ever tried again.
     let (mut at, mut in_pattern, mut star) = (0, 0, None);
     while at < name.len() {

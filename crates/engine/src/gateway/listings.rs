@@ -15,7 +15,7 @@ use crate::cpu_time;
 use crate::discovery::TOGETHER;
 use crate::exchange::Exchange;
 use crate::policy::PolicyClass;
-use crate::principal::Principal;
+use crate::principal::{Grants, Principal};
 use crate::upstream::{Phase, Upstream, with_roots};
 
 /// What the lists of servers are wanted for.
@@ -100,9 +100,15 @@ impl Gateway {
 
     /// Returns a list as this caller sees it. Servers that work for one client alone were told what it can do, and
     /// withhold nothing.
-    pub(super) fn shown_to(&self, who: &Principal, caller: Option<&Caller>, kind: Kind) -> Arc<List> {
+    pub(super) fn shown_to(
+        &self,
+        (who, grants): (&Principal, Option<Arc<Grants>>),
+        caller: Option<&Caller>,
+        kind: Kind,
+    ) -> Arc<List> {
         let key = ViewKey {
             class: PolicyClass::of(who),
+            grants: grants.as_ref().map(|grants| (grants, self.namespace())),
             capabilities: caller.map(|caller| &caller.capabilities),
             profile: ClientProfile::default(),
         };

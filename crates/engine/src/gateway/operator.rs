@@ -229,7 +229,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
 }
 
 fn quoted(names: &[String], between: &str) -> String {
-    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(between)
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
 }
 
 fn word(kind: Kind) -> &'static str {

@@ -25,8 +25,8 @@ impl Gateway {
                 if route.original != name {
                     call.set_param("name", Raw::string(&route.original));
                 }
-                exchange.set_target(Arc::clone(&member.target));
-                member.upstream.send(call, exchange);
+                exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
+                self.deliver(member, call, exchange);
             }
             None if asked => exchange.fail(Fault::UnknownPrompt(name)),
             None => self

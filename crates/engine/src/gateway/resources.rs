@@ -94,7 +94,7 @@ impl Gateway {
         mut exchange: Exchange,
     ) {
         let member = catalog.member(at);
-        exchange.set_target(Arc::clone(&member.target));
+        exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
         if original != exposed {
             call.set_param("uri", Raw::string(original));
             let (original, exposed) = (original.to_owned(), exposed.to_owned());

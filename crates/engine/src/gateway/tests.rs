@@ -1,8 +1,11 @@
 mod calls;
 mod consent;
 mod extensions;
+mod granted;
 mod items;
 mod lists;
 mod permissions;
 mod questions;
+mod rates;
+mod readiness;
 mod resources;

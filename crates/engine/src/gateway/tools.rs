@@ -23,6 +23,13 @@ impl Gateway {
             Err(_) if !asked && self.catch_up(&catalog) => return self.call_tool(call, exchange, true),
             Err(fault) => return exchange.fail(fault),
         };
+        let found = match exchange.grants() {
+            None => found,
+            Some(grants) => match self.granted_tool(&catalog, (&name, found), &grants, asked) {
+                Ok(found) => found,
+                Err(fault) => return exchange.fail(fault),
+            },
+        };
         match found {
             Found::Tool(route) => {
                 if let Some(fault) =
@@ -35,8 +42,8 @@ impl Gateway {
                 }
                 debug!(tool = ?name, server = %route.target.server, "call");
                 call.replace_param(place, &route.original);
-                exchange.set_target(Arc::clone(&route.target));
                 let member = catalog.member(route.member);
+                exchange.set_target_of(&mut call, Arc::clone(&route.target), member);
                 if extensions::may_be_task(&call) {
                     exchange = self.naming_tasks(member, exchange);
                 }
@@ -45,17 +52,18 @@ impl Gateway {
                         outer.finish(reply.map(Answer::allow_any_structured));
                     });
                 }
-                member.upstream.send(call, exchange);
+                self.deliver(member, call, exchange);
             }
             Found::Unlisted { member, original } => {
                 let member = catalog.member(member);
                 debug!(tool = ?name, server = %member.key.id, "call to a server not listed yet");
                 call.replace_param(place, &Raw::string(&original));
-                exchange.set_target(Arc::new(Target { tool: Some(original), ..(*member.target).clone() }));
+                let target = Arc::new(Target { tool: Some(original), ..(*member.target).clone() });
+                exchange.set_target_of(&mut call, target, member);
                 if extensions::may_be_task(&call) {
                     exchange = self.naming_tasks(member, exchange);
                 }
-                member.upstream.send(call, exchange);
+                self.deliver(member, call, exchange);
             }
             Found::AskAll => {
                 drop(catalog);

@@ -28,7 +28,10 @@ pub(super) fn view(fleet: &Fleet, asking: Asking<'_>, outgrown: Outgrown) -> Vie
     let config = fleet.config();
     let settings = &config.settings;
     let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
-    let wanted = wanted(&config, namespace, asking);
+    let mut wanted = wanted(&config, namespace, asking);
+    if let Some(Some(namespace)) = namespace {
+        wanted.iter_mut().for_each(|one| one.by_account(&namespace.accounts));
+    }
     let chosen = fleet.use_instances(downstream, &wanted, outgrown);
     let (call_timeout, has_manager) = match opening.audience {
         Audience::One => {

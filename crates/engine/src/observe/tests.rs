@@ -24,7 +24,7 @@ impl Observer for Book {
 
     fn ended(&self, record: &CallRecord, end: &CallEnd) {
         let target = record.target.as_ref().map(|target| (target.server.as_str(), target.tool.as_deref()));
-        let CallEnd { took, response_bytes, outcome } = end;
+        let CallEnd { took, response_bytes, outcome, .. } = end;
         let line =
             format!("{} ended: {target:?} {outcome:?} {response_bytes} bytes, {took:?}", record.number);
         self.0.lock().unwrap().push(line);

@@ -3,7 +3,7 @@
 use manifold_config::{Permissions, Server};
 use manifold_protocol::Kind;
 
-use super::{is_among_allowed, permits, ruled};
+use super::{is_among_allowed, is_among_denied, permits, ruled};
 
 /// Returns the rule by which an item of a server may not be used, by the server's own name or URI for it. It is `None`
 /// exactly where [`permits`] says yes.
@@ -18,7 +18,7 @@ pub(crate) fn reason(
         return None;
     }
     let id = &server.key.id;
-    if kind == Kind::Tools && server.denied_tools.iter().any(|denied| denied == label) {
+    if kind == Kind::Tools && is_among_denied(server, label) {
         return Some(format!("`deniedTools` of server '{id}' names '{label}'"));
     }
     if kind == Kind::Tools && !is_among_allowed(server, label) {

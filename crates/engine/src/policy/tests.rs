@@ -58,6 +58,17 @@ fn a_server_s_default_goes_before_the_namespace_s() {
     check("", r#","serverDefaults":{"a":true}"#, &rule("a", "read", true), &["a:read", "b:read", "b:write"]);
 }
 
+#[test]
+fn rules_go_by_patterns_too() {
+    check("", "", &rule("a", "*", false), &["b:read", "b:write"]);
+    check("", "", &rule("a", "w*", false), &["a:read", "b:read", "b:write"]);
+    let rules = format!("{},{}", rule("a", "*", false), rule("a", "read", true));
+    check("", "", &rules, &["a:read", "b:read", "b:write"]);
+    check("", r#","denyByDefault":true"#, &rule("b", "*e*d", true), &["b:read"]);
+    check(r#","deniedTools":["w*"]"#, "", "", &["a:read", "b:read", "b:write"]);
+    check(r#","allowedTools":["*ite"]"#, "", "", &["a:write", "b:read", "b:write"]);
+}
+
 fn permissions(namespace: &str, rules: &[&str]) -> manifold_config::Config {
     let rules: Vec<String> =
         rules.iter().map(|rule| format!(r#"{{"namespaceId":"n","serverId":"a",{rule}}}"#)).collect();
@@ -110,6 +121,7 @@ fn prompts_have_rules_by_name() {
     check_kind(Kind::Prompts, DENIED, &rules, &labels, &["greet"]);
     let rules = [r#""promptName":"*","enabled":true"#, r#""promptName":"part","enabled":false"#];
     check_kind(Kind::Prompts, DENIED, &rules, &labels, &["greet", "Greet", "*"]);
+    check_kind(Kind::Prompts, "", &[r#""promptName":"gr*""#], &labels, &["Greet", "part", "*"]);
     check_kind(Kind::Prompts, "", &[r#""promptName":"part""#], &labels, &["greet", "Greet", "*"]);
 }
 
@@ -161,11 +173,17 @@ fn another_spelling_of_a_uri_is_worth_no_more() {
 #[test]
 fn no_denied_tool_is_called_by_a_name_in_another_case() {
     let config = permissions("", &[r#""toolName":"Drop""#]);
-    let (server, permissions) = (&config.servers[0], &config.namespaces[0].permissions);
+    let (server, ruled) = (&config.servers[0], &config.namespaces[0].permissions);
     for tool in ["x", "X", "drop", "DROP", "Drop"] {
-        assert!(!permits_unlisted_tool(permissions, server, tool), "{tool}");
+        assert!(!permits_unlisted_tool(ruled, server, tool), "{tool}");
     }
-    assert!(permits_unlisted_tool(permissions, server, "dropped"));
+    assert!(permits_unlisted_tool(ruled, server, "dropped"));
+
+    let config = permissions("", &[r#""toolName":"Drop*""#, r#""toolName":"dropped","enabled":true"#]);
+    let (server, permissions) = (&config.servers[0], &config.namespaces[0].permissions);
+    for (tool, may) in [("drop", false), ("DROPS", false), ("dropped", true), ("read", true)] {
+        assert_eq!(permits_unlisted_tool(permissions, server, tool), may, "{tool}");
+    }
 }
 
 /// Returns what the parsers of Node and browsers make of a URI, and then a server that decodes once more and follows dots.

@@ -130,13 +130,15 @@ impl Walk<'_> {
     /// Passes a string.
     fn string(&mut self) {
         self.at += 1;
-        while let Some(byte) = self.peek() {
-            self.at += if byte == b'\\' { 2 } else { 1 };
-            if byte == b'"' {
-                break;
+        while let Some(skip) = memchr::memchr2(b'"', b'\\', self.bytes.get(self.at..).unwrap_or_default()) {
+            self.at += skip;
+            if self.bytes[self.at] == b'"' {
+                self.at += 1;
+                return;
             }
+            self.at += 2;
         }
-        self.at = self.at.min(self.bytes.len());
+        self.at = self.bytes.len();
     }
 
     /// Passes what stands between a name and its value; says whether there is one.
@@ -181,10 +183,24 @@ fn is_secret(quoted: &str) -> bool {
     if quoted.len() > 256 {
         return false;
     }
+    if !quoted.contains('\\') {
+        return is_plain_secret(quoted.trim_matches('"'));
+    }
     let name = Raw::parse(quoted.to_owned()).ok();
-    let Some(name) = name.as_ref().and_then(Raw::to_text) else { return false };
-    let plain: String = name.chars().filter(|c| !matches!(c, '-' | '_')).collect();
-    SECRET.binary_search(&plain.to_ascii_lowercase().as_str()).is_ok()
+    name.as_ref().and_then(Raw::to_text).is_some_and(|name| is_plain_secret(&name))
+}
+
+/// No name has more letters.
+const LONGEST: usize = 18;
+
+fn is_plain_secret(name: &str) -> bool {
+    let (mut plain, mut length) = ([0; LONGEST], 0);
+    for byte in name.bytes().filter(|byte| !matches!(byte, b'-' | b'_')) {
+        let Some(place) = plain.get_mut(length) else { return false };
+        *place = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    SECRET.binary_search_by(|known| known.as_bytes().cmp(&plain[..length])).is_ok()
 }
 
 fn is_among(quoted: &str, names: &[&str]) -> bool {
@@ -202,6 +218,7 @@ mod tests {
     #[test]
     fn the_names_are_in_order() {
         assert!(SECRET.is_sorted());
+        assert_eq!(SECRET.iter().map(|name| name.len()).max(), Some(LONGEST));
     }
 
     #[test]

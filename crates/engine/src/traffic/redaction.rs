@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use manifold_config::{redact, redact_cut};
+use manifold_config::{Redactor, redactor};
 
 use super::hidden_members;
 
@@ -11,21 +11,40 @@ use super::hidden_members;
 pub(super) const UNREADABLE: &str = "(not shown: a secret is part of its structure)";
 
 /// Texts on their way to a reader, and whether anything was taken out of one.
-#[derive(Default)]
 pub(super) struct Hidden {
     pub(super) any: bool,
+    secrets: Redactor,
 }
 
 impl Hidden {
+    /// Looks for all secrets that are known now.
+    pub(super) fn new() -> Self {
+        Self { any: false, secrets: redactor() }
+    }
+
     /// A name or the like.
     pub(super) fn word(&mut self, text: &str) -> String {
         self.text(text, false)
     }
 
     pub(super) fn text(&mut self, text: &str, is_cut: bool) -> String {
-        let shown = by_value(text, is_cut);
+        let shown = self.by_value(text, is_cut);
         self.any |= matches!(shown, Cow::Owned(_));
         shown.into_owned()
+    }
+
+    fn by_value<'t>(&self, text: &'t str, is_cut: bool) -> Cow<'t, str> {
+        let shown = self.hide(text, is_cut);
+        // A secret with colours in the middle is found without them.
+        let Cow::Owned(plain) = without_ansi(&shown) else { return shown };
+        match self.hide(&plain, is_cut) {
+            Cow::Owned(hidden) => Cow::Owned(hidden),
+            Cow::Borrowed(_) => shown,
+        }
+    }
+
+    fn hide<'t>(&self, text: &'t str, is_cut: bool) -> Cow<'t, str> {
+        if is_cut { self.secrets.redact_cut(text) } else { self.secrets.redact(text) }
     }
 
     /// A whole message.
@@ -45,20 +64,6 @@ impl Hidden {
     }
 }
 
-fn by_value(text: &str, is_cut: bool) -> Cow<'_, str> {
-    let shown = hide(text, is_cut);
-    // A secret with colours in the middle is found without them.
-    let Cow::Owned(plain) = without_ansi(&shown) else { return shown };
-    match hide(&plain, is_cut) {
-        Cow::Owned(hidden) => Cow::Owned(hidden),
-        Cow::Borrowed(_) => shown,
-    }
-}
-
-fn hide(text: &str, is_cut: bool) -> Cow<'_, str> {
-    if is_cut { redact_cut(text) } else { redact(text) }
-}
-
 /// Returns a text without what steers a terminal, as it is or as JSON writes it.
 fn without_ansi(text: &str) -> Cow<'_, str> {
     let escape = |rest: &str| {
@@ -69,7 +74,8 @@ fn without_ansi(text: &str) -> Cow<'_, str> {
             .map(|word| (word.len(), word.contains("9b") || word.contains('\u{9b}')))
     };
     let (mut plain, mut copied, mut at) = (String::new(), 0, 0);
-    while let Some(skip) = text[at..].find(['\u{1b}', '\u{9b}', '\\']) {
+    // U+009B is 0xc2 0x9b: both its bytes are looked at below.
+    while let Some(skip) = memchr::memchr3(0x1b, 0xc2, b'\\', &text.as_bytes()[at..]) {
         at += skip;
         let rest = &text[at..];
         match escape(rest) {
@@ -79,7 +85,8 @@ fn without_ansi(text: &str) -> Cow<'_, str> {
                 copied = at;
             }
             // A backslash hides what follows it: `\\u001b` is no escape.
-            None => at += rest.chars().take(2).map(char::len_utf8).sum::<usize>(),
+            None if rest.starts_with('\\') => at += rest.chars().take(2).map(char::len_utf8).sum::<usize>(),
+            None => at += rest.chars().next().map_or(1, char::len_utf8),
         }
     }
     if copied == 0 {
@@ -114,11 +121,11 @@ mod tests {
     #[test]
     fn a_secret_with_colours_in_it_is_hidden() {
         let _secret = Secret::new("tr4ffic-canary-one");
-        let mut hidden = Hidden::default();
+        let mut hidden = Hidden::new();
         assert_eq!(hidden.text("a tr4ffic-\u{1b}[1;31mcanary-one b", false), "a *** b");
         assert_eq!(hidden.json(r#"{"x":"tr4ffic-\u001b[0mcanary\u001B[1m-one"}"#), r#"{"x":"***"}"#);
         assert!(hidden.any);
-        let mut hidden = Hidden::default();
+        let mut hidden = Hidden::new();
         assert_eq!(hidden.text("\u{1b}[1mplain\u{1b}[0m", false), "\u{1b}[1mplain\u{1b}[0m");
         assert!(!hidden.any);
     }
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn the_beginning_of_a_secret_is_hidden_where_a_message_was_cut() {
         let _secret = Secret::new("tr4ffic-canary-two");
-        let mut hidden = Hidden::default();
+        let mut hidden = Hidden::new();
         assert_eq!(hidden.json_cut(r#"{"x":"tr4ffic-cana"#), r#"{"x":"***"#);
         assert!(hidden.any);
     }

@@ -53,6 +53,13 @@ impl Ring {
         self.first + self.frames.len() as u64 - 1
     }
 
+    /// Has the next message have the number after this one. Of one that has seen messages nothing is changed.
+    pub(super) fn begin_after(&mut self, number: u64) {
+        if self.frames.is_empty() {
+            self.first = self.first.max(number + 1);
+        }
+    }
+
     /// Forgets everything; the numbers go on.
     pub(super) fn clear(&mut self) {
         *self = Self { first: self.last() + 1, ..Self::default() };

@@ -11,7 +11,7 @@ use super::redaction::{self, Hidden};
 /// Makes the frame of a message, its secrets taken out; with as much of the message as is wanted.
 pub(super) fn frame(captured: &Captured, number: u64, body_bytes: Option<usize>) -> Frame {
     let party = &captured.party;
-    let mut hidden = Hidden::default();
+    let mut hidden = Hidden::new();
     let mut text = |text: &Option<Box<str>>| text.as_deref().map(|text| hidden.word(text));
     let (method, tool) = (text(&captured.method), text(&captured.tool));
     let id = text(&captured.id).and_then(|id| RawValue::from_string(id).ok());
@@ -69,7 +69,11 @@ fn put_body(frame: &mut Frame, hidden: &mut Hidden, captured: &Captured, body: &
     };
     if captured.is_json && cut == 0 {
         // A line end is only white space in JSON: without it a frame stands on one line.
-        let on_one_line = if shown.contains(['\n', '\r']) { shown.replace(['\n', '\r'], " ") } else { shown };
+        let on_one_line = if memchr::memchr2(b'\n', b'\r', shown.as_bytes()).is_some() {
+            shown.replace(['\n', '\r'], " ")
+        } else {
+            shown
+        };
         match RawValue::from_string(on_one_line) {
             Ok(value) => frame.body = Some(value),
             Err(_) => frame.text = Some(redaction::UNREADABLE.to_owned()),

@@ -1,13 +1,13 @@
 //! Where the messages of one connection are seen: each is read, joined to the request it belongs to, and left for those
 //! who watch.
 
-use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use foldhash::HashMap;
 use manifold_admin::{Direction, FrameClient, FrameKind, FrameStatus, Hop};
 use manifold_protocol::{Id, Outgoing};
 

@@ -164,6 +164,36 @@ async fn who_comes_back_in_time_goes_on_where_it_was() {
     assert!(matches!(other.try_next(), Some(TrafficItem::Gap { gap: 0 })));
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_the_past_is_shown_what_is_still_known() {
+    let (_observers, traffic) = traffic();
+    let tap = client(&traffic);
+    let _other = traffic.subscribe(SubscribeOptions::default());
+    heard(&tap, r#"{"jsonrpc":"2.0","method":"a"}"#);
+    let mut later = traffic.subscribe(SubscribeOptions::default());
+    let mut past = traffic.subscribe(SubscribeOptions { past: true, ..SubscribeOptions::default() });
+    assert!(later.try_next().is_none());
+    assert_eq!(frame(past.try_next()).method.as_deref(), Some("a"));
+    assert!(past.try_next().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_and_time_go_on_where_another_stopped() {
+    let (_observers, before) = traffic();
+    let mut watcher = before.subscribe(SubscribeOptions::default());
+    tokio::time::advance(Duration::from_secs(5)).await;
+    heard(&client(&before), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let last = frame(watcher.try_next());
+    let (_observers, after) = traffic();
+    after.go_on_from(before.place());
+    let mut watcher = after.subscribe(SubscribeOptions::default());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    heard(&client(&after), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let next = frame(watcher.try_next());
+    assert_eq!((next.n, next.call), (last.n + 1, last.call.map(|call| call + 1)));
+    assert_eq!(next.t, last.t + 1_000_000_000);
+}
+
 #[tokio::test]
 async fn the_end_of_the_gateway_ends_the_frames() {
     let (_observers, traffic) = traffic();

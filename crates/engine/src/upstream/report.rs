@@ -29,6 +29,8 @@ pub struct History {
     pub failures: Option<u32>,
     /// What went wrong last, and when.
     pub last_fault: Option<(Fault, Instant)>,
+    /// Since when it fails, over however many tries. Answering a call ends that, as does a long life.
+    pub failing_since: Option<Instant>,
     /// When it is started again by itself.
     pub retry_at: Option<Instant>,
 }

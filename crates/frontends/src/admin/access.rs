@@ -10,9 +10,14 @@ fn needed(route: &Route) -> Scope {
     match (route.path, route.effect) {
         // The text of the config holds commands and, where they are written down, secrets.
         (path, _) if path.starts_with("/v1/config") => Scope::Edit,
-        ("/v1/permissions", Effect::Changes) => Scope::Edit,
+        // What these change stands in the config, too.
+        ("/v1/permissions" | "/v1/servers/{id}/enable" | "/v1/servers/{id}/disable", Effect::Changes) => {
+            Scope::Edit
+        }
         // Files of other programs, and what stands in them.
         (path, _) if path.starts_with("/v1/setup/") => Scope::Edit,
+        // It has every server start, to see whether that works.
+        ("/v1/doctor", _) => Scope::Act,
         // What messages said.
         ("/v1/recordings/{id}", Effect::Reads) => Scope::Act,
         // What a page was let in by comes from the user alone; whoever has it may bring it.

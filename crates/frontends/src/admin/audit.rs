@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use hyper::HeaderMap;
 use jiff::Timestamp;
-use manifold_admin::{AuditLine, AuditOutcome, CommandError, Effect, PermissionChange, Route, ServerRename};
+use manifold_admin::{
+    AuditLine, AuditOutcome, CommandError, Effect, ErrorCode, PermissionChange, Route, STALE_HEADER,
+    STALE_IS_TRIED_AGAIN, ServerRename, VERB_HEADER,
+};
 use sha2::{Digest as _, Sha256};
 
 use super::Office;
@@ -17,6 +20,8 @@ pub(super) struct Audited {
     /// `None`: it changes nothing, or all has been said of it.
     line: Option<AuditLine>,
     was_told: bool,
+    /// Who came too late thinks it out anew, and tells if that is given up.
+    is_tried_again: bool,
 }
 
 impl Audited {
@@ -27,15 +32,19 @@ impl Audited {
         headers: &HeaderMap,
         target: Option<&str>,
     ) -> Self {
-        let face = headers.get("manifold-face").and_then(|face| face.to_str().ok());
+        let told = |name: &str| headers.get(name).and_then(|told| told.to_str().ok());
+        let face = told("manifold-face");
+        // Only a command that uses this route is taken at its word.
+        let verb = route.verbs.iter().find(|verb| Some(**verb) == told(VERB_HEADER)).or(route.verbs.first());
         let line = (route.effect == Effect::Changes).then(|| AuditLine {
             time: Timestamp::now().to_string(),
             actor: peer.actor(face),
-            verb: route.verbs.first().copied().unwrap_or(route.path).to_owned(),
+            verb: verb.copied().unwrap_or(route.path).to_owned(),
             target: target.map(str::to_owned),
             ..AuditLine::default()
         });
-        Self { office: office.clone(), line, was_told: false }
+        let is_tried_again = peer.scope == Scope::Socket && told(STALE_HEADER) == Some(STALE_IS_TRIED_AGAIN);
+        Self { office: office.clone(), line, was_told: false, is_tried_again }
     }
 
     /// Notes what was passed: its digest, whose rule is changed by it, and what a server is called from now on.
@@ -78,7 +87,11 @@ impl Audited {
         let Some(line) = self.line.take() else { return };
         let revisions = answer.extensions().get::<Revisions>().cloned();
         let (before, after) = revisions.map(|both| (both.before, both.after)).unzip();
-        let error = answer.extensions().get::<CommandError>().map(ToString::to_string);
+        let error = answer.extensions().get::<CommandError>();
+        if self.is_tried_again && error.is_some_and(|error| error.code == ErrorCode::Stale) {
+            return;
+        }
+        let error = error.map(ToString::to_string);
         if error.is_none() && self.was_told {
             return;
         }

@@ -17,7 +17,9 @@ pub(super) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::UnknownItem
         | ErrorCode::UnknownClient
         | ErrorCode::UnknownRoute => StatusCode::NOT_FOUND,
-        ErrorCode::AmbiguousServer | ErrorCode::AmbiguousItem => StatusCode::CONFLICT,
+        ErrorCode::AmbiguousServer | ErrorCode::AmbiguousItem | ErrorCode::NothingToUndo => {
+            StatusCode::CONFLICT
+        }
         ErrorCode::Stale => StatusCode::PRECONDITION_FAILED,
         ErrorCode::ConfigRefused => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::Unsupported => StatusCode::NOT_IMPLEMENTED,
@@ -75,9 +77,12 @@ fn code(fault: &Fault) -> ErrorCode {
             ErrorCode::FailedToStart
         }
         Fault::SignInNeeded { .. } => ErrorCode::SignIn,
-        Fault::NeedsConsent { .. } => ErrorCode::Denied,
+        Fault::NeedsConsent { .. } | Fault::NeedsScope { .. } => ErrorCode::Denied,
         Fault::TimedOut { .. } => ErrorCode::TimedOut,
-        Fault::Busy { .. } | Fault::Overloaded { .. } | Fault::OverLimit { .. } => ErrorCode::Busy,
+        Fault::Busy { .. }
+        | Fault::Overloaded { .. }
+        | Fault::OverLimit { .. }
+        | Fault::RateLimited { .. } => ErrorCode::Busy,
         Fault::ShuttingDown => ErrorCode::ShuttingDown,
         Fault::Died { .. }
         | Fault::Refused { .. }
@@ -100,7 +105,7 @@ fn server_of(fault: &Fault) -> Option<&str> {
         | Fault::Refused { server, .. }
         | Fault::Malformed { server, .. }
         | Fault::Authentication { server, .. }
-        | Fault::SignInNeeded { server }
+        | Fault::SignInNeeded { server, .. }
         | Fault::Unanswered { server, .. } => Some(server),
         _ => None,
     }

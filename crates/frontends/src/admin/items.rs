@@ -7,7 +7,7 @@ use manifold_engine::ItemQuery;
 use manifold_protocol::Kind;
 
 use super::answer::{Answer, json};
-use super::peer::Peer;
+use super::peer::{Peer, Scope};
 use super::request::{Asked, bad};
 use super::{Office, access, ask};
 
@@ -46,6 +46,8 @@ pub(super) async fn page(
         cursor: query.get("cursor").map(str::to_owned),
         limit: Some(query.number("limit")?.unwrap_or(LIMIT).clamp(1, MAX_LIMIT)),
         full: query.is_set("full"),
+        // Who only looks starts nothing.
+        known_only: peer.scope < Scope::Act,
     };
     gateway.items(kind, &wanted).await.map(|page| json(&page))
 }

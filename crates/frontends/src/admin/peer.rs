@@ -1,7 +1,12 @@
 //! Who is at the other end of a connection.
 
+use hyper::header::{HeaderName, HeaderValue};
 use manifold_admin::Actor;
 use tokio::net::UnixStream;
+
+use super::answer::Answer;
+
+const SCOPE: HeaderName = HeaderName::from_static("manifold-scope");
 
 /// What is kept of the word by which a face names itself.
 const MAX_FACE: usize = 64;
@@ -47,6 +52,18 @@ impl Peer {
             face: "api".to_owned(),
             scope: Scope::Socket,
         }
+    }
+
+    /// Says with an answer what a page may do: one that was let in by a token cannot know.
+    pub(super) fn say_scope(&self, mut answer: Answer) -> Answer {
+        let scope = match self.scope {
+            Scope::View => "view",
+            Scope::Act => "act",
+            Scope::Edit => "edit",
+            Scope::Nobody | Scope::Socket => return answer,
+        };
+        answer.headers_mut().insert(SCOPE, HeaderValue::from_static(scope));
+        answer
     }
 
     /// Returns who does what is asked, under the name that the face gives itself.

@@ -46,13 +46,16 @@ pub(super) async fn order(
         _ => None,
     };
     let server = found.key;
+    if order == "login" {
+        return office.control.login(&server).await.map(|link| json(&link));
+    }
     let command = match order {
         "start" => Command::Start { server },
         "stop" => Command::Stop { server },
         "restart" => Command::Restart { server },
         "refresh" => Command::Refresh { server },
-        "enable" => return set_enabled(office, asked, &server, true).await,
-        "disable" => return set_enabled(office, asked, &server, false).await,
+        "enable" => return set_enabled(office, peer, asked, &server, true).await,
+        "disable" => return set_enabled(office, peer, asked, &server, false).await,
         _ => Command::Other,
     };
     match office.control.execute(command).await? {
@@ -89,12 +92,13 @@ fn open_for_asker(
 /// Lets a server be used or not, in the config.
 async fn set_enabled(
     office: &Office,
+    peer: &Peer,
     asked: &Asked,
     server: &ServerId,
     enabled: bool,
 ) -> Result<Answer, CommandError> {
     let edit = Edit::SetEnabled { id: server.to_string(), enabled };
-    let changed = office.program.edit_config(edit, asked.if_match()).await?;
+    let changed = office.program.edit_config(edit, asked.if_match(), config::undo(peer, asked)).await?;
     let mut answer = json(&find(office, &server.to_string())?);
     answer
         .extensions_mut()
@@ -118,7 +122,7 @@ pub(super) fn find(office: &Office, name: &str) -> Result<Server, CommandError> 
         [one] => Ok((*one).clone()),
         [] => Err(unknown(name, &servers)),
         several => {
-            let names: Vec<String> = several.iter().map(|server| server.key.to_string()).collect();
+            let names: Vec<String> = several.iter().map(|server| format!("`{}`", server.key)).collect();
             Err(CommandError {
                 hint: Some(format!("say which: {}", names.join(", "))),
                 ..CommandError::new(
@@ -134,7 +138,7 @@ fn unknown(name: &str, servers: &[Server]) -> CommandError {
     let ids = servers.iter().map(|server| server.key.id.as_str());
     let hint = did_you_mean(name, ids).unwrap_or_else(|| match servers {
         [] => "the config has no servers".to_owned(),
-        _ => "`manifold list` shows all there are".to_owned(),
+        _ => "`manifold list` shows those there are".to_owned(),
     });
     CommandError {
         hint: Some(hint),

@@ -66,7 +66,7 @@ impl SharedPage {
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = head.headers.clone();
-        serve::answer(&self.office, &self.peer, request).await
+        self.peer.say_scope(serve::answer(&self.office, &self.peer, request).await)
     }
 
     pub(crate) fn refuse(&self, error: &CommandError) -> Answer {

@@ -29,6 +29,7 @@ struct Fake {
     gateway: Arc<Gateway>,
     lines: Mutex<Vec<AuditLine>>,
     edits: Mutex<Vec<(Edit, Option<String>)>>,
+    undos: Mutex<Vec<Undo>>,
     orders: Mutex<Vec<DaemonOrder>>,
     opened: Mutex<Vec<(Option<String>, Option<AskerEnvironment>)>>,
     held: Arc<AtomicUsize>,
@@ -65,9 +66,11 @@ impl ControlledProgram for Fake {
         &self,
         edit: Edit,
         expected: Option<String>,
+        undo: Undo,
     ) -> BoxFuture<Result<ConfigChanged, CommandError>> {
         let is_stale = expected.as_ref().is_some_and(|expected| expected != "r1");
         lock(&self.edits).push((edit, expected));
+        lock(&self.undos).push(undo);
         let changed = match is_stale {
             true => Err(CommandError::new(ErrorCode::Stale, "the config has changed")),
             false => Ok(ConfigChanged {
@@ -121,6 +124,7 @@ fn desk() -> Desk {
         gateway: Arc::clone(&world.gateway),
         lines: Mutex::default(),
         edits: Mutex::default(),
+        undos: Mutex::default(),
         orders: Mutex::default(),
         opened: Mutex::default(),
         held: Arc::default(),

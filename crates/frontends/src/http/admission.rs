@@ -1,129 +1,233 @@
 //! Who may come in, and who it is, decided before a body is read (T1 to T5, decisions 24 and 31).
 
+mod credentials;
+mod protection;
+mod refused;
+
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::ArcSwap;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION,
     CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING, VARY,
 };
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
-use manifold_config::{Cors, Secret};
+use hyper::{HeaderMap, Method, Response, Uri};
+use manifold_config::Cors;
 use manifold_engine::{Principal, Requester};
+use manifold_oauth::door::Unverified;
 use percent_encoding::percent_decode_str;
-use subtle::ConstantTimeEq;
-use tokio::time::Instant;
+use tracing::debug;
 
 use super::body::Body;
+use super::callback::is_callback;
 use super::headers::wants_websocket;
+use credentials::{AUTHENTICATION, Brought, Known, brought};
+pub use credentials::{Accepted, Token, Until};
+pub use protection::Protection;
+pub(super) use protection::WELL_KNOWN;
+pub(super) use refused::Refused;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// The samples of LiteMCP spell it so.
-const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
 
 /// The rules by which requests are let in.
 #[derive(Debug, Default)]
 pub struct Admission {
     /// Names beside this machine's own under which we may be addressed.
-    pub allowed_hosts: Vec<String>,
-    /// Without any, whoever reaches us is let in.
-    pub tokens: Vec<Token>,
-    pub cors: Option<Cors>,
-    /// Bound to an address other machines can reach; a token is set then.
-    pub public: bool,
+    pub(super) allowed_hosts: Vec<String>,
+    pub(super) cors: Option<Cors>,
+    /// Bound to an address other machines can reach; something lets in there, or nobody comes.
+    pub(super) public: bool,
     /// Served over TLS.
-    pub secure: bool,
-}
-
-/// A credential and what it makes of who brings it.
-#[derive(Debug, Clone)]
-pub struct Token {
-    pub name: Arc<str>,
-    pub secret: Secret,
-    /// Until when it is good, if not for good.
-    pub until: Option<Instant>,
+    pub(super) secure: bool,
+    accepted: ArcSwap<Accepted>,
+    /// Counts how often that was replaced.
+    generation: AtomicU64,
 }
 
 /// Who was let in, and for how long that stands.
 #[derive(Debug, Clone)]
 pub(super) struct Admitted {
     pub(super) requester: Arc<Requester>,
-    until: Option<Instant>,
+    until: Option<Until>,
+    generation: u64,
 }
 
 impl Admitted {
     /// Lets somebody in to what is for all.
     pub(super) fn without_token(address: IpAddr) -> Self {
-        Self { requester: Arc::new(Requester::new(Principal::Local, Some(address))), until: None }
+        Self {
+            requester: Arc::new(Requester::new(Principal::Local, Some(address))),
+            until: None,
+            generation: 0,
+        }
     }
 
     /// Returns whether it still stands; else the request is to be judged again.
-    pub(super) fn stands(&self) -> bool {
-        self.until.is_none_or(|until| Instant::now() < until)
+    pub(super) fn stands(&self, admission: &Admission) -> bool {
+        self.generation == admission.generation.load(Ordering::Relaxed)
+            && self.until.is_none_or(|until| !until.is_past())
     }
 }
 
-/// Why a request does not come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    Host,
-    Origin,
-    CrossSite,
-    Token,
-    /// Its address has brought too many wrong tokens.
-    Guessed,
-    ContentType,
-    Smuggled,
-    Unbounded,
+/// What is known of a request by its head.
+#[derive(Debug)]
+pub(super) enum Entry {
+    In(Admitted),
+    /// It brings a token that has to be checked first.
+    Unverified(Accepting),
 }
 
-impl Refused {
-    pub(super) fn status(self) -> StatusCode {
-        match self {
-            Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
-            Self::Token => StatusCode::UNAUTHORIZED,
-            Self::Guessed => StatusCode::TOO_MANY_REQUESTS,
-            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Smuggled | Self::Unbounded => StatusCode::BAD_REQUEST,
-        }
-    }
+/// A token that is not known yet, and what was accepted when it came.
+pub(super) struct Accepting {
+    accepted: Arc<Accepted>,
+    generation: u64,
+    token: String,
+}
 
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            Self::Host => "this Host is not allowed; name it in server.allowedHosts or --allowed-host",
-            Self::Origin => "this Origin is not allowed; name it in server.cors.origins",
-            Self::CrossSite => "cross-site requests are not allowed",
-            Self::Token => "a valid token is needed: Authorization: Bearer <token>",
-            Self::Guessed => "too many wrong tokens came from this address; try again in a second",
-            Self::ContentType => "Content-Type must be application/json",
-            Self::Smuggled => "one Host, one Origin, and either Content-Length or Transfer-Encoding",
-            Self::Unbounded => "a body over HTTP/1.0 needs a Content-Length",
-        }
+impl fmt::Debug for Accepting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Accepting(***)")
     }
+}
+
+/// Who comes: where from, and by which certificate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comer<'c> {
+    pub(super) address: IpAddr,
+    pub(super) certificate: Option<&'c Arc<str>>,
 }
 
 impl Admission {
+    /// Lets in whoever asks on this machine, by the names and for the pages that are named.
+    pub fn new(allowed_hosts: Vec<String>, cors: Option<Cors>) -> Self {
+        Self { allowed_hosts, cors, ..Self::default() }
+    }
+
+    /// Says whether other machines can come.
+    #[must_use]
+    pub fn public(self, public: bool) -> Self {
+        Self { public, ..self }
+    }
+
+    /// Says whether they come over TLS.
+    #[must_use]
+    pub fn secure(self, secure: bool) -> Self {
+        Self { secure, ..self }
+    }
+
+    /// Lets in by this from now on, and by nothing else.
+    pub fn accept(&self, accepted: Accepted) {
+        self.accepted.store(Arc::new(accepted));
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns one that lets in by this.
+    #[must_use]
+    pub fn accepting(self, accepted: Accepted) -> Self {
+        self.accept(accepted);
+        self
+    }
+
+    /// Returns whether whoever comes must show something.
+    pub fn needs_token(&self) -> bool {
+        self.accepted.load().is_closed()
+    }
+
+    pub(super) fn accepted(&self) -> Arc<Accepted> {
+        self.accepted.load_full()
+    }
+
     /// Returns who asks, or why it may not come in.
     pub(super) fn admit(
         &self,
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-        address: IpAddr,
-    ) -> Result<Admitted, Refused> {
-        self.check_origin(method, uri, headers)?;
-        let is_for_all = *method == Method::OPTIONS || uri.path() == "/health";
-        let (principal, until) = match self.authenticate(headers) {
-            Some(known) => known,
-            None if is_for_all => (Principal::Local, None),
-            None => return Err(Refused::Token),
+        comer: Comer<'_>,
+    ) -> Result<Entry, Refused> {
+        let path = uri.path();
+        let is_metadata = path.starts_with(WELL_KNOWN) && matches!(*method, Method::GET | Method::OPTIONS);
+        // Whoever somebody signed in at sends the browser there.
+        let is_callback = is_callback(path) && *method == Method::GET;
+        match is_metadata || is_callback {
+            // For every page of every origin: it says where tokens come from, and nothing else.
+            true => self.check_address(uri, headers).map(drop)?,
+            false => self.check_origin(method, uri, headers)?,
+        }
+        let is_for_all = *method == Method::OPTIONS || path == "/health" || is_metadata || is_callback;
+        // Read before what is accepted: what is replaced meanwhile is asked again.
+        let generation = self.generation.load(Ordering::Relaxed);
+        let accepted = self.accepted.load();
+        let known = match authenticate(&accepted, uri, headers, comer) {
+            Ok(Judged::Known(known)) => known,
+            Ok(Judged::Unverified(token)) if !is_for_all => {
+                let accepted = Arc::clone(&accepted);
+                return match *method == Method::POST && !is_json(headers) {
+                    true => Err(Refused::ContentType),
+                    false => {
+                        Ok(Entry::Unverified(Accepting { accepted, generation, token: token.to_owned() }))
+                    }
+                };
+            }
+            Ok(Judged::Unverified(_)) | Err(_) if is_for_all => nobody(),
+            Ok(Judged::Unverified(_)) => return Err(Refused::Token),
+            Err(refused) => return Err(refused),
         };
         if *method == Method::POST && !is_json(headers) {
             return Err(Refused::ContentType);
         }
-        Ok(Admitted { requester: Arc::new(Requester::new(principal, Some(address))), until })
+        Ok(Entry::In(admitted(known, comer, generation)))
+    }
+
+    /// Checks a token that is not known yet.
+    pub(super) async fn verify(
+        entering: Accepting,
+        path: &str,
+        comer: Comer<'_>,
+    ) -> Result<Admitted, Refused> {
+        let Accepting { accepted, generation, token } = entering;
+        let Some(protection) = &accepted.protection else { return Err(Refused::Token) };
+        let verified = protection.verifier().verify(&token).await.map_err(|why| match why {
+            Unverified::Invalid(why) => {
+                debug!(why, "a token was refused");
+                Refused::InvalidToken
+            }
+            Unverified::Unavailable => Refused::Unavailable,
+        })?;
+        Ok(admitted(protection.known(&verified, path)?, comer, generation))
+    }
+
+    /// Returns what to say to those who are refused for their token.
+    pub(super) fn challenge(&self, head: &Parts, refused: Refused) -> String {
+        let error = match refused {
+            Refused::InvalidToken => Some("invalid_token"),
+            Refused::Token if has_bearer(&head.headers) => Some("invalid_token"),
+            Refused::Scope => Some("insufficient_scope"),
+            Refused::TokenElsewhere => Some("invalid_request"),
+            _ => None,
+        };
+        match &self.accepted.load().protection {
+            Some(protection) => protection.challenge(head.uri.path(), asked_host(head), error, None),
+            // Without a word of where tokens come from: a client would begin a dance that cannot end.
+            None => "Bearer".to_owned(),
+        }
+    }
+
+    /// Returns what to say to those who need further scopes.
+    pub(super) fn scope_challenge(&self, head: &Parts, scopes: &[Arc<str>]) -> Option<String> {
+        let accepted = self.accepted.load();
+        let protection = accepted.protection.as_ref()?;
+        Some(protection.challenge(
+            head.uri.path(),
+            asked_host(head),
+            Some("insufficient_scope"),
+            Some(scopes),
+        ))
     }
 
     /// Returns the host that a request for the page is addressed to, where it is one of ours.
@@ -133,29 +237,22 @@ impl Admission {
         host.or_else(|| head.uri.authority().map(|authority| authority.as_str())).ok_or(Refused::Host)
     }
 
-    /// Returns who a page is, by its token.
+    /// Returns who a page is, by a token that an operator has.
     pub(super) fn admit_page(&self, headers: &HeaderMap, address: IpAddr) -> Option<Admitted> {
-        let (principal, until) = self.authenticate(headers)?;
-        Some(Admitted { requester: Arc::new(Requester::new(principal, Some(address))), until })
+        let generation = self.generation.load(Ordering::Relaxed);
+        let Brought::Bearer(given) = brought(headers) else { return None };
+        let known = self.accepted.load().by_token(&given).filter(|known| known.is_operators)?;
+        Some(admitted(known, Comer { address, certificate: None }, generation))
+    }
+
+    /// Returns whether there is a token that lets a page in.
+    pub(super) fn has_operators_token(&self) -> bool {
+        self.accepted.load().tokens.iter().any(|token| token.is_operators)
     }
 
     /// Checks that a request is meant for us and that no page of somebody else's sent it.
     fn check_origin(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
-        if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
-            return Err(Refused::Smuggled);
-        }
-        // A second one would be judged by nobody.
-        if headers.get_all(HOST).iter().count() > 1 || headers.get_all(ORIGIN).iter().count() > 1 {
-            return Err(Refused::Smuggled);
-        }
-        if uri.authority().is_some_and(|authority| !self.knows_host(authority.as_str())) {
-            return Err(Refused::Host);
-        }
-        let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
-        let host = host.unwrap_or("");
-        if !self.knows_host(host) {
-            return Err(Refused::Host);
-        }
+        let host = self.check_address(uri, headers)?;
         if headers.get(ORIGIN).is_some() {
             let origin = text(headers, &ORIGIN).filter(|origin| self.knows_origin(origin));
             let origin = origin.ok_or(Refused::Origin)?;
@@ -173,6 +270,26 @@ impl Admission {
             return Err(Refused::CrossSite);
         }
         Ok(())
+    }
+
+    /// Checks that a request is meant for us, and can be read in one way only. Returns the host it is meant for.
+    fn check_address<'h>(&self, uri: &'h Uri, headers: &'h HeaderMap) -> Result<&'h str, Refused> {
+        if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+            return Err(Refused::Smuggled);
+        }
+        // A second one would be judged by nobody.
+        if headers.get_all(HOST).iter().count() > 1 || headers.get_all(ORIGIN).iter().count() > 1 {
+            return Err(Refused::Smuggled);
+        }
+        if uri.authority().is_some_and(|authority| !self.knows_host(authority.as_str())) {
+            return Err(Refused::Host);
+        }
+        let host = text(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
+        let host = host.unwrap_or("");
+        match self.knows_host(host) {
+            true => Ok(host),
+            false => Err(Refused::Host),
+        }
     }
 
     fn knows_host(&self, authority: &str) -> bool {
@@ -198,7 +315,7 @@ impl Admission {
         }
         let Some(cors) = &self.cors else { return false };
         let any = cors.origins.iter().any(|allowed| allowed == "*");
-        (any && !self.tokens.is_empty() && origin != "null")
+        (any && self.accepted.load().is_closed() && origin != "null")
             || cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
     }
 
@@ -220,30 +337,12 @@ impl Admission {
 
     /// Returns whether those who come in may be different principals. One token, or none, makes all of them one.
     pub(super) fn has_several_principals(&self) -> bool {
-        self.tokens.len() > 1
+        self.accepted.load().has_several_principals()
     }
 
     /// Returns whether a request brings a credential, right or wrong.
     pub(super) fn is_guess(headers: &HeaderMap) -> bool {
         headers.contains_key(AUTHORIZATION) || headers.contains_key(AUTHENTICATION)
-    }
-
-    /// Returns who asks by the credential it brings, and until when that stands.
-    fn authenticate(&self, headers: &HeaderMap) -> Option<(Principal, Option<Instant>)> {
-        if self.tokens.is_empty() {
-            return Some((Principal::Local, None));
-        }
-        let given = [AUTHORIZATION, AUTHENTICATION].map(|name| {
-            let (scheme, token) = text(headers, &name)?.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        let is_given = |token: &&Token| {
-            let same = |given: &str| bool::from(given.as_bytes().ct_eq(token.secret.expose().as_bytes()));
-            token.until.is_none_or(|until| Instant::now() < until)
-                && given.iter().flatten().any(|given| same(given))
-        };
-        let token = self.tokens.iter().find(is_given)?;
-        Some((Principal::Token(Arc::clone(&token.name)), token.until))
     }
 
     /// Answers a preflight, or lets the browser read an answer, where CORS is configured.
@@ -286,6 +385,68 @@ impl Admission {
         let named =
             cors.origins.iter().any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin));
         named || (any && self.knows_origin(origin))
+    }
+}
+
+/// What can be said of a request by what it brings.
+enum Judged<'h> {
+    Known(Known),
+    Unverified(&'h str),
+}
+
+/// Returns who asks by the credential it brings.
+fn authenticate<'h>(
+    accepted: &Accepted,
+    uri: &Uri,
+    headers: &'h HeaderMap,
+    comer: Comer<'_>,
+) -> Result<Judged<'h>, Refused> {
+    if !accepted.is_closed() {
+        return Ok(Judged::Known(nobody()));
+    }
+    // One in an address ends up in logs and histories (RFC 6750, 5.3).
+    let has_in_query = |query: &str| query.split('&').any(|pair| pair.starts_with("access_token="));
+    if accepted.protection.is_some() && uri.query().is_some_and(has_in_query) {
+        return Err(Refused::TokenElsewhere);
+    }
+    let given = match brought(headers) {
+        Brought::Several => return Err(Refused::TokenElsewhere),
+        Brought::Bearer(given) => given,
+        Brought::Nothing => {
+            let certificate = comer.certificate.filter(|_| accepted.certificates).ok_or(Refused::Token)?;
+            let principal = Principal::Certificate(Arc::clone(certificate));
+            return Ok(Judged::Known(Known { principal, ..nobody() }));
+        }
+    };
+    if let Some(known) = accepted.by_token(&given) {
+        return Ok(Judged::Known(known));
+    }
+    match given.into_iter().flatten().next().filter(|_| accepted.protection.is_some()) {
+        Some(token) => Ok(Judged::Unverified(token)),
+        None => Err(Refused::Token),
+    }
+}
+
+fn nobody() -> Known {
+    Known { principal: Principal::Local, until: None, grants: None, is_operators: false }
+}
+
+fn admitted(known: Known, comer: Comer<'_>, generation: u64) -> Admitted {
+    let requester = Requester::granted(known.principal, Some(comer.address), known.grants);
+    Admitted { requester: Arc::new(requester), until: known.until, generation }
+}
+
+/// Returns the host that a request is addressed to.
+fn asked_host(head: &Parts) -> Option<&str> {
+    text(&head.headers, &HOST).or_else(|| head.uri.authority().map(|authority| authority.as_str()))
+}
+
+/// Returns whether a token is brought, right or wrong.
+fn has_bearer(headers: &HeaderMap) -> bool {
+    match brought(headers) {
+        Brought::Bearer(tokens) => tokens.iter().any(Option::is_some),
+        Brought::Several => true,
+        Brought::Nothing => false,
     }
 }
 

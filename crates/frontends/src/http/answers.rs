@@ -1,5 +1,6 @@
 //! Answers that need nothing but words: problems, refusals, and the heads of others.
 
+use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use manifold_protocol::{CodeSet, Fault, Outgoing, Raw, RawObject, envelope};
@@ -30,16 +31,25 @@ pub(super) fn problem(status: StatusCode, what: &str) -> Response<Body> {
     json(status, body.into_raw().bytes())
 }
 
+/// Answers with one word.
+pub(super) fn word(status: StatusCode, word: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::from_static(word.as_bytes())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// Answers a client that has as much open as it may.
 pub(super) fn over_limit(fault: &Fault, codes: CodeSet) -> Response<Body> {
     debug!(fault = fault.message(), "answered with 429");
-    busy(envelope::error(None, &fault.to_error(codes)))
+    busy(envelope::error(None, &fault.to_error(codes)), fault.retry_after_secs().unwrap_or(1))
 }
 
-/// Answers that the same may be asked again in a moment.
-pub(super) fn busy(answer: impl Into<Outgoing>) -> Response<Body> {
+/// Answers that the same may be asked again after so many seconds.
+pub(super) fn busy(answer: impl Into<Outgoing>, retry_after_secs: u64) -> Response<Body> {
     let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_secs));
     response
 }
 

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use manifold_engine::{BoxFuture, Budget};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,6 +27,8 @@ enum Content {
     Whole(Outgoing),
     Events(EventBody),
     Lane(LaneBody),
+    /// What another replica answers.
+    Forwarded(Incoming),
     /// A stream of the control API.
     Control(AnswerBody),
     /// No body at all: the connection is something else from here on.
@@ -61,6 +63,10 @@ impl Body {
         Self { content: Content::Lane(lane), owed: None }
     }
 
+    pub(super) fn forwarded(answer: Incoming) -> Self {
+        Self { content: Content::Forwarded(answer), owed: None }
+    }
+
     pub(super) fn control(stream: AnswerBody) -> Self {
         Self { content: Content::Control(stream), owed: None }
     }
@@ -83,7 +89,10 @@ impl Body {
     }
 
     pub(super) fn is_stream(&self) -> bool {
-        matches!(self.content, Content::Events(_) | Content::Lane(_) | Content::Control(_))
+        matches!(
+            self.content,
+            Content::Events(_) | Content::Lane(_) | Content::Control(_) | Content::Forwarded(_)
+        )
     }
 
     /// Takes out what the connection is to become, if anything.
@@ -102,7 +111,7 @@ impl Body {
         match self.content {
             Content::Whole(message) => Ok(message),
             Content::Upgrade(_) => Ok(Outgoing::default()),
-            Content::Events(_) | Content::Lane(_) | Content::Control(_) => Err(self),
+            Content::Events(_) | Content::Lane(_) | Content::Control(_) | Content::Forwarded(_) => Err(self),
         }
     }
 
@@ -116,6 +125,7 @@ impl Body {
             Content::Events(events) => events.poll_bytes(context),
             Content::Lane(lane) => lane.poll_bytes(context),
             Content::Control(stream) => poll_control(stream, context),
+            Content::Forwarded(answer) => poll_forwarded(answer, context),
             Content::Upgrade(_) => Poll::Ready(None),
         }
     }
@@ -130,6 +140,19 @@ fn poll_control(stream: &mut AnswerBody, context: &mut Context<'_>) -> Poll<Opti
                 Err(_) => continue,
             },
             None => return Poll::Ready(None),
+        }
+    }
+}
+
+fn poll_forwarded(answer: &mut Incoming, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    loop {
+        match ready!(Pin::new(&mut *answer).poll_frame(context)) {
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) => return Poll::Ready(Some(bytes)),
+                Err(_) => continue,
+            },
+            // A replica that is gone cannot say more; its client comes back.
+            Some(Err(_)) | None => return Poll::Ready(None),
         }
     }
 }

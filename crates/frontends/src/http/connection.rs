@@ -6,13 +6,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
+use super::certificate;
 use super::h1::{self, End};
 use super::h2;
 use super::peer::Peer;
 use super::shared::Shared;
+use super::tls::TlsAcceptor;
 
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -22,7 +23,13 @@ pub(super) async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, peer: Arc
         None => serve_on(stream, peer, shared).await,
         Some(acceptor) => match timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
             // Boxed, so that those without TLS do not carry its room along.
-            Ok(Ok(stream)) => Box::pin(serve_on(stream, peer, shared)).await,
+            Ok(Ok(stream)) => {
+                let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                if let Some(subject) = shown.and_then(|shown| certificate::subject(shown)) {
+                    peer.showed(subject);
+                }
+                Box::pin(serve_on(stream, peer, shared)).await;
+            }
             Ok(Err(error)) => debug!("TLS handshake failed: {error}"),
             Err(_) => debug!("TLS handshake took too long"),
         },

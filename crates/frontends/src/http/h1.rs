@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use self::alarm::Alarm;
 use self::head::Head;
 use self::wire::Wire;
-use super::admission::Admitted;
+use super::admission::{Admitted, Entry};
 use super::answers;
 use super::body::{Body, Upgrade};
 use super::peer::{Origin, Peer};
@@ -171,9 +171,17 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> io::Result<After> {
     let mut manner = head.manner();
     wire.owes_body = head.request.length != Length::Known(0);
-    let admitted = match head.admitted.take().filter(Admitted::stands) {
+    let stands = |admitted: &Admitted| admitted.stands(&shared.site.admission);
+    let admitted = match head.admitted.take().filter(stands) {
         Some(admitted) => Ok(admitted),
-        None => route::admit(&head.request.parts, peer, shared),
+        None => match route::admit(&head.request.parts, peer, shared) {
+            Ok(Entry::In(admitted)) => Ok(admitted),
+            // Boxed: few wait for this, and all would carry its room along.
+            Ok(Entry::Unverified(entering)) => {
+                Box::pin(route::verify(&head.request.parts, entering, peer, shared)).await
+            }
+            Err(response) => Err(response),
+        },
     };
     let mut response = match admitted {
         Err(response) => *response,

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
+use super::admission::Entry;
 use super::body::{Body, Read, Unread};
 use super::peer::{Origin, Peer};
 use super::route;
@@ -124,7 +125,11 @@ impl OneRequest {
 
 async fn answer(head: Parts, body: RecvStream, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
     let admitted = match route::admit(&head, peer, shared) {
-        Ok(admitted) => admitted,
+        Ok(Entry::In(admitted)) => admitted,
+        Ok(Entry::Unverified(entering)) => match route::verify(&head, entering, peer, shared).await {
+            Ok(admitted) => admitted,
+            Err(response) => return *response,
+        },
         Err(response) => return *response,
     };
     let origin = Origin { peer, requester: &admitted.requester };

@@ -2,6 +2,9 @@
 
 use hyper::header::{HeaderMap, HeaderName, UPGRADE};
 
+/// The session that a request belongs to.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
 /// Returns whether a request asks for a WebSocket.
 pub(super) fn wants_websocket(headers: &HeaderMap) -> bool {
     has_word(headers, &UPGRADE, "websocket")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use manifold_engine::{Direction, FrameStatus, Gateway, Link, Tap};
 use manifold_protocol::dialect::legacy::{self, InitializeReply};
@@ -12,6 +13,7 @@ use tracing::debug;
 
 use super::answers::{self, bare, json};
 use super::body::Body;
+use super::granted::{self, Closed};
 use super::peer::Origin;
 use super::shared::Shared;
 use super::site::Site;
@@ -21,6 +23,7 @@ use crate::tap::tap;
 
 /// Answers a POST of plain JSON-RPC to a namespace, without handshake or session (S2-6).
 pub(super) async fn call(
+    head: &Parts,
     body: Bytes,
     namespace: &str,
     origin: Origin<'_>,
@@ -30,11 +33,21 @@ pub(super) async fn call(
     let Some(gateway) = &site.namespaces.find(Some(namespace)) else {
         return no_namespace(namespace, envelope::parse(body).ok());
     };
+    match granted::enter(head, gateway, origin.requester, shared) {
+        Ok(()) => {}
+        Err(Closed::Hidden) => return no_namespace(namespace, envelope::parse(body).ok()),
+        Err(Closed::Scope(response)) => return *response,
+    }
     let tap = gateway.traffic().is_watched().then(|| Arc::new(tap(gateway, Some(origin.peer.client))));
     if let Some(tap) = &tap {
         tap.heard(&body);
     }
     let incoming = envelope::parse(body);
+    let refused =
+        incoming.as_ref().ok().and_then(|one| granted::refuse(head, one, gateway, origin.requester, shared));
+    if let Some(response) = refused {
+        return response;
+    }
     match incoming {
         Err(refusal) => json(StatusCode::BAD_REQUEST, refuse(site, &refusal)),
         Ok(Incoming::One(message)) => {
@@ -45,7 +58,7 @@ pub(super) async fn call(
             match begin(site, gateway, origin, message, tap.as_ref()) {
                 Some(answer) => match answer.await {
                     Answered::Served(answer) => json(StatusCode::OK, answer),
-                    Answered::Busy(answer) => answers::busy(answer),
+                    Answered::Busy(answer, after) => answers::busy(answer, after),
                 },
                 None => bare(StatusCode::ACCEPTED),
             }
@@ -96,20 +109,20 @@ async fn answer_batch(
 /// What a request is answered with.
 enum Answered {
     Served(Outgoing),
-    /// It says to ask again in a moment.
-    Busy(Outgoing),
+    /// It says to ask again after so many seconds.
+    Busy(Outgoing, u64),
 }
 
 impl Answered {
     fn message(&self) -> &Outgoing {
         match self {
-            Self::Served(message) | Self::Busy(message) => message,
+            Self::Served(message) | Self::Busy(message, _) => message,
         }
     }
 
     fn into_message(self) -> Outgoing {
         match self {
-            Self::Served(message) | Self::Busy(message) => message,
+            Self::Served(message) | Self::Busy(message, _) => message,
         }
     }
 }
@@ -148,7 +161,10 @@ fn begin(
                     tap.note(Direction::In, &id, FrameStatus::Timeout);
                 }
                 let message = envelope::error(Some(&id), &fault.to_error(codes)).into();
-                if fault.is_busy() { Answered::Busy(message) } else { Answered::Served(message) }
+                match fault.is_busy() {
+                    true => Answered::Busy(message, fault.retry_after_secs().unwrap_or(1)),
+                    false => Answered::Served(message),
+                }
             }
         };
         if let Some(tap) = tap {

@@ -9,17 +9,27 @@ use manifold_protocol::envelope;
 
 use super::answers::{self, bare, json};
 use super::body::Body;
+use super::granted::{self, Closed};
 use super::peer::Origin;
 use super::sessions::{Entrance, HttpSession, expects_answer};
 use super::shared::Shared;
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
-pub(super) fn open(namespace: Option<&str>, origin: Origin<'_>, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(
+    head: &Parts,
+    namespace: Option<&str>,
+    origin: Origin<'_>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     let site = &shared.site;
-    let Some(gateway) = site.namespaces.find(namespace) else {
-        return answers::problem(StatusCode::NOT_FOUND, "no such namespace");
-    };
+    let unknown = || answers::problem(StatusCode::NOT_FOUND, "no such namespace");
+    let Some(gateway) = site.namespaces.find(namespace) else { return unknown() };
+    match granted::enter(head, &gateway, origin.requester, shared) {
+        Ok(()) => {}
+        Err(Closed::Hidden) => return unknown(),
+        Err(Closed::Scope(response)) => return *response,
+    }
     let Some(session) = HttpSession::new(site, &gateway, Entrance::OldSse, origin) else {
         return answers::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
@@ -53,14 +63,16 @@ pub(super) fn post(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<S
     let id = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("sessionId=").or_else(|| pair.strip_prefix("session_id=")));
-    let Some(session) =
-        id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse, &origin.requester.principal))
-    else {
+    let Some(session) = id.and_then(|id| shared.sessions.get(id, &Entrance::OldSse, origin.requester)) else {
         return answers::problem(StatusCode::NOT_FOUND, "the session is unknown or over; open /sse anew");
     };
     let seen = session.session.tap().is_on().then(|| body.clone());
     match envelope::parse(body) {
         Ok(incoming) => {
+            let who = origin.requester;
+            if let Some(response) = granted::refuse(head, &incoming, &session.gateway, who, shared) {
+                return response;
+            }
             // What a call is told it hears on the stream; that there is no room it hears at once.
             if let Some(fault) = session.session.is_full().filter(|_| expects_answer(&incoming)) {
                 return answers::over_limit(&fault, shared.site.codes);

@@ -13,6 +13,7 @@ use manifold_protocol::{Fault, Id, Raw};
 
 use super::answers::{self, json, problem};
 use super::body::Body;
+use super::granted::{self, Closed};
 use super::headers::wants_websocket;
 use super::peer::Origin;
 use super::shared::Shared;
@@ -21,6 +22,10 @@ use crate::litemcp::Service;
 
 /// Calls may take long, and their clients are told that we wait (section 2.4).
 const KEEP_ALIVE: HeaderValue = HeaderValue::from_static("timeout=180, max=100");
+
+fn unknown(namespace: &str) -> Response<Body> {
+    problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"))
+}
 
 /// Answers a request for one tool, or for the one that stands for all.
 pub(super) async fn answer(
@@ -32,8 +37,19 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let Some(gateway) = shared.site.namespaces.find(Some(namespace)) else {
-        return problem(StatusCode::NOT_FOUND, &format!("Namespace '{namespace}' not found or disabled"));
+        return unknown(namespace);
     };
+    match granted::enter(head, &gateway, origin.requester, shared) {
+        Ok(()) => {}
+        Err(Closed::Hidden) => return unknown(namespace),
+        Err(Closed::Scope(response)) => return *response,
+    }
+    let refused = tool.filter(|_| head.method == Method::POST);
+    let refused =
+        refused.and_then(|tool| granted::refuse_tool(head, tool, &gateway, origin.requester, shared));
+    if let Some(response) = refused {
+        return response;
+    }
     let service =
         Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(origin.peer.client, origin.requester);
     match head.method {
@@ -63,12 +79,15 @@ async fn call(version: Version, body: Bytes, service: &Service) -> Response<Body
     if let Some(fault) = service.missing().await.filter(is_unknown) {
         return problem(StatusCode::NOT_FOUND, &fault.message());
     }
-    let (result, is_busy) = service.call(call, number).await;
+    let (result, retry_after) = service.call(call, number).await;
     let result = result.encode().bytes();
     if let Some(tap) = service.watched() {
         tap.answered(Direction::Out, &ONLY, false, &result);
     }
-    let mut response = if is_busy { answers::busy(result) } else { json(StatusCode::OK, result) };
+    let mut response = match retry_after {
+        Some(seconds) => answers::busy(result, seconds),
+        None => json(StatusCode::OK, result),
+    };
     // HTTP/2 has no such headers.
     if version <= Version::HTTP_11 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("Keep-Alive"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use manifold_engine::Gateway;
+use manifold_engine::{Gateway, Principal, Requester};
 use manifold_protocol::dialect::modern;
 use manifold_protocol::envelope::{Incoming, Message, Refusal};
 use manifold_protocol::{Fault, Id, Method, Raw, Revision};
@@ -91,10 +91,10 @@ async fn request(
     };
     let entered = match if method == Method::Listen { peer.listen() } else { peer.begin(1) } {
         Ok(entered) => entered,
-        Err(fault) => return answers::busy(refusal(Some(&id), &fault)),
+        Err(fault) => return answers::busy(refusal(Some(&id), &fault), 1),
     };
     let lane = PostLane::new(patience.is_some(), &peer.budget);
-    let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace));
+    let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace, requester));
     let seen = seen.map(|message| Seen::new(tap(gateway, Some(peer.client)), message.clone()));
     let request = Request { id, method, params, requester, entrance, client: peer.client, seen };
     // A client that hangs up takes its request back, whether it waits for a stream or for a plain answer.
@@ -104,7 +104,7 @@ async fn request(
         First::Answer(Verdict::Served, answer) if accepts == Accepts::EventsFirst => {
             streaming(Body::whole(modern_lane::encode([answer.into_bytes()].into_iter())))
         }
-        First::Answer(Verdict::Busy, answer) => answers::busy(answer),
+        First::Answer(Verdict::Busy(after), answer) => answers::busy(answer, after),
         First::Answer(verdict, answer) => {
             let mut response = json(status(verdict), answer);
             response.body_mut().owe_to(&peer.budget);
@@ -136,15 +136,17 @@ fn status(verdict: Verdict) -> StatusCode {
         Verdict::Served => StatusCode::OK,
         Verdict::BadRequest => StatusCode::BAD_REQUEST,
         Verdict::UnknownMethod => StatusCode::NOT_FOUND,
-        Verdict::Busy => StatusCode::TOO_MANY_REQUESTS,
+        Verdict::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
     }
 }
 
-/// Says where a request came in and by which credential.
-fn entrance(headers: &HeaderMap, namespace: Option<&str>) -> Vec<u8> {
+/// Says where a request came in and by which credential. Somebody whom an authorization server vouches for is the same with
+/// the next token.
+fn entrance(headers: &HeaderMap, namespace: Option<&str>, who: &Requester) -> Vec<u8> {
     let mut entrance = namespace.map_or_else(Vec::new, |namespace| format!("/{namespace}").into_bytes());
     entrance.push(0);
-    if let Some(credential) = headers.get(AUTHORIZATION) {
+    let is_user = matches!(who.principal, Principal::User(_));
+    if let Some(credential) = headers.get(AUTHORIZATION).filter(|_| !is_user) {
         entrance.extend_from_slice(credential.as_bytes());
     }
     entrance

@@ -38,7 +38,7 @@ pub(super) fn admit(
     let scheme = if admission.secure { "https" } else { "http" };
     // Before the token: whoever is no page of ours learns nothing of it.
     page.judge(head, scheme, host).map_err(|error| refused(page.refuse(&error)))?;
-    let has_tokens = !admission.tokens.is_empty();
+    let has_tokens = admission.has_operators_token();
     let admitted = admission.admit_page(&head.headers, peer.address).filter(|_| has_tokens);
     admitted.ok_or_else(|| {
         // Here as elsewhere only who fails is counted (L17).

@@ -1,12 +1,13 @@
 //! Who is at the other end of a connection: a client of its own where it has no session.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use manifold_config::ClientLimits;
 use manifold_engine::{Budget, ClientId, Requester};
 use manifold_protocol::Fault;
 
+use super::admission::Comer;
 use super::site::Site;
 use super::tally::{Entered, Tally};
 use crate::session::batch_too_large;
@@ -22,6 +23,8 @@ pub(super) struct Peer {
     limits: ClientLimits,
     calls: Arc<Tally>,
     streams: Arc<Tally>,
+    /// Whose certificate it has shown, once TLS is agreed on.
+    certificate: OnceLock<Arc<str>>,
 }
 
 impl Peer {
@@ -33,7 +36,17 @@ impl Peer {
             limits: site.limits,
             calls: Arc::default(),
             streams: Arc::default(),
+            certificate: OnceLock::new(),
         })
+    }
+
+    /// Notes whose certificate it has shown.
+    pub(super) fn showed(&self, subject: Arc<str>) {
+        let _ = self.certificate.set(subject);
+    }
+
+    pub(super) fn comer(&self) -> Comer<'_> {
+        Comer { address: self.address, certificate: self.certificate.get() }
     }
 
     /// Counts calls in flight that belong to no session, for as long as what is returned is held (M8).

@@ -11,12 +11,12 @@ use manifold_protocol::{Fault, Raw, RawObject, envelope};
 use percent_encoding::percent_decode_str;
 use tracing::debug;
 
-use super::admission::{Admission, Admitted, Refused};
+use super::admission::{Accepting, Admission, Admitted, Entry, Refused, WELL_KNOWN};
 use super::answers::{bare, json, overloaded, problem};
 use super::body::{Body, Unread};
 use super::peer::{Origin, Peer};
 use super::shared::Shared;
-use super::{json_api, legacy_sse, litemcp, page, status, streamable};
+use super::{callback, json_api, legacy_sse, litemcp, metadata, page, status, streamable};
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -32,10 +32,11 @@ const ENDPOINTS: [&str; 11] = [
     "POST /litemcp/{namespace}/{tool}",
 ];
 
-/// Judges a head: returns who asks, or the answer where it is not let in or needs nothing but its head.
-pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitted, Box<Response<Body>>> {
+/// Judges a head: returns who asks, or the answer where it is not let in or needs nothing but its head. Only a token that
+/// has to be checked elsewhere takes any time.
+pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Entry, Box<Response<Body>>> {
     if let Some(page) = page::wanted(head, shared) {
-        return page::admit(head, page, peer, shared);
+        return page::admit(head, page, peer, shared).map(Entry::In);
     }
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
@@ -43,18 +44,39 @@ pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Admitt
         && !head.headers.contains_key(CONTENT_LENGTH);
     let judged = match unbounded {
         true => Err(Refused::Unbounded),
-        false => shared.site.admission.admit(&head.method, &head.uri, &head.headers, peer.address),
+        false => shared.site.admission.admit(&head.method, &head.uri, &head.headers, peer.comer()),
     };
     let mut response = match judged {
         Err(refused) => refusal(head, refused, peer, shared),
         Ok(_) if head.method == Method::OPTIONS => bare(StatusCode::NO_CONTENT),
-        Ok(admitted) => return Ok(admitted),
+        Ok(entry) => return Ok(entry),
     };
     finish(head, &mut response, shared);
     Err(Box::new(response))
 }
 
+/// Finds out whether a token is good, and whose.
+pub(super) async fn verify(
+    head: &Parts,
+    entering: Accepting,
+    peer: &Peer,
+    shared: &Shared,
+) -> Result<Admitted, Box<Response<Body>>> {
+    let refused = match Admission::verify(entering, head.uri.path(), peer.comer()).await {
+        Ok(admitted) => return Ok(admitted),
+        Err(refused) => refused,
+    };
+    let mut response = refusal(head, refused, peer, shared);
+    finish(head, &mut response, shared);
+    Err(Box::new(response))
+}
+
 fn refusal(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> Response<Body> {
+    // Balancers have no token and know us by an address; looked for here, they cost others nothing.
+    if let Some(mut response) = status::probe(&head.method, head.uri.path(), &shared.site) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        return response;
+    }
     // Only who fails is counted: a right token is never made to wait (L17).
     let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
     if is_wrong && !shared.token_failures.may_fail(peer.address) {
@@ -62,8 +84,14 @@ fn refusal(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> 
     }
     let mut response = problem(refused.status(), refused.message());
     match refused {
-        Refused::Token => {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        Refused::Token | Refused::InvalidToken | Refused::Scope | Refused::TokenElsewhere => {
+            let challenge = shared.site.admission.challenge(head, refused);
+            let challenge = HeaderValue::from_str(&challenge);
+            let challenge = challenge.unwrap_or(HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        Refused::Unavailable => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
         }
         Refused::Guessed => {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -105,18 +133,35 @@ async fn dispatch(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<Sh
     if path == "/mcp" {
         return streamable::answer(head, body, None, origin, shared).await;
     }
+    if path.starts_with(WELL_KNOWN)
+        && matches!(head.method, Method::GET | Method::HEAD)
+        && let Some(response) = metadata::document(head, &shared.site)
+    {
+        return response;
+    }
+    if callback::is_callback(path)
+        && head.method == Method::GET
+        && let Some(callbacks) = &shared.site.callbacks
+        && let Some(response) = callback::answer(head, &**callbacks).await
+    {
+        return response;
+    }
     // Cut before decoding: an escaped slash is part of a name.
     let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
     let segments: Vec<Cow<'_, str>> = path.trim_matches('/').split('/').map(decode).collect();
     let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
     match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),
-        (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site),
-        (["api", namespace, "mcp"], &Method::POST) => json_api::call(body, namespace, origin, shared).await,
+        (["livez" | "readyz"], method) => status::probe(method, path, &shared.site)
+            .unwrap_or_else(|| endpoints(StatusCode::METHOD_NOT_ALLOWED, Some("Method not allowed"))),
+        (["api", "status"], &Method::GET | &Method::HEAD) => status::status(&shared.site, origin.requester),
+        (["api", namespace, "mcp"], &Method::POST) => {
+            json_api::call(head, body, namespace, origin, shared).await
+        }
         (["mcp"], _) => streamable::answer(head, body, None, origin, shared).await,
         (["mcp", namespace], _) => streamable::answer(head, body, Some(namespace), origin, shared).await,
-        (["sse"], &Method::GET) => legacy_sse::open(None, origin, shared),
-        (["sse", namespace], &Method::GET) => legacy_sse::open(Some(namespace), origin, shared),
+        (["sse"], &Method::GET) => legacy_sse::open(head, None, origin, shared),
+        (["sse", namespace], &Method::GET) => legacy_sse::open(head, Some(namespace), origin, shared),
         (["messages"], &Method::POST) => legacy_sse::post(head, body, origin, shared),
         (["litemcp", namespace], &Method::GET | &Method::POST) => {
             litemcp::answer(head, body, namespace, None, origin, shared).await

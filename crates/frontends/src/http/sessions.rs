@@ -12,16 +12,17 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use manifold_config::ClientLimits;
-use manifold_engine::{Audience, Budget, Gateway, Lock as _, Principal, Requester};
-use manifold_protocol::Fault;
+use manifold_engine::{Audience, Budget, Gateway, Lock as _, Requester, Tasks};
 use manifold_protocol::envelope::{Incoming, Message};
+use manifold_protocol::{Fault, Id, Raw};
 use tokio::time::{Instant, interval};
 use tracing::info;
 
 use super::peer::{Origin, too_many_calls, too_many_streams};
 use super::site::Site;
-use super::stream::Stream;
+use super::stream::{Stream, StreamLog};
 use super::tally::{Entered, Tally};
+use crate::replica::{Link, Replica};
 use crate::session::{Destination, Outlet, Session};
 use open::{Open, Owner};
 
@@ -52,6 +53,10 @@ pub(super) enum Entrance {
 /// One client's session and its streams.
 pub(super) struct HttpSession {
     pub(super) id: String,
+    /// By what replicas know it, where any of them can make it anew.
+    pub(super) sid: Option<String>,
+    /// Where its streams are written, for whoever goes on with them.
+    logs: Option<Logs>,
     /// The id as responses bear it.
     pub(super) header: HeaderValue,
     /// Where it was opened: it is no good elsewhere (T5).
@@ -85,9 +90,21 @@ impl HttpSession {
         entrance: Entrance,
         origin: Origin<'_>,
     ) -> Option<Arc<Self>> {
+        Self::with_id(site, gateway, entrance, origin, (random_id()?, None))
+    }
+
+    /// Prepares a session under an id that is given, with the name by which replicas speak of it.
+    pub(super) fn with_id(
+        site: &Site,
+        gateway: &Arc<Gateway>,
+        entrance: Entrance,
+        origin: Origin<'_>,
+        (id, sid): (String, Option<String>),
+    ) -> Option<Arc<Self>> {
         let address = origin.peer.address;
         // Its own: the connection's may serve other sessions, whose clients have other names.
-        let requester = Arc::new(Requester::new(origin.requester.principal.clone(), Some(address)));
+        let principal = origin.requester.principal.clone();
+        let requester = Arc::new(Requester::granted(principal, Some(address), origin.requester.grants()));
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
@@ -96,13 +113,20 @@ impl HttpSession {
             requester: Arc::clone(&requester),
         };
         let budget = site.share_of_one(OWED_BYTES);
-        let general = Stream::new(0, &budget);
+        // What clients send back of the numbers that a replica gives out says whose they are.
+        let replica = site.replica.as_ref().filter(|_| sid.is_some());
+        let before = replica.map_or(0, |replica| replica.first_number());
+        let logs = replica.zip(sid.as_ref()).and_then(|(replica, sid)| Logs::of(replica, sid));
+        let general =
+            Stream::logged(before, 0, &budget, logs.as_ref().map(|logs| logs.of_stream(0, String::new())));
         let limit = Some((site.limits.calls, too_many_calls(&site.limits)));
         let session = Session::limited(destination, Arc::clone(&general) as Arc<dyn Outlet>, limit);
-        let id = random_id()?;
+        session.number_questions_after(before);
         Some(Arc::new(Self {
             header: HeaderValue::from_str(&id).ok()?,
             id,
+            sid,
+            logs,
             entrance,
             owner: Owner::of(&requester.principal, address, site.admission.has_several_principals()),
             requester,
@@ -114,15 +138,20 @@ impl HttpSession {
             general,
             streams: Mutex::default(),
             budget,
-            next_stream: AtomicU64::new(1),
+            next_stream: AtomicU64::new(before + 1),
             made: Instant::now(),
             used: AtomicU64::new(0),
         }))
     }
 
     /// Opens a stream for the answer to one request.
-    pub(super) fn open_stream(&self) -> Arc<Stream> {
-        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed), &self.budget);
+    pub(super) fn open_stream(&self, answers: &[Id]) -> Arc<Stream> {
+        let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        let log = self.logs.as_ref().map(|logs| {
+            let ids: Vec<Raw> = answers.iter().map(Id::to_raw).collect();
+            logs.of_stream(number, Raw::array(&ids).as_str().to_owned())
+        });
+        let stream = Stream::logged(0, number, &self.budget, log);
         self.prune();
         let mut streams = self.lock();
         if streams.len() >= MAX_STREAMS {
@@ -180,9 +209,38 @@ impl HttpSession {
             && !self.lock().values().any(is_open)
     }
 
+    /// Returns who opened it.
+    pub(super) fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
         self.streams.locked()
     }
+}
+
+/// Where the streams of a session are written.
+struct Logs {
+    link: Arc<dyn Link>,
+    tasks: Tasks,
+    sid: String,
+}
+
+impl Logs {
+    fn of(replica: &Replica, sid: &str) -> Option<Self> {
+        let link = Arc::clone(replica.link()?);
+        Some(Self { link, tasks: replica.tasks.clone(), sid: sid.to_owned() })
+    }
+
+    fn of_stream(&self, number: u64, answers: String) -> StreamLog {
+        let (link, tasks) = (Arc::clone(&self.link), self.tasks.clone());
+        StreamLog { link, tasks, name: log_name(&self.sid, number), answers }
+    }
+}
+
+/// Returns the name of a stream's log.
+pub(super) fn log_name(sid: &str, stream: u64) -> String {
+    format!("{sid}:{stream}")
 }
 
 impl Sessions {
@@ -200,12 +258,66 @@ impl Sessions {
         Ok(())
     }
 
-    /// Returns the session with this id, if it was opened there and by the same principal.
-    pub(super) fn get(&self, id: &str, entrance: &Entrance, who: &Principal) -> Option<Arc<HttpSession>> {
+    /// Takes in a session that another replica knows, or returns the one that was first.
+    pub(super) fn adopt(&self, session: &Arc<HttpSession>) -> Result<Arc<HttpSession>, Fault> {
+        let ended = {
+            let mut open = self.lock();
+            if let Some(first) = open.by_id.get(&session.id) {
+                return Ok(Arc::clone(first));
+            }
+            open.add(session, &self.limits)?
+        };
+        if let Some(ended) = ended {
+            ended.session.close();
+            ended.general.finish();
+        }
+        Ok(Arc::clone(session))
+    }
+
+    /// Finds a session by the name that replicas have for it.
+    pub(super) fn by_sid(&self, sid: &str) -> Option<Arc<HttpSession>> {
+        let open = self.lock();
+        open.by_id.get(open.by_sid.get(sid)?).cloned()
+    }
+
+    /// Returns the sessions that were used within this time, by the names that replicas have for them.
+    pub(super) fn used_within(&self, time: Duration) -> Vec<String> {
+        let open = self.lock();
+        let used = open.by_id.values().filter(|session| session.unused_for() <= time);
+        used.filter_map(|session| session.sid.clone()).collect()
+    }
+
+    /// Ends a session for good: its id is not taken for one to be made anew.
+    pub(super) fn end(&self, session: &HttpSession) {
+        if let Some(sid) = &session.sid {
+            self.lock().over.add(sid);
+        }
+        self.remove(&session.id);
+    }
+
+    /// Notes that a session was ended elsewhere.
+    pub(super) fn end_sid(&self, sid: &str) {
+        self.lock().over.add(sid);
+        if let Some(session) = self.by_sid(sid) {
+            self.remove(&session.id);
+        }
+    }
+
+    /// Returns whether a session was ended for good, as far as is remembered.
+    pub(super) fn is_over(&self, sid: &str) -> bool {
+        self.lock().over.has(sid)
+    }
+
+    /// Returns the session with this id, if it was opened there and by the same principal. What its credential grants now
+    /// counts from now on.
+    pub(super) fn get(&self, id: &str, entrance: &Entrance, who: &Requester) -> Option<Arc<HttpSession>> {
         let is_theirs = |session: &&Arc<HttpSession>| {
-            session.entrance == *entrance && session.requester.principal == *who
+            session.entrance == *entrance && session.requester.principal == who.principal
         };
         let session = self.lock().by_id.get(id).filter(is_theirs).cloned()?;
+        if !session.requester.regrant(who.grants()) {
+            return None;
+        }
         session.touch();
         Some(session)
     }

@@ -12,6 +12,7 @@ use super::site::Site;
 use super::sockets::Sockets;
 use super::token_failures::TokenFailures;
 use crate::modern::ModernService;
+use crate::replica::{News, Note};
 
 /// What the handlers share.
 pub(super) struct Shared {
@@ -36,10 +37,27 @@ pub(super) enum Closing {
 impl Shared {
     /// Lets an operator end a session.
     pub(super) fn let_be_ended(self: &Arc<Self>, session: &HttpSession) {
-        let (shared, id) = (Arc::downgrade(self), session.id.clone());
+        let (shared, id, sid) = (Arc::downgrade(self), session.id.clone(), session.sid.clone());
         session.session.on_disconnect(move || {
             if let Some(shared) = shared.upgrade() {
-                shared.sessions.remove(&id);
+                match &sid {
+                    // Ended where it is known; the other replicas hear of it.
+                    Some(sid) => shared.end_everywhere(sid),
+                    None => shared.sessions.remove(&id),
+                }
+            }
+        });
+    }
+
+    /// Ends a session here, and has the other replicas end it.
+    fn end_everywhere(&self, sid: &str) {
+        self.sessions.end_sid(sid);
+        let Some(replica) = &self.site.replica else { return };
+        let Some(link) = replica.link().cloned() else { return };
+        let (sid, me) = (sid.to_owned(), replica.number());
+        replica.tasks.spawn_background(async move {
+            if link.note(&sid, Note::Over).await.is_ok() {
+                link.tell(News::Over { sid }.encode(me));
             }
         });
     }
@@ -49,13 +67,17 @@ impl Shared {
     pub(super) async fn end_closed_namespaces(self: Arc<Self>, drain: Duration) {
         loop {
             self.site.namespaces.changed().await;
-            let served = self.site.namespaces.served();
+            let (served, accepted) = (self.site.namespaces.served(), self.site.admission.accepted());
             self.modern.end_listening(|gateway| !served.serves(gateway));
             for session in self.sessions.all() {
-                if served.serves(&session.gateway) {
+                let is_known = accepted.still_knows(&session.requester().principal);
+                if served.serves(&session.gateway) && is_known {
                     continue;
                 }
-                info!("a session ends: its namespace is no longer served");
+                match is_known {
+                    true => info!("a session ends: its namespace is no longer served"),
+                    false => info!("a session ends: what let its client in does so no longer"),
+                }
                 session.session.stop_taking_calls();
                 let _ = timeout(drain, session.session.settled()).await;
                 self.sessions.remove(&session.id);

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use manifold_config::{ClientLimits, Profile};
-use manifold_engine::Budget;
+use manifold_engine::{Budget, Health};
 use manifold_protocol::CodeSet;
 use tokio::time::Instant;
 
 use super::admission::Admission;
+use super::callback::Callbacks;
 use super::namespaces::Namespaces;
 use crate::admin::SharedPage;
+use crate::replica::Replica;
 
 /// What HTTP serves.
 pub struct Site {
     pub namespaces: Arc<Namespaces>,
     pub codes: CodeSet,
     pub profile: Profile,
-    pub admission: Admission,
+    pub admission: Arc<Admission>,
     pub limit_bytes: usize,
     /// What all messages under way may take up.
     pub budget: Budget,
@@ -25,8 +27,14 @@ pub struct Site {
     /// How clients reach us.
     pub url: String,
     pub started: Instant,
+    /// What balancers are told.
+    pub health: Arc<Health>,
     /// The page, where the config wants it here.
     pub page: Option<SharedPage>,
+    /// Who takes what browsers come back with, where they may come back here.
+    pub callbacks: Option<Arc<dyn Callbacks>>,
+    /// Who we are among several, where there are.
+    pub replica: Option<Arc<Replica>>,
 }
 
 /// One client may hold one part in so many of what all may hold.

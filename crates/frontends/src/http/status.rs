@@ -1,12 +1,15 @@
 //! `/health` and `/api/status`: S2's shapes in every profile (decision 34), from what is known without asking anyone.
+//! `/livez` and `/readyz`: a word for balancers.
 
-use hyper::{Response, StatusCode};
+use std::sync::Arc;
+
+use hyper::{Method, Response, StatusCode};
 use manifold_admin::{self as admin, State};
-use manifold_engine::Outdated;
+use manifold_engine::{Access, Gateway, Outdated, Requester, Wish};
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
-use super::answers::json;
+use super::answers::{json, word};
 use super::body::Body;
 use super::namespaces::Served;
 use super::site::Site;
@@ -22,6 +25,27 @@ pub(super) fn health(site: &Site) -> Response<Body> {
     let millis = site.started.elapsed().as_millis() as f64;
     body.set("uptime", Raw::serialize(&(millis / 1000.0)));
     json(StatusCode::OK, body.into_raw().bytes())
+}
+
+/// Answers a balancer, which has no token and calls us what it likes: `/livez` says that we are there, `/readyz` whether
+/// work may be sent.
+pub(super) fn probe(method: &Method, path: &str, site: &Site) -> Option<Response<Body>> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    match path {
+        "/livez" => Some(word(StatusCode::OK, "live")),
+        "/readyz" => {
+            let served = site.namespaces.served();
+            let gateways = || served.namespaces.values().chain(&served.default);
+            // Every one is asked, so that all begin to learn what they lack.
+            let settled = || gateways().filter(|gateway| !gateway.is_settled()).count() == 0;
+            let fitness = site.health.fitness(settled);
+            let status = if fitness.is_fit() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            Some(word(status, fitness.as_str()))
+        }
+        _ => None,
+    }
 }
 
 #[derive(Serialize)]
@@ -44,6 +68,9 @@ struct Server {
     tool_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// How one is signed in to it; none where nobody was asked to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<admin::SignIn>,
     /// What is wrong with it in the config.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
@@ -70,14 +97,16 @@ struct Summary {
 }
 
 /// Returns every namespace with the state of its servers, asking none of them (S2-3 to S2-5).
-pub(super) fn status(site: &Site) -> Response<Body> {
+pub(super) fn status(site: &Site, who: &Requester) -> Response<Body> {
     let mut schemas = RawObject::default();
     let mut summary = Summary::default();
     let plan = site.namespaces.served();
     let mut names: Vec<&String> = plan.namespaces.keys().collect();
     names.sort_unstable();
     for name in names {
-        let Some(gateway) = plan.namespaces.get(name) else { continue };
+        let gateway = plan.namespaces.get(name);
+        let is_open = |gateway: &&Arc<Gateway>| gateway.access(who, Wish::Enter) == Access::Granted;
+        let Some(gateway) = gateway.filter(is_open) else { continue };
         let servers: Vec<Server> = gateway.servers().into_iter().map(server).collect();
         let schema = Schema {
             status: "active",
@@ -143,7 +172,8 @@ fn server(server: admin::Server) -> Server {
         status,
         kind: server.kind.as_str(),
         tool_count: server.lists.map_or(0, |lists| lists.tools),
-        error: server.error.map(|error| error.text),
+        error: server.error.map(admin::Error::told),
+        sign_in: server.sign_in.filter(|sign_in| sign_in.state != "unknown"),
         problems: server.problems.into_iter().map(|problem| problem.to_string()).collect(),
     }
 }

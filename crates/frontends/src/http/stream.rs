@@ -1,9 +1,11 @@
 //! Streams of server-sent events that survive their connection: what was said is kept for a while, and a client that
 //! comes back with the id of the last event it saw gets the rest.
 
+mod log;
+
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use manifold_protocol::Outgoing;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::session::Outlet;
+pub(super) use log::{StreamLog, entry_of};
 
 /// A sign of life for proxies and clients that count silence.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -27,15 +30,20 @@ const RETRY_MS: u64 = 1000;
 
 /// One stream. Event numbers start at 1; 0 is the priming event, which only carries an id.
 pub(super) struct Stream {
+    me: Weak<Stream>,
     number: u64,
     /// Where what is kept counts.
     budget: Budget,
+    /// Where what is said is written before anybody hears it, for clients that come back to another replica.
+    log: Option<StreamLog>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     events: VecDeque<Bytes>,
+    /// The number of the first event of all.
+    begun: u64,
     /// The number of the first event kept.
     first: u64,
     bytes: usize,
@@ -47,12 +55,35 @@ struct State {
     reader: u64,
     attached: bool,
     waker: Option<Waker>,
+    /// The first event that is not in the log, where there is one.
+    unwritten: u64,
+    writing: log::Writing,
 }
 
 impl Stream {
+    #[cfg(test)]
     pub(super) fn new(number: u64, budget: &Budget) -> Arc<Self> {
-        let budget = budget.clone();
-        Arc::new(Self { number, budget, state: Mutex::new(State { first: 1, taken: 1, ..State::default() }) })
+        Self::after(0, number, budget)
+    }
+
+    /// Opens a stream whose events are numbered from the one after `last`.
+    pub(super) fn after(last: u64, number: u64, budget: &Budget) -> Arc<Self> {
+        Self::logged(last, number, budget, None)
+    }
+
+    /// Opens a stream that is written to a log, too.
+    pub(super) fn logged(last: u64, number: u64, budget: &Budget, log: Option<StreamLog>) -> Arc<Self> {
+        let (budget, first) = (budget.clone(), last + 1);
+        // The log of an answer begins with whose it is, where an event would be that has only an id.
+        let unwritten = if number == 0 { first } else { last };
+        let state = State { begun: first, first, taken: first, unwritten, ..State::default() };
+        Arc::new_cyclic(|me| Self { me: me.clone(), number, budget, log, state: Mutex::new(state) })
+    }
+
+    /// Returns whether an event with this number was said here: the session's own streams at two replicas are two.
+    pub(super) fn has_said(&self, event: u64) -> bool {
+        let state = self.lock();
+        event + 1 >= state.begun && event < state.next()
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -68,6 +99,7 @@ impl Stream {
         let mut state = self.lock();
         state.finished.get_or_insert_with(Instant::now);
         state.wake();
+        self.write_on(&mut state);
     }
 
     /// Ends the present reader's response; the stream goes on for when it comes back.
@@ -101,6 +133,7 @@ impl Stream {
         state.taken = last_seen.saturating_add(1).clamp(state.first, state.next());
         let reader = state.reader;
         state.wake();
+        self.write_on(&mut state);
         drop(state);
         EventBody {
             stream: Arc::clone(self),
@@ -138,6 +171,9 @@ impl Stream {
         }
         state.bytes += message.len();
         state.events.push_back(self.budget.hold(message));
+        if self.log.is_some() {
+            return self.write_on(&mut state);
+        }
         state.wake();
     }
 
@@ -230,13 +266,14 @@ impl EventBody {
             if state.reader != self.reader {
                 return Poll::Ready(None);
             }
-            if state.taken < state.next() {
-                let bytes = encode(self.stream.number, &state);
-                state.taken = state.next();
+            let end = if self.stream.log.is_some() { state.audible() } else { state.next() };
+            if state.taken < end {
+                let bytes = encode(self.stream.number, &state, end);
+                state.taken = end;
                 self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
                 return Poll::Ready(Some(bytes));
             }
-            finished = state.finished.is_some();
+            finished = state.finished.is_some() && state.taken == state.next();
             if finished && !self.holds {
                 state.forget_bulk(self.stream.budget.is_spent());
                 return Poll::Ready(None);
@@ -284,9 +321,9 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
     Some((stream.parse().ok()?, event.parse().ok()?))
 }
 
-fn encode(stream: u64, state: &State) -> Bytes {
+fn encode(stream: u64, state: &State, end: u64) -> Bytes {
     let skip = (state.taken - state.first) as usize;
-    let waiting = state.events.iter().skip(skip);
+    let waiting = state.events.iter().skip(skip).take((end - state.taken) as usize);
     let size: usize = waiting.clone().map(|event| event.len() + 64).sum();
     let mut bytes = BytesMut::with_capacity(size);
     for (at, event) in waiting.enumerate() {

@@ -9,23 +9,29 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method as HttpMethod, Response, StatusCode};
-use manifold_engine::Gateway;
+use manifold_engine::{Access, Gateway, Wish, add_transport};
 use manifold_protocol::envelope::{self, Incoming, Message, Refusal};
-use manifold_protocol::{Fault, Revision};
+use manifold_protocol::{Fault, Id, Revision};
 
 use super::accepts::{Accepts, PLAIN_PATIENCE, accepts_events};
 use super::answers::{self, bare, events, json};
 use super::body::Body;
+use super::forward;
+use super::granted::{self, Closed};
+use super::headers::SESSION_ID;
 use super::modern;
+use super::news;
 use super::peer::Origin;
+use super::resume;
+use super::sealed;
 use super::sessions::{Entrance, HttpSession, expects_answer};
 use super::shared::Shared;
 use super::stream::{Stream, parse_event_id, priming};
 use super::timeouts::UNREAD_PATIENCE;
+use crate::replica::Replica;
 use crate::session::{Outlet, refusal_fault};
 use lane::{First, PostLane};
 
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Answers at `/mcp` or `/mcp/{namespace}`.
 pub(super) async fn answer(
@@ -36,9 +42,18 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let site = &shared.site;
-    let Some(gateway) = site.namespaces.find(namespace) else {
+    let found = site.namespaces.find(namespace);
+    let entered = found.as_ref().map(|gateway| granted::enter(head, gateway, origin.requester, shared));
+    let found = match entered {
+        None | Some(Ok(())) => found,
+        Some(Err(Closed::Hidden)) => None,
+        Some(Err(Closed::Scope(response))) => return *response,
+    };
+    let Some(gateway) = found else {
         let plan = site.namespaces.served();
-        let mut names: Vec<&str> = plan.namespaces.keys().map(String::as_str).collect();
+        let is_shown = |gateway: &Gateway| gateway.access(origin.requester, Wish::Enter) != Access::Hidden;
+        let shown = plan.namespaces.iter().filter(|(_, gateway)| is_shown(gateway));
+        let mut names: Vec<&str> = shown.map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         let what = namespace
             .map_or_else(|| "no namespace is selected".to_owned(), |id| format!("no namespace '{id}'"));
@@ -47,13 +62,14 @@ pub(super) async fn answer(
     match head.method {
         HttpMethod::GET | HttpMethod::DELETE
             if modern::is_named(&head.headers)
+                && !sealed::is_named(&head.headers, shared)
                 && known_session(&head.headers, namespace, origin, shared).is_none() =>
         {
             modern::only_post()
         }
         HttpMethod::POST => post(head, body, &gateway, namespace, origin, shared).await,
-        HttpMethod::GET => get(&head.headers, namespace, origin, shared),
-        HttpMethod::DELETE => delete(&head.headers, namespace, origin, shared),
+        HttpMethod::GET => get(&head.headers, &gateway, namespace, origin, shared).await,
+        HttpMethod::DELETE => delete(&head.headers, &gateway, namespace, origin, shared).await,
         _ => {
             let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -71,12 +87,34 @@ async fn post(
     shared: &Arc<Shared>,
 ) -> Response<Body> {
     let accepts = Accepts::of(&head.headers);
+    // Others may have to be given it.
+    let linked = shared.site.replica.as_deref().filter(|replica| replica.link().is_some());
+    let whole = linked.map(|replica| (replica, body.clone()));
     let seen = gateway.traffic().is_watched().then(|| body.clone());
-    let incoming = match envelope::parse(body) {
+    let mut incoming = match envelope::parse(body) {
         Ok(incoming) => incoming,
         Err(refusal) => return no_message(&refusal, &head.headers, shared),
     };
-    let known = known_session(&head.headers, namespace, origin, shared);
+    if gateway.observers().is_tracing() {
+        take_trace(&head.headers, &mut incoming);
+    }
+    if let Some(response) = granted::refuse(head, &incoming, gateway, origin.requester, shared) {
+        return response;
+    }
+    if let Some((_, whole)) = &whole
+        && let Some(response) = Box::pin(forward::elsewhere(head, whole, &incoming, shared)).await
+    {
+        return response;
+    }
+    let known = match known_session(&head.headers, namespace, origin, shared) {
+        None if sealed::is_named(&head.headers, shared) => {
+            match Box::pin(sealed::make_anew(&head.headers, gateway, namespace, origin, shared)).await {
+                Ok(made) => made,
+                Err(response) => return *response,
+            }
+        }
+        known => known,
+    };
     let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin, seen: seen.as_ref() };
     let incoming = match modern::post(sender, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
@@ -98,6 +136,12 @@ async fn post(
         let why = "batches exist in protocol revision 2025-03-26 only";
         return invalid(StatusCode::BAD_REQUEST, why, shared);
     }
+    if let Some(response) = asked_elsewhere(&incoming, &session, shared) {
+        return response;
+    }
+    if let Some((replica, whole)) = &whole {
+        Box::pin(news::tell(whole, &incoming, &session, replica)).await;
+    }
     if let Some(seen) = &seen {
         session.session.show_heard(seen);
     }
@@ -108,7 +152,8 @@ async fn post(
     if session.budget.is_stuck(UNREAD_PATIENCE) {
         return answers::overloaded(session.budget.limit_bytes(), shared.site.codes);
     }
-    let lane = PostLane::new(Arc::clone(&session), accepts != Accepts::JsonOnly);
+    let answers = if whole.is_some() { ids_of(&incoming) } else { Vec::new() };
+    let lane = PostLane::answering(Arc::clone(&session), accepts != Accepts::JsonOnly, answers);
     session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
     let patience = match accepts {
         Accepts::EventsFirst => Some(Duration::ZERO),
@@ -118,7 +163,7 @@ async fn post(
     let response = match lane.first(patience).await {
         First::Answer(answer) => json(StatusCode::OK, answer),
         First::Nothing => bare(StatusCode::ACCEPTED),
-        First::TurnedAway(answer) => answers::busy(answer),
+        First::TurnedAway(answer, after) => answers::busy(answer, after),
         First::Refused => answers::overloaded(session.budget.limit_bytes(), shared.site.codes),
         First::Stream(stream) => events_of(&stream, &session),
     };
@@ -127,6 +172,15 @@ async fn post(
         session.touch();
     }
     with_session(response, &session)
+}
+
+/// Gives a request the trace that its head belongs to. In the message itself another may be named, which counts more.
+#[cold]
+fn take_trace(headers: &HeaderMap, incoming: &mut Incoming) {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let (Some(parent), Incoming::One(Message::Request { params, .. })) = (text("traceparent"), incoming) {
+        *params = add_transport(params.take(), parent, text("tracestate"));
+    }
 }
 
 /// Opens a session: it exists only once its handshake has succeeded.
@@ -138,7 +192,7 @@ async fn initialize(
     origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Some(session) = HttpSession::new(&shared.site, gateway, entrance(namespace), origin) else {
+    let Some(session) = sealed::prepare(&incoming, gateway, namespace, origin, shared) else {
         return answers::problem(StatusCode::SERVICE_UNAVAILABLE, "no session id could be made");
     };
     if let Some(seen) = &seen {
@@ -160,8 +214,9 @@ async fn initialize(
     with_session(response, &session)
 }
 
-fn get(
+async fn get(
     headers: &HeaderMap,
+    gateway: &Arc<Gateway>,
     namespace: Option<&str>,
     origin: Origin<'_>,
     shared: &Arc<Shared>,
@@ -172,8 +227,10 @@ fn get(
     if headers.get(SESSION_ID).is_none() {
         return unnamed_session(shared);
     }
-    let Some(session) = known_session(headers, namespace, origin, shared) else {
-        return unknown_session(shared);
+    let session = match find_session(headers, gateway, namespace, origin, shared).await {
+        Ok(Some(session)) => session,
+        Ok(None) => return unknown_session(shared),
+        Err(response) => return *response,
     };
     let beat = Bytes::from_static(b":\n\n");
     let closing = shared.closed();
@@ -183,8 +240,17 @@ fn get(
     };
     let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
     let body = match last_seen {
-        None => session.general.attach(session.general.last_taken(), beat, closing),
-        Some(seen) => match seen.and_then(|(number, event)| Some((session.stream(number)?, event))) {
+        None => {
+            resume::take_over(&session, None, shared).await;
+            session.general.attach(session.general.last_taken(), beat, closing)
+        }
+        Some(Some((0, event))) => {
+            resume::take_over(&session, Some(event), shared).await;
+            // What another replica has said is no number of ours.
+            let is_known = session.sid.is_none() || session.general.has_said(event);
+            session.general.attach(if is_known { event } else { 0 }, beat, closing).holding()
+        }
+        Some(seen) => match find_stream(&session, seen, shared).await {
             Some((stream, event)) => stream.attach(event, beat, closing).holding(),
             // There is no such stream any more, and the session's own must not be taken for it.
             None => return bare(StatusCode::METHOD_NOT_ALLOWED),
@@ -193,19 +259,75 @@ fn get(
     with_session(events(body.on_end(move || drop(reader))), &session)
 }
 
-fn delete(
+async fn delete(
     headers: &HeaderMap,
+    gateway: &Arc<Gateway>,
     namespace: Option<&str>,
     origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    match known_session(headers, namespace, origin, shared) {
-        Some(session) => {
-            shared.sessions.remove(&session.id);
+    match find_session(headers, gateway, namespace, origin, shared).await {
+        Ok(Some(session)) => {
+            shared.sessions.end(&session);
+            if let Some(replica) = &shared.site.replica {
+                news::over(&session, replica).await;
+            }
             bare(StatusCode::NO_CONTENT)
         }
-        None => invalid(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
+        Err(response) => *response,
+        Ok(None) => invalid(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
     }
+}
+
+/// Finds the stream that a client comes back for, here or at another replica.
+async fn find_stream(
+    session: &Arc<HttpSession>,
+    seen: Option<(u64, u64)>,
+    shared: &Shared,
+) -> Option<(Arc<Stream>, u64)> {
+    let (number, event) = seen?;
+    match session.stream(number) {
+        Some(stream) => Some((stream, event)),
+        None => Some((Box::pin(resume::follow(session, number, event, shared)).await?, event)),
+    }
+}
+
+/// Returns the ids of the requests that came in.
+fn ids_of(incoming: &Incoming) -> Vec<Id> {
+    let id = |message: &Message| match message {
+        Message::Request { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    match incoming {
+        Incoming::One(message) => id(message).into_iter().collect(),
+        Incoming::Batch(messages) => messages.iter().flatten().filter_map(id).collect(),
+    }
+}
+
+/// Finds a session, or makes it anew where another replica knows it.
+async fn find_session(
+    headers: &HeaderMap,
+    gateway: &Arc<Gateway>,
+    namespace: Option<&str>,
+    origin: Origin<'_>,
+    shared: &Arc<Shared>,
+) -> Result<Option<Arc<HttpSession>>, Box<Response<Body>>> {
+    match known_session(headers, namespace, origin, shared) {
+        Some(session) => Ok(Some(session)),
+        None => Box::pin(sealed::make_anew(headers, gateway, namespace, origin, shared)).await,
+    }
+}
+
+/// Answers who answers a question that another replica asked.
+fn asked_elsewhere(incoming: &Incoming, session: &HttpSession, shared: &Shared) -> Option<Response<Body>> {
+    let replica = shared.site.replica.as_ref()?;
+    let Incoming::One(Message::Response { id, .. }) = incoming else { return None };
+    let asked_by = Replica::of_number(id.as_u64()?)?;
+    if asked_by == replica.number() || session.session.is_asked(id) {
+        return None;
+    }
+    let why = "another replica asked this, which cannot be reached from here; start the call again";
+    Some(invalid(StatusCode::BAD_REQUEST, why, shared))
 }
 
 fn known_session(
@@ -215,7 +337,7 @@ fn known_session(
     shared: &Shared,
 ) -> Option<Arc<HttpSession>> {
     let id = headers.get(SESSION_ID)?.to_str().ok()?;
-    shared.sessions.get(id, &entrance(namespace), &origin.requester.principal)
+    shared.sessions.get(id, &entrance(namespace), origin.requester)
 }
 
 fn entrance(namespace: Option<&str>) -> Entrance {

@@ -4,6 +4,7 @@ mod early;
 mod limits;
 mod modern;
 mod principals;
+mod sealed;
 
 use expect_test::{Expect, expect};
 use manifold_config::{ClientLimits, Profile};
@@ -40,28 +41,37 @@ fn site_and_world(admission: Admission, limits: ClientLimits, held_bytes: usize)
         })),
         codes: CodeSet::Own,
         profile: Profile::McpsProxy,
-        admission,
+        admission: Arc::new(admission),
         limit_bytes: 500,
         budget: Budget::new(held_bytes),
         limits,
         port: 3095,
         url: "http://localhost:3095".to_owned(),
         started: Instant::now(),
+        health: Arc::default(),
         page: None,
+        callbacks: None,
+        replica: None,
     };
     (site, world)
 }
 
 pub(super) fn site_with(admission: Admission, limits: ClientLimits, held_bytes: usize) -> TestSite {
     let (site, world) = site_and_world(admission, limits, held_bytes);
+    site_of(site, world)
+}
+
+fn site_of(site: Site, world: fake::World) -> TestSite {
+    let limits = site.limits;
     let (close, closing) = watch::channel(Closing::No);
     // Dropping it would close every stream.
     std::mem::forget(close);
     let sockets = Sockets::new(Duration::from_secs(5));
+    let modern = ModernService::for_many(&world.tasks, limits.parked, site.replica.clone());
     let shared = Arc::new(Shared {
         site,
         sessions: Sessions::new(limits),
-        modern: ModernService::for_many(&world.tasks, limits.parked),
+        modern,
         sockets,
         token_failures: TokenFailures::default(),
         closing,

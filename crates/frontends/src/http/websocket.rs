@@ -14,7 +14,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
-use manifold_engine::{Budget, Outbox};
+use manifold_engine::{Budget, Outbox, Requester};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -93,6 +93,8 @@ struct Socket<S> {
     conversation: Conversation,
     /// What is held for it.
     budget: Budget,
+    /// Who was let in with it.
+    requester: Arc<Requester>,
     shared: Arc<Shared>,
 }
 
@@ -114,8 +116,14 @@ enum Ended {
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn new(stream: WebSocketStream<S>, service: Service, budget: Budget, shared: &Arc<Shared>) -> Self {
         let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&budget));
+        let requester = Arc::clone(service.requester());
         let conversation = Conversation::new(service, Arc::clone(&outbox));
-        Self { line: Line { stream, outbox }, conversation, budget, shared: Arc::clone(shared) }
+        Self { line: Line { stream, outbox }, conversation, budget, requester, shared: Arc::clone(shared) }
+    }
+
+    /// Returns whether what let its client in still would.
+    fn is_known(&self) -> bool {
+        self.shared.site.admission.accepted().still_knows(&self.requester.principal)
     }
 
     async fn serve(mut self, closed: impl Future<Output = ()>) {
@@ -153,6 +161,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                     }
                 }
                 _ = ping.tick() => {
+                    if !self.is_known() {
+                        return Ended::Refused(CloseCode::Policy);
+                    }
                     // Nothing since the last ping, not even its answer.
                     if !std::mem::take(&mut heard) || !self.line.send(Message::Ping(Bytes::new())).await {
                         return Ended::Gone;
@@ -164,6 +175,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 
     /// Takes what was read; returns why that is the end, if it is.
     async fn take(&mut self, message: Option<Result<Message, Error>>) -> Option<Ended> {
+        if matches!(message, Some(Ok(Message::Text(_)))) && !self.is_known() {
+            return Some(Ended::Refused(CloseCode::Policy));
+        }
         let budget = &self.budget;
         match message {
             Some(Ok(Message::Text(text))) if budget.admits(text.len()) => {
@@ -214,7 +228,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             Ended::Asked => (CloseCode::Away, "the server is shutting down"),
             Ended::Refused(CloseCode::Size) => (CloseCode::Size, "the message is too long"),
             Ended::Refused(CloseCode::Again) => (CloseCode::Again, "too much is under way"),
-            Ended::Refused(CloseCode::Policy) => (CloseCode::Policy, "the message did not come in time"),
+            Ended::Refused(CloseCode::Policy) => {
+                (CloseCode::Policy, "the message did not come in time, or what let you in does so no longer")
+            }
             Ended::Refused(CloseCode::Unsupported) => (CloseCode::Unsupported, "messages are text"),
             Ended::Refused(code) => (*code, ""),
         };

@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use manifold_engine::{ClientFacts, ClientId, FrameStatus, Gateway, KnownTool, Outbox, Requester, Tap};
+use manifold_engine::{
+    Access, ClientFacts, ClientId, FrameStatus, Gateway, KnownTool, Outbox, Requester, Tap, Wish,
+};
 use manifold_protocol::dialect::litemcp::{Arguments, CallResult, Message, Tool, ToolCall, Word, named};
 use manifold_protocol::raw::Kind;
 use manifold_protocol::{Call, Failure, Fault, Id, Method, Raw, RawObject, Revision};
@@ -100,7 +102,7 @@ impl Service {
         let gateway = self.gateway()?;
         match &self.tool {
             Some(name) => {
-                let known = gateway.look_up(name, &self.requester.principal).await?;
+                let known = self.look_up(gateway, name).await?;
                 let tool = known.definition().as_ref().and_then(Tool::from_mcp);
                 // Under the name it was asked for by, so that a call can use the same.
                 let tool = tool.map(|tool| Tool { name: name.clone(), ..tool });
@@ -118,7 +120,7 @@ impl Service {
     /// Returns why there is no such tool, if so.
     pub(crate) async fn missing(&self) -> Option<Fault> {
         match (self.gateway(), &self.tool) {
-            (Ok(gateway), Some(name)) => gateway.look_up(name, &self.requester.principal).await.err(),
+            (Ok(gateway), Some(name)) => self.look_up(gateway, name).await.err(),
             (Ok(_), None) => None,
             (Err(fault), _) => Some(fault),
         }
@@ -126,8 +128,8 @@ impl Service {
 
     /// Uses the tool (S4-9); whatever goes wrong is a result that says so (S4-11). Also returns whether the same may be
     /// asked again in a moment.
-    pub(crate) async fn call(&self, call: ToolCall, number: Option<NonZeroU64>) -> (CallResult, bool) {
-        let failed = |params, why: &str| (CallResult::failure(params, why), false);
+    pub(crate) async fn call(&self, call: ToolCall, number: Option<NonZeroU64>) -> (CallResult, Option<u64>) {
+        let failed = |params, why: &str| (CallResult::failure(params, why), None);
         if !call.is_spoken {
             return failed(None, OTHER_VERSION);
         }
@@ -154,16 +156,30 @@ impl Service {
         }
     }
 
+    /// Returns who asks.
+    pub(crate) fn requester(&self) -> &Arc<Requester> {
+        &self.requester
+    }
+
+    /// Finds a tool, if whoever asks may use it.
+    async fn look_up(&self, gateway: &Arc<Gateway>, name: &str) -> Result<KnownTool, Fault> {
+        let known = gateway.look_up(name, &self.requester.principal).await?;
+        match gateway.access(&self.requester, Wish::Tool(&known.exposed_name)) {
+            Access::Hidden => Err(Fault::UnknownTool(name.to_owned())),
+            Access::Granted | Access::NeedsScope(_) => Ok(known),
+        }
+    }
+
     async fn find(&self, call: &ToolCall) -> Result<Requested, Fault> {
         let gateway = self.gateway()?;
         match &self.tool {
             None if call.tool == gateway.introduction().name => Ok(Requested::Dispatcher),
-            None => Ok(Requested::Tool(gateway.look_up(&call.tool, &self.requester.principal).await?)),
+            None => Ok(Requested::Tool(self.look_up(gateway, &call.tool).await?)),
             Some(name) => {
-                let own = gateway.look_up(name, &self.requester.principal).await?;
+                let own = self.look_up(gateway, name).await?;
                 let is_own = call.tool == *name
-                    || gateway
-                        .look_up(&call.tool, &self.requester.principal)
+                    || self
+                        .look_up(gateway, &call.tool)
                         .await
                         .is_ok_and(|one| one.exposed_name == own.exposed_name);
                 if is_own { Ok(Requested::Tool(own)) } else { Err(Fault::UnknownTool(call.tool.clone())) }
@@ -177,10 +193,10 @@ impl Service {
         arguments: Raw,
         params: Raw,
         number: Option<NonZeroU64>,
-    ) -> (CallResult, bool) {
+    ) -> (CallResult, Option<u64>) {
         let gateway = match self.gateway() {
             Ok(gateway) => gateway,
-            Err(fault) => return (CallResult::failure(Some(params), &fault.message()), false),
+            Err(fault) => return (CallResult::failure(Some(params), &fault.message()), None),
         };
         let mut call = RawObject::default();
         call.set("name", Raw::string(exposed_name));
@@ -188,14 +204,17 @@ impl Service {
         let call = Call::new(Method::ToolsCall, Some(call.into_raw()));
         let reply = ask_as(gateway, call, self.client, &self.requester, number).await;
         match reply {
-            Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), false),
+            Ok(answer) => (CallResult::from_mcp(params, &answer.plain()), None),
             Err(failure) => {
-                let is_busy = matches!(&failure, Failure::Fault(fault) if fault.is_busy());
+                let retry_after = match &failure {
+                    Failure::Fault(fault) => fault.retry_after_secs(),
+                    Failure::Peer(_) => None,
+                };
                 let is_late = matches!(&failure, Failure::Fault(Fault::TimedOut { .. }));
                 if let (true, Some(tap), Some(number)) = (is_late, self.watched(), number) {
                     tap.note_call(number, FrameStatus::Timeout);
                 }
-                (CallResult::failure(Some(params), &explain(&failure)), is_busy)
+                (CallResult::failure(Some(params), &explain(&failure)), retry_after)
             }
         }
     }

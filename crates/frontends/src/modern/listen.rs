@@ -133,9 +133,10 @@ impl Listener {
         let deadline = Instant::now() + SETUP;
         let begin = |uri: &String| {
             let (sender, answer) = oneshot::channel();
-            let gateway = Arc::clone(&self.gateway);
+            let (gateway, requester) = (Arc::clone(&self.gateway), Arc::clone(&self.requester));
+            let answering = Mutex::new(Some(sender));
             let (exchange, _flight) =
-                Exchange::open(Subscribing { client, gateway, answer: Mutex::new(Some(sender)) });
+                Exchange::open(Subscribing { client, requester, gateway, answer: answering });
             let mut call = Call::new(Method::ResourcesSubscribe, None);
             call.set_param("uri", Raw::string(uri));
             self.gateway.dispatch(call, exchange);
@@ -265,6 +266,8 @@ impl Wanted {
 /// Takes a server's word on one subscription.
 struct Subscribing {
     client: ClientId,
+    /// Who listens: a subscription is for whom a read would be.
+    requester: Arc<Requester>,
     gateway: Arc<Gateway>,
     answer: Mutex<Option<oneshot::Sender<Reply>>>,
 }
@@ -284,5 +287,9 @@ impl Sink for Subscribing {
 
     fn client(&self) -> Option<ClientId> {
         Some(self.client)
+    }
+
+    fn requester(&self) -> Option<&Arc<Requester>> {
+        Some(&self.requester)
     }
 }

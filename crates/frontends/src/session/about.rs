@@ -55,5 +55,9 @@ fn principal(principal: &Principal) -> Option<manifold_admin::Principal> {
         Principal::Gateway => None,
         Principal::Local => Some(manifold_admin::Principal::Local),
         Principal::Token(name) => Some(manifold_admin::Principal::Token { name: Some(name.to_string()) }),
+        Principal::User(user) => Some(manifold_admin::Principal::Token { name: Some(user.to_string()) }),
+        Principal::Certificate(subject) => {
+            Some(manifold_admin::Principal::Token { name: Some(subject.to_string()) })
+        }
     }
 }

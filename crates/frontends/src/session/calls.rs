@@ -26,14 +26,16 @@ impl CallSink {
 
 impl Sink for CallSink {
     fn reply(&self, reply: Reply) {
-        let is_busy = matches!(&reply, Err(Failure::Fault(fault)) if fault.is_busy());
+        let retry_after = match &reply {
+            Err(Failure::Fault(fault)) => fault.retry_after_secs(),
+            _ => None,
+        };
         let message = self.session.shown(self.session.encode(&self.id, reply));
         // Its id is free before the client can know; whoever waits for the session to settle is told after.
         self.session.forget(&self.id);
-        if is_busy {
-            self.lane.answer_busy(message);
-        } else {
-            self.lane.answer(message);
+        match retry_after {
+            Some(seconds) => self.lane.answer_busy(message, seconds),
+            None => self.lane.answer(message),
         }
         self.session.one_done();
     }

@@ -102,7 +102,7 @@ impl Session {
                 drop(state);
                 flight.cancel(None);
                 let error = fault.to_error(self.destination.codes);
-                return lane.answer_busy(self.shown(envelope::error(Some(&id), &error)));
+                return lane.answer_busy(self.shown(envelope::error(Some(&id), &error)), 1);
             }
             match state.flights.entry(id) {
                 Entry::Vacant(place) => {

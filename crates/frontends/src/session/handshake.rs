@@ -21,24 +21,7 @@ impl Session {
         let info =
             member("clientInfo").unwrap_or_else(|| Raw::from_static(r#"{"name":"manifold","version":"0"}"#));
         let revision = Revision::negotiate(&requested);
-        if let Some(name) = info.get("name").as_ref().and_then(Raw::to_text) {
-            self.destination.requester.set_name(&name);
-        }
-        {
-            let mut state = self.lock();
-            state.phase = Phase::Open;
-            state.revision = Some(revision);
-            state.caller = Some(Arc::new(Caller {
-                capabilities: capabilities.clone(),
-                info: Some(info.clone()),
-                log_level: None,
-                retries: false,
-                is_retry: false,
-                words: Default::default(),
-            }));
-        }
-        self.introduce_to_tap(Some(&info));
-        self.tell_who_it_is();
+        self.open_for(revision, capabilities.clone(), info.clone());
         let echoes = self.destination.profile == Profile::McpAllInOne;
         let echoed: Vec<&str> = ["roots", "sampling"]
             .into_iter()
@@ -57,5 +40,27 @@ impl Session {
             echoed: &echoed,
         };
         Ok(reply.encode())
+    }
+
+    /// Opens the session to a client that has said this of itself, here or at another replica.
+    pub(crate) fn open_for(&self, revision: Revision, capabilities: Raw, info: Raw) {
+        if let Some(name) = info.get("name").as_ref().and_then(Raw::to_text) {
+            self.destination.requester.set_name(&name);
+        }
+        {
+            let mut state = self.lock();
+            state.phase = Phase::Open;
+            state.revision = Some(revision);
+            state.caller = Some(Arc::new(Caller {
+                capabilities,
+                info: Some(info.clone()),
+                log_level: None,
+                retries: false,
+                is_retry: false,
+                words: Default::default(),
+            }));
+        }
+        self.introduce_to_tap(Some(&info));
+        self.tell_who_it_is();
     }
 }

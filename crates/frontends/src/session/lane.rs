@@ -28,11 +28,11 @@ impl Lane {
         }
     }
 
-    /// Answers that the same may be asked again in a moment.
-    pub(super) fn answer_busy(&self, message: Outgoing) {
+    /// Answers that the same may be asked again after so many seconds.
+    pub(super) fn answer_busy(&self, message: Outgoing, retry_after_secs: u64) {
         match &self.batch {
             Some(batch) => batch.add(message),
-            None => self.outlet.answer_busy(message),
+            None => self.outlet.answer_busy(message, retry_after_secs),
         }
     }
 

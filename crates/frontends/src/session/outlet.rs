@@ -13,8 +13,8 @@ pub trait Outlet: Send + Sync {
     /// Takes the answer to what came in by this way.
     fn answer(&self, message: Outgoing);
 
-    /// Takes an answer that says to ask again in a moment.
-    fn answer_busy(&self, message: Outgoing) {
+    /// Takes an answer that says to ask again after so many seconds.
+    fn answer_busy(&self, message: Outgoing, _retry_after_secs: u64) {
         self.answer(message);
     }
 

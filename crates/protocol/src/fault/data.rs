@@ -1,6 +1,7 @@
 //! The facts of a fault that a program can use.
 
 use super::Fault;
+use super::message::sign_in_command;
 use crate::dialect::modern::REVISION;
 use crate::model::Kind;
 use crate::raw::{Raw, RawObject};
@@ -55,14 +56,27 @@ impl Fault {
                 .text("setting", &format!("limits.{setting}"))
                 .set("limit", Raw::number(*limit as u64))
                 .retryable(),
+            Self::RateLimited { per, limit, window, retry_after } => facts
+                .text("setting", "limits.rate")
+                .text("per", per)
+                .set("limit", Raw::number(u64::from(*limit)))
+                .set("windowSeconds", Raw::number(window.as_secs()))
+                .set("retryAfterSeconds", Raw::number(retry_after.as_secs()))
+                .retryable(),
             // Who asks, and what it can and may do.
-            Self::Authentication { server, .. } | Self::SignInNeeded { server } => {
-                facts.text("service", server)
+            Self::Authentication { server, .. } => facts.text("service", server),
+            Self::SignInNeeded { server, state, .. } => {
+                let facts = facts.text("service", server).text("state", state);
+                match sign_in_command(server, state) {
+                    Some(command) => facts.text("command", &command),
+                    None => facts,
+                }
             }
             Self::MissingCapability { required } => facts.set("requiredCapabilities", required.clone()),
             Self::NeedsConsent { kind: Kind::Tools, name } => facts.text("toolName", name),
             Self::NeedsConsent { kind: Kind::Prompts, name } => facts.text("promptName", name),
             Self::NeedsConsent { name, .. } => facts.text("uri", name),
+            Self::NeedsScope { scopes } => facts.text("scope", &scopes.join(" ")),
             Self::Parse
             | Self::InvalidRequest(_)
             | Self::UnknownMethod(_)

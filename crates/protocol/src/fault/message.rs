@@ -49,6 +49,11 @@ impl Fault {
                 format!("Server '{server}' asked a question in the middle of the call: {reason}")
             }
             // Limits.
+            Self::RateLimited { per, limit, window, retry_after } => format!(
+                "Too many calls: {limit} in {} s are allowed per {per} (limits.rate); try again in {} s",
+                window.as_secs(),
+                retry_after.as_secs()
+            ),
             Self::TooLarge { server, limit_bytes } => too_large(server.as_deref(), *limit_bytes),
             Self::Overloaded { limit_bytes } => format!(
                 "Messages of more than {limit_bytes} bytes are under way (limits.heldBytes); try again in a moment"
@@ -62,10 +67,13 @@ impl Fault {
             Self::Authentication { variable, .. } => {
                 format!("Authentication failed: Invalid or missing {variable}")
             }
-            Self::SignInNeeded { server } => sign_in_needed(server),
+            Self::SignInNeeded { server, state, reason } => sign_in_needed(server, state, reason.as_deref()),
             Self::ClientCannot { what } => format!("The client does not support {what}"),
             Self::MissingCapability { required } => format!("Missing required client capability: {required}"),
             Self::NeedsConsent { kind, name } => needs_consent(*kind, name),
+            Self::NeedsScope { scopes } => {
+                format!("the token lacks a scope for this; it needs: {}", scopes.join(" "))
+            }
             // Ourselves.
             Self::ShuttingDown => "Invalid request: the server is shutting down".to_owned(),
             Self::Internal(what) => format!("Internal error: {what}"),
@@ -115,10 +123,48 @@ fn too_large(server: Option<&str>, limit_bytes: usize) -> String {
     }
 }
 
-fn sign_in_needed(server: &str) -> String {
-    format!(
-        "Server '{server}' wants you to sign in, which cannot be done from here yet; give it a token in the config: \"headers\": {{\"Authorization\": \"Bearer ${{TOKEN}}\"}}"
-    )
+/// Returns the command that helps, where one does.
+pub(super) fn sign_in_command(server: &str, state: &str) -> Option<String> {
+    // Neither is mended by signing in.
+    let is_elsewhere = matches!(state, "needs client id" | "issuer refused" | "store failed" | "off");
+    let is_plain = !server.is_empty()
+        && !server.starts_with('-')
+        && server.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@".contains(&byte));
+    match (is_elsewhere, is_plain) {
+        (true, _) => None,
+        (false, true) => Some(format!("manifold login {server}")),
+        (false, false) => Some(format!("manifold login '{}'", server.replace('\'', r"'\''"))),
+    }
+}
+
+fn sign_in_needed(server: &str, state: &str, reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    let command = sign_in_command(server, state).map(|command| format!("`{command}`")).unwrap_or_default();
+    match state {
+        "off" => format!(
+            "Server '{server}' wants you to sign in, and its `oauth` is false in the config; remove that, or give it a \
+             token: \"headers\": {{\"Authorization\": \"Bearer ${{TOKEN}}\"}}"
+        ),
+        "login open" => {
+            format!("Server '{server}' waits for you to sign in; finish it in your browser, or run {command}")
+        }
+        "login expired" => format!("The sign-in to server '{server}' has expired{reason}; run {command}"),
+        "needs scope" => {
+            format!("Server '{server}' wants more rights than it was given{reason}; run {command}")
+        }
+        "needs client id" => format!(
+            "Server '{server}' wants you to sign in with a client that is registered there{reason}; register one and set \
+             `oauth.clientId` of the server in the config"
+        ),
+        "issuer refused" => format!(
+            "Server '{server}' names another issuer than the one it was signed in with{reason}; if that is right, set \
+             `oauth.issuer` of the server in the config"
+        ),
+        "store failed" => {
+            format!("What is stored of the sign-in to server '{server}' cannot be used{reason}")
+        }
+        _ => format!("Server '{server}' wants you to sign in{reason}; run {command}"),
+    }
 }
 
 fn needs_consent(kind: Kind, name: &str) -> String {

@@ -1,6 +1,6 @@
 //! Lines for people: when, on which hop, which way, what.
 
-use manifold_admin::{Direction, Frame, TrafficItem};
+use manifold_admin::{Direction, Frame, Hop, TrafficItem};
 
 use crate::reader::Recorded;
 
@@ -21,7 +21,12 @@ pub(super) fn write(recorded: &Recorded) -> String {
 }
 
 fn line(frame: &Frame, began: u64) -> String {
-    let arrow = if frame.dir == Direction::Out { ">" } else { "<" };
+    // As `watch` has them: from the client to the server points to the right, on either hop.
+    let arrow = match (frame.hop, frame.dir) {
+        (Hop::Client, Direction::In) | (Hop::Server, Direction::Out) => "->",
+        (Hop::Client, Direction::Out) | (Hop::Server, Direction::In) => "<-",
+        _ => "--",
+    };
     let seconds = frame.t.saturating_sub(began) as f64 / 1e9;
     let mut words = vec![
         format!("{seconds:12.6}"),

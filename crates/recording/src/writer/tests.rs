@@ -69,7 +69,10 @@ fn a_long_recording_goes_on_in_the_next_file() {
     assert!(part > 2, "{part} files");
     all.extend(frames(&folder.path().join("long.mfr")));
     assert_eq!(all, (1..=20).collect::<Vec<_>>());
-    assert_eq!(list(folder.path()).unwrap().len(), 1);
+    let names: Vec<String> = list(folder.path()).unwrap().into_iter().map(|one| one.name).collect();
+    let earlier = (1..part).rev().map(|part| format!("long.{part}"));
+    let expected: Vec<String> = std::iter::once("long".to_owned()).chain(earlier).collect();
+    assert_eq!(names, expected, "each file can be asked for");
     for entry in fs::read_dir(folder.path()).unwrap() {
         assert!(entry.unwrap().metadata().unwrap().len() <= 1500 + 200);
     }

@@ -108,7 +108,7 @@ fn a_version_is_asked_for_by_name_and_must_be_it() {
     let unknown = registry.server("com.example/docs", Some("9.9.9")).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "the registry https://registry.example has no server `com.example/docs` of version 9.9.9"
+        "the registry https://registry.example has no server 'com.example/docs' of version 9.9.9"
     );
     for (name, version) in [("docs", None), ("com.example/docs", Some("^2")), ("a/../b", None)] {
         assert!(matches!(registry.server(name, version), Err(RegistryError::Asked(_))), "{name}");

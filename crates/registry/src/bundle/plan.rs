@@ -13,6 +13,12 @@ use crate::template::{Lacking, Piece, Questions, Template};
 use crate::text::{check_plain, check_value};
 
 const MAX_ARGS: usize = 256;
+/// What may run a bundle's server beside a program of its own. A shell is not among them: what it is told to do is in no
+/// file of the bundle.
+const RUNTIMES: [&str; 15] = [
+    "node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "deno", "python", "python3", "uv", "uvx", "java",
+    "dotnet", "ruby",
+];
 
 /// The user's folders, which a manifest may name.
 #[derive(Debug, Clone)]
@@ -79,20 +85,19 @@ impl Bundle {
     /// Returns the file inside that is the program to run, if it is one inside.
     pub(super) fn program_inside(&self) -> Option<String> {
         let config = self.config().ok()?;
-        let inside = config.command.strip_prefix("${__dirname}/").unwrap_or(&config.command);
-        let inside = inside.trim_start_matches("./");
+        let inside = inside(&config.command);
         self.archive.names().has_file(inside).then(|| inside.to_owned())
     }
 
     /// Returns how the manifest starts it, or how its kind is started where it does not say.
     fn config(&self) -> Result<McpConfig, BundleError> {
         let server = &self.manifest.server;
-        if let Some(config) = &server.mcp_config {
-            return Ok(config.here());
-        }
-        let entry_point = server.entry_point.trim_start_matches("./");
+        let entry_point = inside(&server.entry_point);
         if !self.archive.names().has_file(entry_point) {
             return Err(BundleError::Lacks(Shown::new(&server.entry_point)));
+        }
+        if let Some(config) = &server.mcp_config {
+            return Ok(config.here());
         }
         let path = format!("${{__dirname}}/{entry_point}");
         let (command, args) = match server.kind {
@@ -122,14 +127,20 @@ impl Filling<'_> {
         if self.bundle.archive.names().has_file(inside) {
             return Ok(format!("{}/{inside}", self.folder));
         }
-        let below = command.strip_prefix(self.folder).and_then(|below| below.strip_prefix('/'));
-        match below {
-            Some(below) if !self.bundle.archive.names().has_file(below) => Err(at(Flaw::Missing)),
-            _ => Ok(command),
+        match command.strip_prefix(self.folder).and_then(|below| below.strip_prefix('/')) {
+            Some(below) if self.bundle.archive.names().has_file(below) => Ok(command),
+            Some(_) => Err(at(Flaw::Missing)),
+            None if RUNTIMES.contains(&command.as_str()) => Ok(command),
+            None => Err(at(Flaw::Program(Shown::new(text)))),
         }
     }
 
     fn arg(&mut self, text: &str) -> Result<Arg, Flaw> {
+        // It is started in the bundle's folder, so that is where a path begins that does not say.
+        let is_relative = |path: &str| !path.starts_with('/') && leads_out(path);
+        if paths_of(text).any(|path| below_folder(&path).map_or_else(|| is_relative(&path), leads_out)) {
+            return Err(Flaw::LeadsOut(Shown::new(text)));
+        }
         let template = self.template(text)?;
         let is_several = template.0.iter().any(|piece| match piece {
             Piece::Answer(question) => self.questions.0[*question].repeated,
@@ -143,6 +154,9 @@ impl Filling<'_> {
     fn variable(&mut self, name: &str, value: &str) -> Result<Template, Flaw> {
         if !is_variable_name(name) || name.to_ascii_uppercase().starts_with("MANIFOLD_") {
             return Err(Flaw::VariableName(Shown::new(name)));
+        }
+        if paths_of(value).any(|path| below_folder(&path).is_some_and(leads_out)) {
+            return Err(Flaw::LeadsOut(Shown::new(value)));
         }
         self.template(value)
     }
@@ -233,6 +247,43 @@ impl Filling<'_> {
         check_value(&filled)?;
         Ok(filled)
     }
+}
+
+/// How the bundle's folder is written in a manifest.
+const FOLDER: &str = "${__dirname}";
+
+/// Returns a path of a manifest as the zip would name the file.
+fn inside(path: &str) -> &str {
+    path.strip_prefix(FOLDER)
+        .and_then(|below| below.strip_prefix('/'))
+        .unwrap_or(path)
+        .trim_start_matches("./")
+}
+
+/// Returns what of a text may be paths, its separators as slashes.
+fn paths_of(text: &str) -> impl Iterator<Item = String> {
+    let text = text.replace("${/}", "/").replace("${pathSeparator}", "/").replace('\\', "/");
+    let paths: Vec<String> =
+        text.split(['=', ':', ';', ',', ' ', '"', '\'']).map(ToOwned::to_owned).collect();
+    paths.into_iter()
+}
+
+/// Returns what follows the bundle's folder in a path that names it.
+fn below_folder(path: &str) -> Option<&str> {
+    path.rsplit_once(FOLDER).map(|(_, below)| below)
+}
+
+/// Returns whether a path goes up further than it has gone down.
+fn leads_out(path: &str) -> bool {
+    let mut depth = 0_i32;
+    path.split('/').any(|part| {
+        depth += match part {
+            "" | "." => 0,
+            ".." => -1,
+            _ => 1,
+        };
+        depth < 0
+    })
 }
 
 /// Puts texts that stand beside each other together, so that a lone answer is seen to be one.

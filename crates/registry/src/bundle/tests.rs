@@ -223,14 +223,73 @@ fn what_a_manifest_leaves_out_follows_from_its_kind() {
     assert_eq!(summary("uv", entry), "uv run --directory FOLDER src/server.py");
     assert_eq!(summary("python", entry), "python3 FOLDER/src/server.py");
     assert_eq!(summary("node", r#""entry_point":"no.js""#), "it has no `no.js`");
-    let overridden = r#""entry_point":"x","mcp_config":{"command":"a","args":["1"],"env":{"A":"b"},
-        "platform_overrides":{"linux":{"command":"b"},"darwin":{"command":"c"},"win32":{"command":"d"}}}"#;
-    let expected = if cfg!(target_os = "linux") { "b 1" } else { "c 1" };
+    let overridden = r#""entry_point":"src/server.py","mcp_config":{"command":"node","args":["1"],"env":{"A":"b"},
+        "platform_overrides":{"linux":{"command":"bun"},"darwin":{"command":"deno"},"win32":{"command":"d"}}}"#;
+    let expected = if cfg!(target_os = "linux") { "bun 1" } else { "deno 1" };
     assert_eq!(summary("node", overridden), expected);
-    let foreign = r#""entry_point":"x","mcp_config":{"command":"node","args":["${secret:TOKEN}"]}"#;
+    let foreign =
+        r#""entry_point":"src/server.py","mcp_config":{"command":"node","args":["${secret:TOKEN}"]}"#;
     assert!(summary("node", foreign).contains("would read your variables and secrets"));
-    let unknown = r#""entry_point":"x","mcp_config":{"command":"node","args":["${user_config.nobody}"]}"#;
+    let unknown =
+        r#""entry_point":"src/server.py","mcp_config":{"command":"node","args":["${user_config.nobody}"]}"#;
     assert!(summary("node", unknown).contains("does not say what that is"));
+}
+
+#[test]
+fn a_manifest_that_leads_out_of_its_bundle_is_refused() {
+    let room = Room::new();
+    let planned = |kind: &str, entry_point: &str, command: &str, args: &str| {
+        let server = format!(
+            r#""entry_point":"{entry_point}","mcp_config":{{"command":"{command}","args":[{args}]}}"#
+        );
+        let text = manifest(kind, &server);
+        let bytes = packed(&[("manifest.json", text.as_bytes(), 0), ("a/b.js", b"", 0), ("run", b"", 0)]);
+        let bundle = Bundle::open(&room.file(&bytes)).unwrap();
+        bundle.plan(&room.bundles(), &places()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for entry_point in ["../../x.js", "a/../a/b.js", "/a/b.js", "a", "", "no.js", "${__dirname}/../x.js"] {
+        let why = planned("node", entry_point, "node", "").unwrap_err();
+        assert_eq!(why, format!("it has no `{entry_point}`"));
+    }
+    for entry_point in ["a/b.js", "./a/b.js", "${__dirname}/a/b.js"] {
+        assert_eq!(planned("node", entry_point, "node", ""), Ok(()));
+    }
+    for arg in [
+        "${__dirname}/../../x.js",
+        "${__dirname}/a/../../x.js",
+        "${__dirname}${/}..${/}x.js",
+        "--import=file://${__dirname}/../x.js",
+        "a/b.js:${__dirname}/..",
+        "../x.js",
+        "--root=..",
+        "a\\\\..\\\\..",
+    ] {
+        let why = planned("node", "a/b.js", "node", &format!(r#""{arg}""#)).unwrap_err();
+        assert!(why.contains("leads out of the bundle's folder"), "{arg}: {why}");
+    }
+    for arg in
+        ["${__dirname}/a/../a/b.js", "a..b", "...", "/data", "${__dirname}", "https://example.com/../x"]
+    {
+        assert_eq!(planned("node", "a/b.js", "node", &format!(r#""{arg}""#)), Ok(()), "{arg}");
+    }
+    for command in ["/bin/sh", "sh", "bash", "/usr/bin/node", "../run", "a/../../run", "curl"] {
+        for kind in ["binary", "node"] {
+            let why = planned(kind, "run", command, r#""-c","id""#).unwrap_err();
+            assert!(
+                why.contains("is neither in the bundle nor a program that runs servers"),
+                "{command}: {why}"
+            );
+        }
+    }
+    for command in ["run", "./run", "${__dirname}/run", "uv"] {
+        assert_eq!(planned("binary", "run", command, ""), Ok(()), "{command}");
+    }
+    assert!(planned("binary", "run", "${__dirname}/../run", "").is_err());
+    let env = r#""entry_point":"run","mcp_config":{"command":"run","env":{"X":"${__dirname}/../y"}}"#;
+    let text = manifest("binary", env);
+    let bytes = packed(&[("manifest.json", text.as_bytes(), 0), ("run", b"", 0)]);
+    let plan = Bundle::open(&room.file(&bytes)).unwrap().plan(&room.bundles(), &places());
+    assert!(plan.unwrap_err().to_string().contains("env.`X`: `${__dirname}/../y` leads out"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use manifold_rendezvous::Lock;
 
 use super::Journal;
-use super::record::{After, Back, Change, Copy, Record};
+use super::record::{After, Back, Change, Copy, Record, StoredSecret};
 use crate::error::WriteError;
 use crate::file::{Draft, TargetFile};
 
@@ -126,6 +126,12 @@ impl Changes {
         }
         self.save().map_err(|error| self.unkept(error))?;
         Ok(true)
+    }
+
+    /// Notes secrets that were stored for what is changed. They alone make no record.
+    pub fn stored(&mut self, secrets: Vec<StoredSecret>) -> Result<(), WriteError> {
+        self.record.secrets.extend(secrets);
+        self.save().map_err(|error| self.unkept(error))
     }
 
     /// Strikes out the change that was noted last: whoever was to make it did not.

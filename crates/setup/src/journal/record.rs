@@ -30,6 +30,17 @@ pub struct Record {
     pub undone: Option<String>,
     /// In the order in which they were made.
     pub changes: Vec<Change>,
+    /// What it put into the store of secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<StoredSecret>,
+}
+
+/// A secret that a command stored under a name that was free.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSecret {
+    pub name: String,
+    /// Another one once somebody has stored something else there; it says nothing of the value.
+    pub mark: String,
 }
 
 /// A change of one file.
@@ -100,6 +111,7 @@ impl Record {
             at: String::new(),
             undone: None,
             changes: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 

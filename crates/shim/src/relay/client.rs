@@ -42,7 +42,7 @@ impl Relay {
         }
         match envelope::parse(message.clone()) {
             Ok(Incoming::One(Message::Request { id, method, .. })) => {
-                let method = method.as_str();
+                let method = method.as_str().as_bytes();
                 let lasting = lasting(method);
                 self.request(message, Ids::Read(vec![id]), class(method), lasting);
             }
@@ -124,7 +124,7 @@ impl Relay {
         for one in messages.iter().flatten() {
             if let Message::Request { id, method, .. } = one {
                 ids.push(id.clone());
-                worst = match (worst, class(method.as_str())) {
+                worst = match (worst, class(method.as_str().as_bytes())) {
                     (Class::MayHaveRun, _) | (_, Class::MayHaveRun) => Class::MayHaveRun,
                     (Class::AgainOnce, _) | (_, Class::AgainOnce) => Class::AgainOnce,
                     _ => Class::Again,

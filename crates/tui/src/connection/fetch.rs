@@ -1,10 +1,10 @@
 //! Lists that are asked for.
 
-use manifold_admin::{ItemPage, LogLine, Recording, Server};
+use manifold_admin::{ConfigFile, ItemPage, LogLine, Recording, Server};
 use manifold_admin_client::{ClientError, query, segment};
 
-use super::{Asker, told};
-use crate::effect::{Fetch, News};
+use super::{Asker, failed, told};
+use crate::effect::{ConfigDraft, Fetch, News};
 use crate::model::tools::Listing;
 
 /// How long the gateway waits for servers that start before it says what it knows.
@@ -36,6 +36,7 @@ pub(super) fn run(asker: &Asker, fetch: Fetch) {
             let recordings: Result<Vec<Recording>, _> = asker.with(|client| client.get("/v1/recordings"));
             Some(News::Recordings(recordings.ok()))
         }
+        Fetch::Config => Some(config(asker)),
     };
     if let Some(news) = news {
         asker.tell(news);
@@ -59,6 +60,18 @@ fn tools(asker: &Asker) -> Result<Listing, ClientError> {
             Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
             _ => return Ok(listing),
         }
+    }
+}
+
+fn config(asker: &Asker) -> News {
+    let file: Result<ConfigFile, _> = asker.with(|client| client.get("/v1/config"));
+    match file {
+        Ok(ConfigFile { text, revision, path, .. }) => {
+            let kind = path.as_deref().and_then(|path| path.rsplit('/').next()?.rsplit_once('.'));
+            let kind = kind.map_or("json", |(_, kind)| kind).to_owned();
+            News::Config(ConfigDraft { text, revision, kind })
+        }
+        Err(error) => failed("config".to_owned(), error),
     }
 }
 

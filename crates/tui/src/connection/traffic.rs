@@ -24,7 +24,9 @@ pub(super) fn run(asker: &Asker, run: u64, filter: &str, stoppers: &Stoppers) {
 
 fn read(asker: &Asker, run: u64, filter: &str, stoppers: &Stoppers) -> Result<(), ClientError> {
     let filter = Some(filter).filter(|filter| !filter.is_empty());
-    let path = format!("/v1/traffic{}", query(&[("filter", filter), ("bodies", Some("1"))]));
+    // What was seen under another filter is seen under this one, as far as it fits and is still known.
+    let asked = [("filter", filter), ("bodies", Some("1")), ("past", Some("1"))];
+    let path = format!("/v1/traffic{}", query(&asked));
     let events = asker.client(PATIENCE)?.events(Method::Get, &path, None::<&()>)?;
     stoppers.lock().unwrap_or_else(PoisonError::into_inner).insert(0, events.stopper());
     if !asker.tell(News::Traffic { run, item: Frames::Open }) {

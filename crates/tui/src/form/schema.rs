@@ -25,7 +25,9 @@ pub(super) fn fields(schema: &str) -> Vec<Field> {
             ..Field::new(&name, kind)
         }
     };
-    properties.unwrap_or_default().into_iter().map(field).collect()
+    // What `false` stands for must not be there.
+    let may_be = |(_, property): &(String, String)| property.trim() != "false";
+    properties.unwrap_or_default().into_iter().filter(may_be).map(field).collect()
 }
 
 /// Follows a reference within the schema; any other is left alone.

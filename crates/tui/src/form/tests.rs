@@ -4,6 +4,7 @@ const SCHEMA: &str = r##"{
   "type": "object",
   "required": ["path", "count"],
   "properties": {
+    "never": false,
     "note": {"type": "string", "description": "a note"},
     "path": {"type": "string"},
     "count": {"type": "integer", "default": 3},

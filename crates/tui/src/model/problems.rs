@@ -1,8 +1,9 @@
 //! What is wrong now: with servers, with the config, with the gateway. Each with the key that mends it.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use manifold_admin::{Severity, State, escaped_line};
+use manifold_admin::{Problem, Severity, State, escaped_line};
 
 use super::Model;
 use crate::input::Action;
@@ -22,6 +23,9 @@ pub(crate) struct Wrong {
     /// For how long, in milliseconds.
     pub(crate) since_ms: Option<u64>,
 }
+
+/// What mends an entry, or the file as a whole.
+const MEND_CONFIG: Option<(Action, &str)> = Some((Action::EditConfig, "edit config"));
 
 /// Returns a number that tells things of these names apart.
 pub(crate) fn key_of(parts: &[&str]) -> u64 {
@@ -50,12 +54,16 @@ impl Model {
             if let Some(why) = why {
                 let hint = "correct the file; it is read anew when it changes".to_owned();
                 let what = format!("{what}: {}", escaped_line(why));
-                let mend = Some((Action::Palette, "daemon reload"));
-                found.push(wrong("config", true, what, Some(hint), mend));
+                found.push(wrong("config", true, what, Some(hint), MEND_CONFIG));
             }
         }
         self.servers.iter().for_each(|one| self.of_server(&one.it, &mut found));
-        for problem in &self.config.problems {
+        // The config and the server it is about both tell of one thing; it is said once.
+        let servers = self.servers.iter().map(|one| &one.it).filter(|one| one.state != State::Disabled);
+        let of_servers: HashSet<&str> =
+            servers.flat_map(|one| &one.problems).map(|problem| problem.what.as_str()).collect();
+        let problems = self.config.problems.iter();
+        for problem in problems.filter(|problem| !of_servers.contains(problem.what.as_str())) {
             let hint = problem.hint.as_deref().map(|hint| escaped_line(hint).into_owned());
             let place = match problem.line {
                 Some(line) => format!("line {line}, {}: ", problem.place),
@@ -63,7 +71,7 @@ impl Model {
                 None => format!("{}: ", problem.place),
             };
             let what = escaped_line(&format!("{place}{}", problem.what)).into_owned();
-            found.push(wrong("config", problem.severity == Severity::Error, what, hint, None));
+            found.push(wrong("config", problem.severity == Severity::Error, what, hint, MEND_CONFIG));
         }
         if let Some(why) = &self.about.audit_fault {
             let what = format!("changes are not written down: {}", escaped_line(why));
@@ -73,7 +81,7 @@ impl Model {
             let whose = escaped_line(name);
             let what = format!("the recording '{whose}': {}", escaped_line(why));
             let hint = "what was kept up to then can be used; begin another when there is room".to_owned();
-            found.push(wrong("recording", false, what, Some(hint), None));
+            found.push(wrong("recording", false, what, Some(hint), Some((Action::Record, "record anew"))));
         }
         for one in &mut found {
             one.since_ms = self.wrong_since.get(&one.key).map(|since| now.saturating_sub(*since));
@@ -99,22 +107,25 @@ impl Model {
             let what = escaped_line(&error.text).into_owned();
             let hint = error.hint.as_deref().map(|hint| escaped_line(hint).into_owned());
             let mend = match (server.state, is_config) {
-                (_, true) => None,
+                (_, true) => MEND_CONFIG,
                 (State::Failed | State::Stopped, _) => Some((Action::Restart, "start it anew")),
+                (State::NeedsLogin, _) => Some((Action::SignIn, "sign in")),
                 _ => Some((Action::Logs, "see what it wrote")),
             };
             found.push(of(&name, true, what, hint, mend));
         } else if server.state == State::NeedsLogin {
             let what = "it wants to know who asks, and nobody has signed in".to_owned();
-            found.push(of(&name, true, what, None, Some((Action::Logs, "see what it wrote"))));
+            found.push(of(&name, true, what, None, Some((Action::SignIn, "sign in"))));
         } else if server.unresponsive {
             let what = "it runs and gives no sign of life".to_owned();
             found.push(of(&name, false, what, None, Some((Action::Restart, "start it anew"))));
         }
-        for problem in &server.problems {
+        // What keeps it from working has been said.
+        let is_said = |problem: &&Problem| is_config && problem.severity == Severity::Error;
+        for problem in server.problems.iter().filter(|problem| !is_said(problem)) {
             let what = escaped_line(&problem.what).into_owned();
             let hint = problem.hint.as_deref().map(|hint| escaped_line(hint).into_owned());
-            found.push(of(&name, problem.severity == Severity::Error, what, hint, None));
+            found.push(of(&name, problem.severity == Severity::Error, what, hint, MEND_CONFIG));
         }
     }
 }

@@ -41,6 +41,8 @@ impl State {
             Action::Enable => return self.order_selected("enable"),
             Action::Refresh if self.screen == Screen::Tools => self.model.tools.is_stale = true,
             Action::Refresh => return self.order_selected("refresh"),
+            Action::EditConfig => return self.edit_config(),
+            Action::SignIn => return self.order_selected("login"),
             Action::Logs => return self.logs_of_selected(),
             Action::Call => return self.call_selected(),
             Action::Disconnect => return self.disconnect_selected(),

@@ -119,7 +119,9 @@ impl State {
             Some(Action::Send) => return self.send_form(),
             Some(Action::Next) => form.next(),
             Some(Action::Previous) => form.previous(),
-            Some(Action::EditJson) => return vec![Effect::Edit { text: form.as_json() }],
+            Some(Action::EditJson) => {
+                return vec![Effect::Edit { text: form.as_json(), kind: "json".to_owned() }];
+            }
             Some(Action::Toggle) => {
                 if let Some(field) = form.field() {
                     field.is_empty_meant = !field.is_empty_meant && matches!(field.kind, Kind::Text { .. });

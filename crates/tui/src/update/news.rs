@@ -1,6 +1,6 @@
 //! What is heard of the gateway.
 
-use manifold_admin::{AskEvent, CommandError, Happening, escaped_line};
+use manifold_admin::{AskEvent, CommandError, ErrorCode, Happening, escaped_line};
 use serde_json::value::RawValue;
 
 use super::modals::decline;
@@ -65,6 +65,14 @@ impl State {
                 Frames::Ended => self.model.traffic.stream = Stream::NotAsked,
             },
             News::Traffic { .. } => {}
+            News::Config(draft) if self.modals.is_empty() => {
+                let effect = Effect::Edit { text: draft.text.clone(), kind: draft.kind.clone() };
+                self.config_draft = Some(draft);
+                return vec![effect];
+            }
+            News::Config(_) => {}
+            News::ConfigPut(put) => self.config_put(put),
+            News::Edited(Ok(text)) if self.modals.is_empty() => return self.put_config(text),
             News::Edited(Ok(text)) => {
                 if let Some(Modal::Form(modal)) = self.modals.last_mut() {
                     modal.form.take_json(&text);
@@ -89,6 +97,22 @@ impl State {
             effects.extend(self.open_traffic());
         }
         effects
+    }
+
+    /// Says what came of the config that was edited. What was refused is kept, to be corrected.
+    fn config_put(&mut self, put: Result<(), Box<CommandError>>) {
+        match put {
+            Ok(()) => {
+                self.config_draft = None;
+                self.say("the config is changed");
+            }
+            Err(error) => {
+                if error.code == ErrorCode::Stale {
+                    self.config_draft = None;
+                }
+                self.failed("config", &error);
+            }
+        }
     }
 
     /// Says what was not done, and why.

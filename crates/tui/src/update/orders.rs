@@ -7,11 +7,14 @@ use manifold_admin_client::segment;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::effect::{Effect, Fetch};
+use crate::effect::{ConfigDraft, Effect, Fetch};
 use crate::form::{Form, json};
 use crate::input::Action;
 use crate::state::palette::Act;
 use crate::state::{Confirm, FormModal, Modal, Purpose, Screen, State, Waiting};
+
+/// What is said where nothing may be changed.
+pub(super) const READ_ONLY: &str = "this is read-only: nothing is changed and no server is asked";
 
 impl State {
     /// Orders something of the server that is selected.
@@ -34,6 +37,7 @@ impl State {
             "stop" => "stopped",
             "restart" => "started anew",
             "refresh" => "read anew",
+            "login" => "sign in",
             "enable" => "enabled",
             _ => "disabled",
         };
@@ -59,6 +63,37 @@ impl State {
         vec![effect]
     }
 
+    /// Has the config edited: the draft that was refused, else as it stands.
+    pub(super) fn edit_config(&mut self) -> Vec<Effect> {
+        if self.is_kept_from() {
+            return Vec::new();
+        }
+        match &self.config_draft {
+            Some(draft) => vec![Effect::Edit { text: draft.text.clone(), kind: draft.kind.clone() }],
+            None => vec![Effect::Fetch(Fetch::Config)],
+        }
+    }
+
+    /// Sends the config that was edited. It is kept until it is taken over.
+    pub(super) fn put_config(&mut self, text: String) -> Vec<Effect> {
+        let Some(before) = self.config_draft.take() else { return Vec::new() };
+        if text == before.text {
+            self.say("the config is as it was");
+            return Vec::new();
+        }
+        let draft = ConfigDraft { text, ..before };
+        self.config_draft = Some(draft.clone());
+        vec![Effect::PutConfig { draft }]
+    }
+
+    /// Says so, where nothing may be changed.
+    fn is_kept_from(&mut self) -> bool {
+        if self.is_read_only {
+            self.complain(READ_ONLY);
+        }
+        self.is_read_only
+    }
+
     pub(super) fn disconnect_selected(&mut self) -> Vec<Effect> {
         match self.selected_client().map(|one| one.it.id) {
             Some(id) => self.disconnect(id),
@@ -82,8 +117,7 @@ impl State {
 
     /// Opens the form of the tool that is selected; of a problem or a server, the tools are shown first.
     pub(super) fn call_selected(&mut self) -> Vec<Effect> {
-        if self.is_read_only {
-            self.complain("this is read-only: nothing is changed and no server is asked");
+        if self.is_kept_from() {
             return Vec::new();
         }
         match self.selected_tool().map(|tool| tool.listed.name.clone()) {
@@ -124,8 +158,7 @@ impl State {
     /// Asks a server something, and waits for it.
     pub(super) fn ask(&mut self, what: String, path: &'static str, body: &impl Serialize) -> Vec<Effect> {
         let Ok(body) = to_raw_value(body) else { return Vec::new() };
-        if self.is_read_only {
-            self.complain("this is read-only: nothing is changed and no server is asked");
+        if self.is_kept_from() {
             return Vec::new();
         }
         self.asked += 1;

@@ -1,10 +1,13 @@
 //! Keys and news, and what comes of them.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use manifold_admin::{AskEvent, Happening, Recording, RecordingChange, State as ServerState};
+use manifold_admin::{
+    AskEvent, CommandError, Error, ErrorCode, Happening, Problem, Reason, Recording, RecordingChange,
+    Severity, State as ServerState,
+};
 use serde_json::value::RawValue;
 
-use crate::effect::{Effect, Fetch, Frames, News};
+use crate::effect::{ConfigDraft, Effect, Fetch, Frames, News};
 use crate::model::traffic::Stream;
 use crate::state::{Focus, Link, Modal, Screen, State};
 use crate::tests::screens::press;
@@ -226,4 +229,70 @@ fn what_is_pasted_is_typed_and_never_a_command() {
     state.paste("fi\u{1b}le\n");
     assert_eq!(state.list().filter, "file");
     assert_eq!(state.screen, Screen::Servers);
+}
+
+/// A bad entry is told by the server, by its problems and by the config; it is one thing that is wrong, with one key.
+#[test]
+fn one_fault_is_one_row_with_the_key_that_mends_it() {
+    let what = "has both `command` and `url`".to_owned();
+    let problem = Problem {
+        severity: Severity::Error,
+        what: what.clone(),
+        place: "mcpServers.bad".to_owned(),
+        ..Problem::default()
+    };
+    let mut bad = server("bad", ServerState::Failed, 0);
+    bad.fault = Some(Error { reason: Reason::BadEntry, text: what.clone(), ..Error::default() });
+    bad.error = bad.fault.clone();
+    bad.problems = vec![problem.clone()];
+    let mut state = state((80, 24));
+    let mut snapshot = crate::tests::world::snapshot();
+    snapshot.servers = vec![bad];
+    snapshot.config.problems = vec![problem];
+    state.news(News::Connected { about: Box::default(), snapshot: Box::new(snapshot) });
+    let wrong = state.model.problems(state.now);
+    let [one] = wrong.as_slice() else { panic!("{wrong:?}") };
+    assert_eq!((one.whose.as_str(), one.what.as_str()), ("bad", what.as_str()));
+    assert_eq!(one.mend.map(|(action, _)| state.keys.shown(action)).as_deref(), Some("E"));
+}
+
+#[test]
+fn the_config_is_edited_and_what_was_refused_is_kept() {
+    let mut state = state((80, 24));
+    let effects = key(&mut state, 'E');
+    assert!(matches!(effects.as_slice(), [Effect::Fetch(Fetch::Config)]), "{effects:?}");
+    let draft = ConfigDraft { text: "{}".to_owned(), revision: "r1".to_owned(), kind: "toml".to_owned() };
+    let effects = state.news(News::Config(draft.clone()));
+    assert!(matches!(effects.as_slice(), [Effect::Edit { text, kind }] if text == "{}" && kind == "toml"));
+    let edited = ConfigDraft { text: "{".to_owned(), ..draft };
+    let effects = state.news(News::Edited(Ok(edited.text.clone())));
+    assert!(matches!(effects.as_slice(), [Effect::PutConfig { draft }] if *draft == edited), "{effects:?}");
+    let refused = CommandError::new(ErrorCode::ConfigRefused, "it is no JSON");
+    state.news(News::ConfigPut(Err(Box::new(refused))));
+    assert!(state.note.as_ref().is_some_and(|note| note.text.contains("it is no JSON")));
+    let effects = key(&mut state, 'E');
+    assert!(matches!(effects.as_slice(), [Effect::Edit { text, .. }] if text == "{"), "{effects:?}");
+    assert!(state.news(News::Edited(Ok("{".to_owned()))).is_empty(), "as it was: it is given up");
+    assert!(matches!(key(&mut state, 'E').as_slice(), [Effect::Fetch(Fetch::Config)]));
+}
+
+#[test]
+fn who_may_only_look_is_shown_no_form() {
+    let mut state = state((80, 24));
+    state.is_read_only = true;
+    for pressed in ["w", "x", "r", "e", "4 D", "2 c", "E"] {
+        press(&mut state, pressed);
+        assert!(state.modals.is_empty(), "{pressed}: {:?}", state.modals);
+        assert!(state.note.as_ref().is_some_and(|note| note.text.contains("read-only")), "{pressed}");
+        press(&mut state, "1");
+    }
+}
+
+#[test]
+fn what_was_said_is_gone_with_the_next_key() {
+    let mut state = state((80, 24));
+    press(&mut state, "f");
+    assert!(state.note.is_some());
+    press(&mut state, "j");
+    assert!(state.note.is_none());
 }

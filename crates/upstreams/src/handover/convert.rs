@@ -1,14 +1,16 @@
 //! From what we work with to what is written down of it, and back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_engine::{AnswerStep, ReturnAddress};
 use manifold_protocol::envelope::MethodName;
 use manifold_protocol::framing::Unfinished;
-use manifold_protocol::{Call, Caller, Raw};
+use manifold_protocol::{Call, Caller, Fault, Raw};
+use tokio::time::Instant;
 
 use super::encoding::{Data, Json};
-use super::saved::{SavedAddress, SavedCaller, SavedRequest, SavedStep, SavedUnfinished};
+use super::saved::{SavedAddress, SavedCaller, SavedRequest, SavedStep, SavedTrouble, SavedUnfinished};
 
 impl From<ReturnAddress> for SavedAddress {
     fn from(address: ReturnAddress) -> Self {
@@ -22,6 +24,23 @@ impl SavedAddress {
     pub(crate) fn read(self) -> Option<ReturnAddress> {
         let steps = self.steps.into_iter().map(SavedStep::read).collect::<Option<_>>()?;
         Some(ReturnAddress { session: self.session, id: self.id.0, steps })
+    }
+}
+
+impl SavedTrouble {
+    /// Keeps what a server has failed for, where that is a reason in words.
+    pub(crate) fn of((fault, since): (Fault, Instant)) -> Option<Self> {
+        let (Fault::FailedToStart { reason, .. } | Fault::NotRunning { reason, .. }) = fault else {
+            return None;
+        };
+        let failing_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or_default();
+        Some(Self { reason, failing_ms })
+    }
+
+    pub(crate) fn read(self, server: &str) -> (Fault, Instant) {
+        let now = Instant::now();
+        let since = now.checked_sub(Duration::from_millis(self.failing_ms)).unwrap_or(now);
+        (Fault::FailedToStart { server: server.to_owned(), reason: self.reason }, since)
     }
 }
 

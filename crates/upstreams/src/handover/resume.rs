@@ -40,6 +40,7 @@ impl Upstreams {
         let unclaimed = Unclaimed { key, servers: Mutex::new(servers), askers };
         Self {
             unclaimed: Some(unclaimed),
+            sign_ins: None,
             cache: cache.written_behind(&tasks),
             processes,
             tasks,
@@ -87,7 +88,9 @@ impl Upstreams {
 /// Returns how a supervisor begins with what was left of its server.
 fn begin(launch: &Launch, saved: SavedServer, unclaimed: &Unclaimed) -> Begin<stdio::Process> {
     let is_same = saved.definition == definition(&unclaimed.key, &launch.server);
-    let begin = Begin { is_stopped: saved.is_stopped && is_same, lives: saved.lives, ..Begin::default() };
+    let trouble = saved.trouble.filter(|_| is_same).map(|trouble| trouble.read(&launch.server.key.id));
+    let is_stopped = saved.is_stopped && is_same;
+    let begin = Begin { is_stopped, lives: saved.lives, trouble, ..Begin::default() };
     let Some(mut process) = saved.process else { return begin };
     if !is_same {
         launch.replace(process, &*unclaimed.askers);

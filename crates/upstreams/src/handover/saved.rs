@@ -24,8 +24,20 @@ pub(crate) struct SavedServer {
     /// How often it has come up.
     #[serde(default)]
     pub(crate) lives: u64,
+    /// What it has failed for, where it has.
+    #[serde(default)]
+    pub(crate) trouble: Option<SavedTrouble>,
     #[serde(default)]
     pub(crate) process: Option<SavedProcess>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedTrouble {
+    pub(crate) reason: String,
+    /// For how long.
+    #[serde(default)]
+    pub(crate) failing_ms: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use manifold_engine::{Lock as _, Phase, Upstream as _};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
-use super::{Handover, SavedServer, definition};
+use super::{Handover, SavedServer, SavedTrouble, definition};
 use crate::Upstreams;
 use crate::supervisor::{Supervised, Suspended};
 
@@ -66,13 +66,14 @@ impl Upstreams {
         let mut handover = Handover::new(&key, self.processes.suspend().await?);
         handover.servers = servers
             .into_iter()
-            .map(|(server, instance, Suspended { is_stopped, lives, process })| SavedServer {
+            .map(|(server, instance, Suspended { is_stopped, lives, trouble, process })| SavedServer {
                 schema: server.key.schema.clone(),
                 id: server.key.id.clone(),
                 instance,
                 definition: definition(&key, &server),
                 is_stopped,
                 lives,
+                trouble: trouble.and_then(SavedTrouble::of),
                 process,
             })
             .collect();

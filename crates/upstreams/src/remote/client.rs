@@ -16,7 +16,7 @@ use manifold_protocol::dialect::modern;
 use manifold_protocol::{Fault, Outgoing, Raw, put_decimal};
 use tokio::time::timeout;
 
-use super::credentials::{Credentials, Fixed};
+use super::credentials::{After, Credentials, Fixed, Proof, Refusal};
 use super::dial::{Dialer, Trust};
 use super::h1::{self, Asked, Body, Fields, Head, Lost, Noted, Pool, Stream, Wire};
 pub use get::{Fetched, GetError, get};
@@ -84,6 +84,8 @@ pub(crate) enum Unreached {
     },
     /// It refused the handshake by this error.
     Refused(Raw),
+    /// Nobody is signed in as the server wants it; this is what the caller hears.
+    SignIn(Box<Fault>),
 }
 
 impl Unreached {
@@ -117,6 +119,7 @@ impl fmt::Display for Unreached {
             Self::Connect(why) => write!(f, "no connection: {why}"),
             Self::Broken(why) => write!(f, "the connection broke: {why}"),
             Self::Refused(error) => write!(f, "it refused the handshake: {error}"),
+            Self::SignIn(fault) => f.write_str(&fault.message()),
             Self::TooLarge(limit_bytes) => write!(f, "its answer is larger than {limit_bytes} bytes"),
             Self::Status { status, body, retry_after, .. } => {
                 let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
@@ -187,9 +190,26 @@ impl HttpClient {
         Ok(Self { dialer, home, configured, credentials: Arc::new(credentials), pool: Pool::new(tasks) })
     }
 
+    /// Makes a client that says nothing but what it is given.
+    pub(super) fn bare(uri: Uri, dialer: Dialer, tasks: Tasks) -> Self {
+        let configured = Configured::default();
+        let home = Place::new(uri, &dialer, &configured);
+        Self { dialer, home, configured, credentials: Arc::new(Fixed::default()), pool: Pool::new(tasks) }
+    }
+
+    /// Sends a request once, to the configured address; any answer is one.
+    pub(super) async fn ask_once(
+        &self,
+        method: &Method,
+        fields: &Fields,
+        body: &Outgoing,
+    ) -> Result<Answer, Unreached> {
+        let request = Request { method, place: &self.home, fields, body, credential: None };
+        self.send_once(request, asked_by(method)).await
+    }
+
     /// Takes its credentials from elsewhere than the config.
-    #[cfg(test)]
-    fn with_credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
+    pub(super) fn with_credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
         self.credentials = credentials;
         self
     }
@@ -216,12 +236,24 @@ impl HttpClient {
         fields: &Fields,
         body: &Outgoing,
     ) -> Result<Answer, Unreached> {
-        let sent = self.credentials.current();
-        let request = Request { method: &method, place, fields, body, credential: sent.as_deref() };
+        let proof = match self.credentials.current() {
+            Some(proof) => proof,
+            None => Box::pin(self.credentials.obtain()).await.map_err(sign_in)?,
+        };
+        let request = Request { method: &method, place, fields, body, credential: proof.fields.as_deref() };
         let answer = self.send_once(request, asked_by(&method)).await?;
         match answer.head.status {
-            200..=299 => Ok(answer),
-            401 => Box::pin(self.send_anew(request, sent.clone(), answer)).await,
+            200..=299 => {
+                if proof.fields.is_none() {
+                    self.credentials.let_in();
+                }
+                Ok(answer)
+            }
+            401 | 403 => {
+                let sent = proof.clone();
+                let answer = Box::pin(self.send_anew(request, asked_by(&method), sent, answer)).await?;
+                Ok(answer)
+            }
             // Seldom, so it may cost a little more.
             307 | 308 => Box::pin(self.follow(request, answer)).await,
             _ => Err(Box::pin(self.refusal(answer)).await),
@@ -229,23 +261,28 @@ impl HttpClient {
     }
 
     /// Sends a request once more that was refused for its credential, if there is another by now. The server has not
-    /// begun with it, so nothing is done twice.
+    /// begun with it, so nothing is done twice. Any answer that is no success is `Err`.
     async fn send_anew(
         &self,
         request: Request<'_>,
-        sent: Option<Arc<Fields>>,
+        asked: Asked,
+        sent: Proof,
         answer: Answer,
     ) -> Result<Answer, Unreached> {
-        let challenge = answer.head.noted_text(Noted::Challenge).map(ToOwned::to_owned);
-        if !self.credentials.refused(sent, challenge).await {
-            return Err(self.refusal(answer).await);
-        }
+        let proof = match self.credentials.refused(refusal_of(sent, false, &answer)).await {
+            After::Resend(proof) => proof,
+            After::Failed(fault) => return Err(sign_in_after(answer, fault).await),
+            After::Pass => return Err(self.refusal(answer).await),
+        };
         answer.discard().await;
-        let credential = self.credentials.current();
-        let request = Request { credential: credential.as_deref(), ..request };
-        let answer = self.send_once(request, asked_by(request.method)).await?;
+        let request = Request { credential: proof.fields.as_deref(), ..request };
+        let answer = self.send_once(request, asked).await?;
         match answer.head.status {
-            200..=299 => Ok(answer),
+            101 | 200..=299 => Ok(answer),
+            401 | 403 => match self.credentials.refused(refusal_of(proof, true, &answer)).await {
+                After::Failed(fault) => Err(sign_in_after(answer, fault).await),
+                After::Resend(_) | After::Pass => Err(self.refusal(answer).await),
+            },
             _ => Err(self.refusal(answer).await),
         }
     }
@@ -270,15 +307,21 @@ impl HttpClient {
     /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
     pub(crate) async fn upgrade(&self, fields: &Fields) -> Result<(Head, Box<dyn Stream>, Bytes), Unreached> {
         let nothing = Outgoing::default();
-        let credential = self.credentials.current();
+        let proof = match self.credentials.current() {
+            Some(proof) => proof,
+            None => self.credentials.obtain().await.map_err(sign_in)?,
+        };
         let request = Request {
             method: &Method::GET,
             place: &self.home,
             fields,
             body: &nothing,
-            credential: credential.as_deref(),
+            credential: proof.fields.as_deref(),
         };
-        let answer = self.send_once(request, Asked::Upgrade).await?;
+        let mut answer = self.send_once(request, Asked::Upgrade).await?;
+        if matches!(answer.head.status, 401 | 403) {
+            answer = self.send_anew(request, Asked::Upgrade, proof.clone(), answer).await?;
+        }
         if answer.head.status != 101 {
             return Err(self.refusal(answer).await);
         }
@@ -337,6 +380,20 @@ impl HttpClient {
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         Unreached::Status { status, retry_after, challenges, body: redacted(body) }
     }
+}
+
+fn sign_in(fault: Fault) -> Unreached {
+    Unreached::SignIn(Box::new(fault))
+}
+
+async fn sign_in_after(answer: Answer, fault: Fault) -> Unreached {
+    answer.discard().await;
+    sign_in(fault)
+}
+
+fn refusal_of(sent: Proof, is_second: bool, answer: &Answer) -> Refusal {
+    let challenges = answer.head.all_noted(Noted::Challenge).map(ToOwned::to_owned).collect();
+    Refusal { sent, is_second, status: answer.head.status, challenges }
 }
 
 /// Takes out what a server may have echoed of the credentials it was sent (T24).

@@ -5,16 +5,52 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use manifold_engine::BoxFuture;
 use manifold_http1::Fields;
+use manifold_oauth::Bearer;
+use manifold_protocol::Fault;
 
 /// The `Authorization` of requests to one server. A token may be replaced while calls are under way, and each request
 /// is sent with what stands then.
 pub(crate) trait Credentials: Send + Sync {
-    /// Returns the header to send now, if there is one. Called for every request, so it never waits.
-    fn current(&self) -> Option<Arc<Fields>>;
+    /// Returns what to send now. Called for every request, so it never waits; `None`: it has to be obtained.
+    fn current(&self) -> Option<Proof>;
 
-    /// Tells that a request was refused for what it was sent with, and how the server says to sign in. Resolves to
-    /// whether there is something else to send by now.
-    fn refused(&self, sent: Option<Arc<Fields>>, challenge: Option<String>) -> BoxFuture<bool>;
+    /// Gets what to send, where that takes a while; fails with what the caller hears.
+    fn obtain(&self) -> BoxFuture<Result<Proof, Fault>>;
+
+    /// Tells that a request which was sent without anything was answered.
+    fn let_in(&self) {}
+
+    /// Tells that a request was refused, and decides what becomes of it.
+    fn refused(&self, refusal: Refusal) -> BoxFuture<After>;
+}
+
+/// What a request is sent with.
+#[derive(Clone, Default)]
+pub(crate) struct Proof {
+    /// The header, if there is one.
+    pub(crate) fields: Option<Arc<Fields>>,
+    /// The token in it, where it is one of a sign-in.
+    pub(crate) bearer: Option<Arc<Bearer>>,
+}
+
+/// A request that was refused for what it was sent with.
+pub(crate) struct Refusal {
+    pub(crate) sent: Proof,
+    /// It was sent for the second time; there is no third.
+    pub(crate) is_second: bool,
+    pub(crate) status: u16,
+    /// How the server says to sign in: each `WWW-Authenticate`.
+    pub(crate) challenges: Vec<String>,
+}
+
+/// What becomes of a refused request.
+pub(crate) enum After {
+    /// It is sent once more, with this.
+    Resend(Proof),
+    /// It fails, and this is why.
+    Failed(Fault),
+    /// The refusal is told as it came.
+    Pass,
 }
 
 /// The header of the config file, or none: it is what it is.
@@ -28,11 +64,15 @@ impl Fixed {
 }
 
 impl Credentials for Fixed {
-    fn current(&self) -> Option<Arc<Fields>> {
-        self.0.clone()
+    fn current(&self) -> Option<Proof> {
+        Some(Proof { fields: self.0.clone(), bearer: None })
     }
 
-    fn refused(&self, _sent: Option<Arc<Fields>>, _challenge: Option<String>) -> BoxFuture<bool> {
-        Box::pin(std::future::ready(false))
+    fn obtain(&self) -> BoxFuture<Result<Proof, Fault>> {
+        Box::pin(std::future::ready(Ok(Proof { fields: self.0.clone(), bearer: None })))
+    }
+
+    fn refused(&self, _refusal: Refusal) -> BoxFuture<After> {
+        Box::pin(std::future::ready(After::Pass))
     }
 }

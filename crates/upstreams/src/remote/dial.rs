@@ -2,6 +2,7 @@
 
 use manifold_engine::Lock as _;
 use std::error::Error;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(super) struct Dialer {
     port: u16,
     tls: Option<TlsConnector>,
     proxy: Option<Proxy>,
+    /// The only addresses that are connected to; none: those of the host.
+    addresses: Vec<SocketAddr>,
 }
 
 struct Proxy {
@@ -56,7 +59,18 @@ impl Dialer {
             port: uri.port_u16().unwrap_or(if secure { 443 } else { 80 }),
             tls: if secure { Some(TlsConnector::from(trust.config()?)) } else { None },
             proxy: Proxy::of(uri),
+            addresses: Vec::new(),
         })
+    }
+
+    /// Connects to these addresses and no others, whatever the name leads to by then.
+    pub(super) fn pinned(self, addresses: Vec<SocketAddr>) -> Self {
+        Self { addresses, ..self }
+    }
+
+    /// Returns whether a proxy connects for us.
+    pub(super) fn has_proxy(&self) -> bool {
+        self.proxy.is_some()
     }
 
     /// Returns the proxy that reads our requests; through TLS none does.
@@ -76,6 +90,7 @@ impl Dialer {
     async fn open(&self) -> Result<Box<dyn Stream>, Box<dyn Error + Send + Sync>> {
         let (host, port) = (self.host.as_str(), self.port);
         let mut stream = match &self.proxy {
+            None if !self.addresses.is_empty() => TcpStream::connect(self.addresses.as_slice()).await?,
             None => TcpStream::connect((host, port)).await?,
             Some(proxy) => TcpStream::connect((proxy.host.as_str(), proxy.port)).await?,
         };
@@ -230,7 +245,13 @@ mod tests {
         let (acceptor, connector) = encryption();
         let mut server = JoinSet::new();
         server.spawn(echo(listener, acceptor, 3));
-        let dialer = Dialer { host: "127.0.0.1".to_owned(), port, tls: Some(connector), proxy: None };
+        let dialer = Dialer {
+            host: "127.0.0.1".to_owned(),
+            port,
+            tls: Some(connector),
+            proxy: None,
+            addresses: Vec::new(),
+        };
         let pool = Pool::new(Tasks::new());
         let body = Bytes::from_iter((0..LARGE).map(|number| number as u8));
         let mut wire = Wire::new(dialer.connect().await.unwrap());

@@ -1,5 +1,7 @@
 //! The end of a life, and what follows it.
 
+use std::time::Duration;
+
 use manifold_config::{ServerStart, redact};
 use manifold_engine::Lock as _;
 use manifold_protocol::Fault;
@@ -9,6 +11,9 @@ use tracing::{debug, info, warn};
 use super::backoff::{back_off, restart_delay};
 use super::{Launcher, Life, Next, NotRunning, Supervisor};
 use crate::connection::Connection;
+
+/// One that has run for as long has got over what it failed for.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 impl<L: Launcher> Supervisor<L> {
     /// Winds a life up: what could not be sent waits for the next one. Nothing of a life is left when this returns.
@@ -44,6 +49,9 @@ impl<L: Launcher> Supervisor<L> {
         let how = &*redact(how);
         let busy = connection.is_busy();
         let proven = connection.has_answered();
+        if proven || self.shared.shown.status().since.elapsed() >= STABLE_AFTER {
+            self.shared.shown.has_recovered();
+        }
         self.waiting.put_back(connection.close_with(how, code));
         if proven {
             self.complaint.forget();

@@ -1,13 +1,14 @@
 //! The handle to a server: what is asked of its supervisor, and what may be looked at without asking.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use manifold_engine::{
-    BoxFuture, CallTally, Exchange, InstanceReport, Listing, LoggedLine, Order, Status, Tasks, Upstream,
-    Withheld,
+    BoxFuture, CallTally, Exchange, InstanceReport, Listing, LoggedLine, Order, SignInReport, Status, Tasks,
+    Upstream, Withheld,
 };
+use manifold_oauth::{SignIn, State};
 use manifold_protocol::{Call, Fault, Raw};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -19,11 +20,53 @@ use super::suspend::{Begin, Suspended, Suspending};
 use super::{Launcher, Supervisor};
 use crate::connection::Connection;
 use crate::logs::LogRing;
+use crate::remote::SignIns;
 
 /// The handle to a supervised server.
 pub(crate) struct Supervised {
     shared: Arc<Shared>,
-    mailbox: Mailbox,
+    pub(super) mailbox: Mailbox,
+    /// How the server is signed in to, where one does.
+    sign_in: OnceLock<FollowedSignIn>,
+}
+
+/// A sign-in among those of this process.
+pub(crate) struct FollowedSignIn {
+    pub(crate) sign_in: SignIn,
+    pub(crate) sign_ins: Arc<SignIns>,
+}
+
+/// Returns whether nothing can be asked of a server before somebody has signed in.
+fn is_in_the_way(state: &State) -> bool {
+    !matches!(state, State::Unknown | State::Ready | State::Retrying { .. })
+}
+
+impl FollowedSignIn {
+    pub(crate) fn report(&self) -> SignInReport {
+        let shown = self.sign_in.shown();
+        let detail = match &shown.state {
+            State::LoginExpired { why, .. }
+            | State::NeedsClientId { why }
+            | State::Retrying { why, .. }
+            | State::StoreFailed { why } => Some(why.clone()),
+            State::NeedsScope { scopes } => Some(scopes.join(" ")),
+            State::IssuerRefused { expected, got } => Some(format!("expected {expected}, got {got}")),
+            State::Unknown | State::Ready | State::NeedsLogin | State::LoginOpen { .. } => None,
+        };
+        SignInReport {
+            state: shown.state.name(),
+            // A server that lacks a scope for one call serves the others.
+            is_in_the_way: is_in_the_way(&shown.state) && !matches!(shown.state, State::NeedsScope { .. }),
+            needs_login: shown.state.needs_login(),
+            detail,
+            account: shown.account,
+            issuer: shown.issuer,
+            scopes: shown.granted_scopes,
+            until: shown.good_until,
+            last_refresh: shown.last_refresh,
+            store: self.sign_ins.store_kind(),
+        }
+    }
 }
 
 /// What others may look at without asking.
@@ -59,7 +102,26 @@ impl Supervised {
             past_calls: Mutex::default(),
         });
         tasks.spawn(Supervisor::new(launcher, Arc::clone(&shared), commands).live(begin));
-        Arc::new(Self { shared, mailbox })
+        Arc::new(Self { shared, mailbox, sign_in: OnceLock::new() })
+    }
+
+    /// Wakes the server when somebody has signed in, and tells of it.
+    pub(crate) fn follow_sign_in(&self, followed: FollowedSignIn, tasks: &Tasks) {
+        let orders = self.mailbox.orders().downgrade();
+        let mut states = followed.sign_in.watch();
+        tasks.spawn_background(async move {
+            let mut was_in_the_way = is_in_the_way(&states.borrow_and_update());
+            while states.changed().await.is_ok() {
+                let is_in_the_way = is_in_the_way(&states.borrow_and_update());
+                let Some(orders) = orders.upgrade() else { return };
+                let is_freed = was_in_the_way && !is_in_the_way;
+                was_in_the_way = is_in_the_way;
+                if orders.send(Command::SignIn(is_freed)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let _ = self.sign_in.set(followed);
     }
 
     /// Lets go of the server for the program that takes our place. Nothing is heard of this one again; `None` if there was
@@ -133,6 +195,10 @@ impl Upstream for Supervised {
         vec![self.shared.report()]
     }
 
+    fn sign_in(&self) -> Option<SignInReport> {
+        self.sign_in.get().map(FollowedSignIn::report)
+    }
+
     fn is_unresponsive(&self) -> bool {
         self.shared.ready.load().as_ref().is_some_and(|connection| connection.is_unresponsive())
     }
@@ -149,6 +215,12 @@ impl Upstream for Supervised {
     }
 
     fn order(&self, order: Order) -> BoxFuture<Result<(), Fault>> {
+        // Whoever has it looked at anew wants to know what it says now, also of signing in.
+        if let Some(followed) = self.sign_in.get()
+            && matches!(order, Order::Start | Order::Restart | Order::Refresh)
+        {
+            followed.sign_in.ask_again();
+        }
         let asked = self.ask(|sender| Command::Order(order, sender));
         Box::pin(async move { asked.await.unwrap_or(Err(Fault::ShuttingDown)) })
     }

@@ -34,6 +34,11 @@ pub(crate) trait Launcher: Send + Sync + 'static {
     /// Starts the server and shakes hands. Dropping the future ends what it started.
     fn launch(&self) -> impl Future<Output = Result<Running<Self::Life>, Fault>> + Send;
 
+    /// Returns why a start would come to nothing, where that is known without trying.
+    fn held_back(&self) -> Option<Fault> {
+        None
+    }
+
     /// Tells a launch under way that nobody wants it any more.
     fn give_up(&self) -> GivenUp {
         GivenUp::IsDropped

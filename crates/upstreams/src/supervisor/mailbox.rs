@@ -20,6 +20,8 @@ pub(super) enum Command {
     Order(Order, oneshot::Sender<Result<(), Fault>>),
     Close(oneshot::Sender<()>),
     Suspend(Suspending),
+    /// How the server is signed in to has changed; true: nothing stands in the way any more.
+    SignIn(bool),
 }
 
 /// The end that is told.

@@ -87,6 +87,15 @@ impl<L: Launcher> Supervisor<L> {
                 Some(Command::Order(Order::Sleep, done)) => {
                     let _ = done.send(Ok(()));
                 }
+                // Somebody has signed in: it need not rest any longer.
+                Some(Command::SignIn(true))
+                    if matches!(state, NotRunning::Failed(Fault::SignInNeeded { .. }, _)) =>
+                {
+                    self.failures = 0;
+                    self.retry_at = None;
+                    return Next::Start;
+                }
+                Some(Command::SignIn(_)) => self.tell_status(),
             }
         }
     }
@@ -103,7 +112,10 @@ impl<L: Launcher> Supervisor<L> {
             }
             NotRunning::Failed(fault, at) => {
                 self.show_until(Phase::Failed(fault.clone()), Some(fault), *at);
-                self.publish(None);
+                // What it offers is known all the same, and whoever calls it hears how to sign in.
+                if !matches!(fault, Fault::SignInNeeded { .. }) {
+                    self.publish(None);
+                }
                 self.refuse_all(fault);
             }
             NotRunning::Stopped => {
@@ -131,6 +143,10 @@ impl<L: Launcher> Supervisor<L> {
             // A delay that somebody has set is kept.
             NotRunning::Restarting(fault, earliest, _) if *earliest > now => Admit::Refuse(fault.clone()),
             NotRunning::Failed(fault, _) if self.is_manual() => Admit::Refuse(fault.clone()),
+            // Nothing is asked of a server that would only say again who must sign in.
+            NotRunning::Failed(Fault::SignInNeeded { .. }, _) if self.launcher.held_back().is_some() => {
+                Admit::Refuse(self.launcher.held_back().unwrap_or(Fault::ShuttingDown))
+            }
             NotRunning::Failed(fault, _) | NotRunning::Restarting(fault, ..) => {
                 match self.attempts.take(self.launcher.call_backoff()) {
                     true => Admit::Start,

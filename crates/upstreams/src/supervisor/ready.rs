@@ -164,6 +164,13 @@ impl<L: Launcher> Supervisor<L> {
                 self.ordering.push(done);
                 return Some(Next::NotRunning(NotRunning::Stopped));
             }
+            // Whoever signs in may be shown more.
+            Some(Command::SignIn(is_free)) => {
+                self.tell_status();
+                if is_free && reading.read_once {
+                    self.read_again(running, reading);
+                }
+            }
         }
         None
     }

@@ -15,19 +15,40 @@ impl Shown {
     /// Shows a server that sleeps, or runs already.
     pub(super) fn beginning<L>(begin: &Begin<L>) -> Self {
         let now = Instant::now();
+        let trouble = begin.trouble.as_ref().filter(|_| begin.running.is_none() && !begin.is_stopped);
         let status = match &begin.running {
             Some(running) => {
                 Status { phase: Phase::Ready, pid: running.pid, since: begin.since.unwrap_or(now) }
             }
             None if begin.is_stopped => Status { phase: Phase::Stopped, pid: None, since: now },
-            None => Status { phase: Phase::Idle, pid: None, since: now },
+            None => match trouble {
+                Some((fault, since)) => {
+                    Status { phase: Phase::Failed(fault.clone()), pid: None, since: *since }
+                }
+                None => Status { phase: Phase::Idle, pid: None, since: now },
+            },
         };
-        let history = History { lives: Some(begin.lives), failures: Some(0), ..History::default() };
+        let failing_since = trouble.map(|(_, since)| *since);
+        let history =
+            History { lives: Some(begin.lives), failures: Some(0), failing_since, ..History::default() };
         Self(Mutex::new((status, history)))
     }
 
     pub(super) fn status(&self) -> Status {
         self.lock().0.clone()
+    }
+
+    /// Returns what it has failed for, and since when it does.
+    pub(super) fn trouble(&self) -> Option<(Fault, Instant)> {
+        match &self.lock().0 {
+            Status { phase: Phase::Failed(fault), since, .. } => Some((fault.clone(), *since)),
+            _ => None,
+        }
+    }
+
+    /// What it fails for from now on is another trouble.
+    pub(super) fn has_recovered(&self) {
+        self.lock().1.failing_since = None;
     }
 
     /// Returns how often it has come up.
@@ -60,14 +81,23 @@ impl<L: Launcher> Supervisor<L> {
 
     /// Shows a phase that may have come of a fault, and may end by itself.
     pub(super) fn show_until(&self, phase: Phase, fault: Option<&Fault>, retry_at: Option<Instant>) {
-        let since = Instant::now();
+        let now = Instant::now();
         {
             let (status, history) = &mut *self.shared.shown.lock();
+            let since = match &phase {
+                Phase::Failed(_) => *history.failing_since.get_or_insert(now),
+                Phase::Idle | Phase::Stopped => {
+                    history.failing_since = None;
+                    now
+                }
+                Phase::Starting | Phase::Ready => now,
+            };
             *status = Status { phase, pid: None, since };
             history.failures = Some(self.failures);
             history.retry_at = retry_at;
             if let Some(fault) = fault {
-                history.last_fault = Some((fault.clone(), since));
+                history.last_fault = Some((fault.clone(), now));
+                history.failing_since.get_or_insert(now);
             }
         }
         self.tell_status();
@@ -94,7 +124,7 @@ impl<L: Launcher> Supervisor<L> {
         }
     }
 
-    fn tell_status(&self) {
+    pub(super) fn tell_status(&self) {
         self.launcher.host().status_changed(&self.launcher.server().key);
     }
 }

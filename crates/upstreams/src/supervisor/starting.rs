@@ -72,6 +72,7 @@ impl<L: Launcher> Supervisor<L> {
                         let _ = done.send(Ok(()));
                         return Err(Next::NotRunning(NotRunning::Stopped));
                     }
+                    Some(Command::SignIn(_)) => {}
                     // Somebody else wants it.
                     Some(Command::Order(Order::Sleep, done)) => {
                         let _ = done.send(Ok(()));

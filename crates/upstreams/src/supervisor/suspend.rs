@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_engine::Listing;
+use manifold_protocol::Fault;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
@@ -20,6 +21,8 @@ pub(crate) struct Suspended {
     /// Whether an operator has stopped it.
     pub(crate) is_stopped: bool,
     pub(crate) lives: u64,
+    /// What it has failed for, and since when it does.
+    pub(crate) trouble: Option<(Fault, Instant)>,
     /// `None` where it does not run, or cannot be carried over.
     pub(crate) process: Option<SavedProcess>,
 }
@@ -43,11 +46,13 @@ pub(crate) struct Begin<L> {
     pub(crate) is_stopped: bool,
     /// How often it has come up.
     pub(crate) lives: u64,
+    /// What it had failed for, and since when it does.
+    pub(crate) trouble: Option<(Fault, Instant)>,
 }
 
 impl<L> Default for Begin<L> {
     fn default() -> Self {
-        Self { running: None, listing: None, since: None, is_stopped: false, lives: 0 }
+        Self { running: None, listing: None, since: None, is_stopped: false, lives: 0, trouble: None }
     }
 }
 
@@ -82,6 +87,7 @@ impl<L: Launcher> Supervisor<L> {
     /// Tells who wants it what there is to know.
     pub(super) fn leave(&self, suspending: Suspending, is_stopped: bool, process: Option<SavedProcess>) {
         let lives = self.shared.shown.lives();
-        let _ = suspending.reply.send(Suspended { is_stopped, lives, process });
+        let trouble = self.shared.shown.trouble();
+        let _ = suspending.reply.send(Suspended { is_stopped, lives, trouble, process });
     }
 }

@@ -3,6 +3,7 @@ mod idle;
 mod lists;
 mod orders;
 mod reports;
+mod sign_in;
 mod starts;
 mod suspending;
 
@@ -15,6 +16,7 @@ use manifold_protocol::Method;
 use manifold_protocol::dialect::ServerFacts;
 use tokio::task::JoinSet;
 
+use super::mailbox::Command;
 use super::*;
 use crate::cache::Cache;
 use crate::connection::Connection;
@@ -26,6 +28,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What one start of the fake server comes to.
 enum Start {
     Fails,
+    /// Wants somebody to sign in first.
+    WantsSignIn,
     /// Takes this long to fail.
     Hangs(Duration),
     Runs {
@@ -55,6 +59,8 @@ struct Record {
     end: Option<oneshot::Sender<Ending>>,
     alive: usize,
     stops: usize,
+    /// It is known that nobody is signed in.
+    is_held_back: bool,
 }
 
 struct FakeLauncher {
@@ -91,6 +97,10 @@ impl Launcher for FakeLauncher {
         &self.cache
     }
 
+    fn held_back(&self) -> Option<Fault> {
+        lock(&self.record).is_held_back.then(wants_sign_in)
+    }
+
     async fn launch(&self) -> Result<Running<FakeLife>, Fault> {
         let start = {
             let mut record = lock(&self.record);
@@ -99,6 +109,9 @@ impl Launcher for FakeLauncher {
         };
         if let Start::Hangs(takes) = start {
             tokio::time::sleep(takes).await;
+        }
+        if let Start::WantsSignIn = start {
+            return Err(wants_sign_in());
         }
         let Start::Runs { takes, calls, lists } = start else {
             return Err(Fault::FailedToStart { server: "s".to_owned(), reason: "no".to_owned() });
@@ -155,6 +168,10 @@ impl Drop for FakeLife {
     }
 }
 
+fn wants_sign_in() -> Fault {
+    Fault::SignInNeeded { server: "s".to_owned(), state: "needs login", reason: None }
+}
+
 struct Stage {
     upstream: Arc<Supervised>,
     record: Arc<Mutex<Record>>,
@@ -168,6 +185,10 @@ fn stage(keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
 
 fn stage_with(cache: Cache, keys: &str, script: impl IntoIterator<Item = Start>) -> Stage {
     let record = Arc::new(Mutex::new(Record { script: script.into_iter().collect(), ..Record::default() }));
+    stage_of(cache, keys, record, Begin::default())
+}
+
+fn stage_of(cache: Cache, keys: &str, record: Arc<Mutex<Record>>, begin: Begin<FakeLife>) -> Stage {
     let host = Arc::new(FakeHost::default());
     let launcher = FakeLauncher {
         server: server(keys),
@@ -176,7 +197,7 @@ fn stage_with(cache: Cache, keys: &str, script: impl IntoIterator<Item = Start>)
         cache,
         record: Arc::clone(&record),
     };
-    let upstream = Supervised::new(launcher, &Tasks::new());
+    let upstream = Supervised::begin(launcher, begin, &Tasks::new());
     upstream.introduced();
     Stage { upstream, record, host, began: Instant::now() }
 }

@@ -55,6 +55,9 @@ const TIMES: [(&str, u64); 7] = [
     ("h", 3_600_000_000_000),
     ("d", 86_400_000_000_000),
 ];
+/// Times and sizes are smaller.
+const MOST: f64 = u64::MAX as f64;
+
 const SIZES: [(&str, u64); 8] = [
     ("", 1),
     ("b", 1),
@@ -267,6 +270,9 @@ fn amount(text: &str, at: usize, units: &[(&str, u64)], wanted: &str) -> Result<
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let number: Option<f64> = number.parse().ok();
     match (number, factor) {
+        (Some(number), Some(factor)) if number * factor as f64 >= MOST => {
+            Err(error(at, format!("`{text}` is more than can be compared with")))
+        }
         (Some(number), Some(factor)) => Ok((number * factor as f64) as u64),
         _ => Err(error(at, format!("`{text}` is not {wanted}"))),
     }

@@ -122,6 +122,8 @@ fn errors_name_the_column() {
     check_error("/(/", 1, "regular expression");
     check_error("ä \"b\"c", 6, "put a blank");
     check_error("call:x", 6, "no number");
+    check_error("took:>99999999999999d", 7, "more than can be compared");
+    check_error("size:>99999999999999gb", 7, "more than can be compared");
     check_error("!", 2, "missing");
     check_error("a||b", 3, "missing");
 }

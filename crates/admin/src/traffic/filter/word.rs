@@ -123,6 +123,10 @@ impl Word {
     pub(super) fn reads_bodies(&self) -> bool {
         matches!(self.test, Test::Text(_))
     }
+
+    pub(super) fn looks_back(&self) -> bool {
+        !self.is_negated && matches!(self.test, Test::Since(_))
+    }
 }
 
 impl Test {

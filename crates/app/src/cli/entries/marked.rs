@@ -41,6 +41,10 @@ fn place(args: &[OsString], grammar: &Command) -> Option<usize> {
     if args.iter().any(|arg| arg == "--") {
         return None;
     }
+    // A bundle that is there is no name, and nothing after it a command.
+    if first.ends_with(".mcpb") && Path::new(first).is_file() {
+        return None;
+    }
     let second = words.next();
     let is_name_too = second.is_some_and(|(_, second)| second == first);
     if RUNNERS.contains(&first) && !is_name_too {
@@ -163,6 +167,11 @@ mod tests {
         unmarked(&["m", "add", "--registry", "io.github.x/y", "y"]);
         unmarked(&["m", "add", "y", "io.github.x/y", "--version", "1"]);
         unmarked(&["m", "add", "x.mcpb"]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let bundle = folder.path().join("x.mcpb").display().to_string();
+        check(&["m", "add", &bundle, "y"], &["m", "add", &bundle, "--", "y"]);
+        std::fs::write(&bundle, "").expect("a file");
+        unmarked(&["m", "add", &bundle, "y", "--set", "a=b", "--json"]);
         unmarked(&["m", "add"]);
         unmarked(&["m", "get", "npx", "-y", "x"]);
         unmarked(&["m", "call", "add", "npx"]);

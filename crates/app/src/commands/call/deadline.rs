@@ -27,6 +27,19 @@ impl Deadline {
         Patience::until(late, output)
     }
 
+    /// Says it in the time that was asked for where a gateway was late: it was told what was left of that.
+    pub(crate) fn named(self, failure: Failure) -> Failure {
+        match self.0 {
+            Some((_, patience)) if failure.exit == Exit::TimedOut => {
+                // What became of the call stays.
+                let rest = failure.message.split_once(" ms").map_or("", |(_, rest)| rest);
+                let message = format!("{}{rest}", timed_out(patience).message);
+                Failure { message, ..failure }
+            }
+            _ => failure,
+        }
+    }
+
     /// Returns how many milliseconds are left, or the failure that none are.
     pub(crate) fn left_ms(self) -> Result<Option<u64>, Failure> {
         let Some((at, patience)) = self.0 else { return Ok(None) };

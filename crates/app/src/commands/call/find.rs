@@ -67,7 +67,7 @@ pub(super) fn find(
     match address.find(&listed.items) {
         Found::One(item) => Ok(Some(item.clone())),
         Found::Several(names) => {
-            let message = format!("`{}` could be {}; name one", address.name, names.join(" or "));
+            let message = format!("'{}' could be {}; name one", address.name, names.join(" or "));
             Err(Failure::new(Exit::Usage, "ambiguous-item", message))
         }
         Found::None => match listed.failed.iter().find(|failed| address.is_of(&failed.server)) {
@@ -97,17 +97,17 @@ pub(super) fn suggested(
     if failure.code != "unknown-item" || failure.hint.is_some() {
         return failure;
     }
-    let listed = list(gateway, sought, "", namespace).unwrap_or_default();
+    let listed = list(gateway, sought, "limit=10000", namespace).unwrap_or_default();
     let names = listed.items.iter().flat_map(|item| [item.name.as_str(), item.original.as_str()]);
     let word = sought.word();
     if listed.items.iter().any(|item| item.server == address.name) {
         let server = &address.name;
         return failure
-            .hint(format!("`{server}` is a server; `manifold {word}s --server {server}` lists what it has"));
+            .hint(format!("'{server}' is a server; `manifold {word}s --server {server}` lists what it has"));
     }
     match most_alike(&address.name, names) {
         Some(name) => failure.hint(format!("did you mean `{name}`?")),
-        None => failure.hint(format!("`manifold {word}s` lists what there is")),
+        None => failure.hint(format!("`manifold {word}s` shows those there are")),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn save(
     data: &str,
 ) -> Result<Saved, Failure> {
     let bytes = STANDARD.decode(data.trim()).map_err(|_| {
-        Failure::new(Exit::Failed, "server-error", format!("`{name}` sent a file that is not base64"))
+        Failure::new(Exit::Failed, "server-error", format!("'{name}' sent a file that is not base64"))
     })?;
     let failed = |error: io::Error| {
         let message = format!("cannot write to {}: {error}", folder.display());

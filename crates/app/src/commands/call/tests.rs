@@ -222,7 +222,7 @@ fn each_end_has_its_code() {
     let tool_failed = Fake::with_result(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
     assert_eq!(run(&tool_failed, &["call", "t.say"], None).unwrap(), ("no\n".to_owned(), Exit::ToolError));
     let several = run(&Fake::default(), &["call", "say"], None).unwrap_err();
-    assert_eq!(several.message, "`say` could be t__say or u__say; name one");
+    assert_eq!(several.message, "'say' could be t__say or u__say; name one");
     assert_eq!(several.exit, Exit::Usage);
     let broken = run(&Fake::default(), &["call", "broken.x"], None).unwrap_err();
     assert_eq!((broken.exit, broken.message.as_str()), (Exit::Unreachable, "broken: no program"));
@@ -316,7 +316,7 @@ fn what_is_not_there_is_said_before_how_it_is_called() {
     let fake = Fake::default();
     let ended = run(&fake, &["call", "t", "add"], None).unwrap_err();
     assert_eq!((ended.exit, ended.message.as_str()), (Exit::Unknown, "there is no tool 't'"));
-    assert_eq!(ended.hint.as_deref(), Some("`t` is a server; `manifold tools --server t` lists what it has"));
+    assert_eq!(ended.hint.as_deref(), Some("'t' is a server; `manifold tools --server t` lists what it has"));
     let ended = run(&fake, &["call", "t__ad", "a"], None).unwrap_err();
     assert_eq!(ended.hint.as_deref(), Some("did you mean `t__add`?"));
     assert!(!fake.sent().iter().any(|sent| sent.starts_with("POST")), "nothing was called");

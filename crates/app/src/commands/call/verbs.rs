@@ -50,7 +50,8 @@ fn call(args: &CallArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
 
 fn read(args: &ReadArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
     let request = ReadRequest { uri: args.uri.clone(), how: asker.options()? };
-    asker.ask("/v1/read", &request, (Answer::Read, "resource"), &args.how)
+    let read = asker.ask("/v1/read", &request, (Answer::Read, "resource"), &args.how);
+    read.map_err(|failure| failure.hint_if_unknown("resource"))
 }
 
 fn prompt(args: &PromptArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure> {
@@ -80,7 +81,9 @@ fn complete(args: &CompleteArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure
         let pair = Pair::parse(argument, &read_file).map_err(|error| Failure::usage(error.to_string()))?;
         match pair.value {
             Given::Text(text) => given.push((pair.steps.join("."), text)),
-            Given::Json(_) => return Err(Failure::usage("only texts are completed: write `name=text`")),
+            Given::Json(_) | Given::Typed(_) => {
+                return Err(Failure::usage("only texts are completed: write `name=text`"));
+            }
         }
     }
     let Some((argument, value)) = given.pop() else {
@@ -92,7 +95,12 @@ fn complete(args: &CompleteArgs, asker: &mut Asker<'_>) -> Result<Shown, Failure
     };
     let given = given.into_iter().collect();
     let request = CompleteRequest { prompt, uri, argument, value, given, how: asker.options()? };
-    asker.ask("/v1/complete", &request, (Answer::Complete, &args.name), &args.how)
+    let word = match args.of {
+        CompleteOf::Prompt => "prompt",
+        CompleteOf::Uri => "resource",
+    };
+    let completed = asker.ask("/v1/complete", &request, (Answer::Complete, &args.name), &args.how);
+    completed.map_err(|failure| failure.hint_if_unknown(word))
 }
 
 /// Says what is wrong with arguments, and how they are given.

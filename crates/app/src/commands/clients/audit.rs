@@ -9,7 +9,7 @@ use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Table, Tone};
 
 pub(super) fn run(lines: usize, verb: &Verb) -> Result<Exit, Failure> {
-    let source = verb.reach_any(Need::Servers)?;
+    let source = verb.reach_any(Need::Written)?;
     let lines = lines.to_string();
     let path = format!("/v1/audit{}", query(&[("lines", Some(lines.as_str()))]));
     let lines: Vec<AuditLine> = source.client()?.get(&path)?;

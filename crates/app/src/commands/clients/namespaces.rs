@@ -1,7 +1,7 @@
 //! `ns`: namespaces, and the rules in them.
 
 use manifold_admin::{
-    ErrorCode, ItemKind, Method, Namespace, NamespaceDetail, NamespacePermissions, NamespaceRow,
+    ErrorCode, ItemKind, ItemPage, Method, Namespace, NamespaceDetail, NamespacePermissions, NamespaceRow,
     PermissionChange, RuleCounts, Server, Snapshot,
 };
 use manifold_admin_client::query;
@@ -11,7 +11,7 @@ use manifold_engine::configured_permissions;
 use super::Verb;
 use crate::cli::{ItemKindArg, RuleArgs};
 use crate::commands::source::{Need, Source};
-use crate::output::{Cell, Column, Exit, Failure, Form, Record, Suggestion, Table};
+use crate::output::{Cell, Column, Exit, Failure, Form, Record, Suggestion, Table, escaped_line};
 
 pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
     let snapshot = verb.reach(Need::Files)?.snapshot()?;
@@ -19,7 +19,9 @@ pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
     let output = &verb.output;
     match output.form() {
         Form::Json => output.json(&rows),
-        Form::Ids => rows.iter().filter_map(|row| row.id.as_ref()).for_each(|id| _ = output.line(id)),
+        Form::Ids => {
+            rows.iter().filter_map(|row| row.id.as_ref()).for_each(|id| _ = output.line(&escaped_line(id)))
+        }
         Form::Text if rows.is_empty() => output.remark("no namespaces; all servers are served together"),
         Form::Text => output.table(&table(&rows)),
     }
@@ -148,6 +150,7 @@ pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Fa
         name: name.to_owned(),
         allow: (!args.unset).then_some(allow),
     };
+    check_known(&change, server, &source)?;
     source.client()?.send_raw(Method::Put, "/v1/permissions", Some(&change))?;
     if verb.output.is_json() {
         verb.output.json(&change);
@@ -160,6 +163,35 @@ pub(super) fn rule(args: &RuleArgs, allow: bool, verb: &Verb) -> Result<Exit, Fa
         verb.output.line(&format!("{}.{} {what} in {}", change.server, change.name, change.namespace));
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses a rule that would hold for nothing: by a name that its server is known not to have.
+fn check_known(change: &PermissionChange, server: &Server, source: &Source) -> Result<(), Failure> {
+    let kind = match change.item {
+        ItemKind::Tool => "tool",
+        ItemKind::Prompt => "prompt",
+        _ => return Ok(()),
+    };
+    let is_listed = server.lists.is_some() || server.saved.is_some();
+    if change.allow.is_none() || change.name.contains('*') || !is_listed {
+        return Ok(());
+    }
+    let id = &change.server;
+    let name = format!("{id}.{}", change.name);
+    let namespace = Some(change.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    let query = query(&[("namespace", namespace), ("name", Some(name.as_str()))]);
+    let found: Result<ItemPage, Failure> =
+        source.client()?.get(&format!("/v1/{kind}s{query}")).map_err(Failure::from);
+    match found {
+        // Whatever else there is to say about it is none of a rule's business.
+        Err(failure) if failure.code == ErrorCode::UnknownItem.as_str() => {
+            let more = format!(
+                "`manifold {kind}s --server {id}` shows those there are; a rule for `{name}*` holds for those to come, too"
+            );
+            Err(if failure.hint.is_some() { failure } else { failure.hint(more) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says that an item begins with no server there is.

@@ -113,7 +113,7 @@ pub(super) fn entry_paths(context: &Context<'_>) -> Outcome {
     for file in found(context) {
         for server in file.ours() {
             if let Some(why) = gone_program(server, context) {
-                let message = format!("{}: the entry `{}` starts {why}", file.path.display(), server.key.id);
+                let message = format!("{}: the entry '{}' starts {why}", file.path.display(), server.key.id);
                 troubles.push(Trouble::fail(message, file.install()));
             }
         }
@@ -154,7 +154,7 @@ pub(super) fn edited_entries(context: &Context<'_>) -> Outcome {
             let written = journal.as_ref().and_then(|journal| journal.written(&file.path, name));
             if written.is_some_and(|written| is_edited(file.client, &file.path, name, &written, &text)) {
                 let message = format!(
-                    "{}: the entry `{name}` has been changed since it was written",
+                    "{}: the entry '{name}' has been changed since it was written",
                     file.path.display()
                 );
                 let fix = format!("manifold install {} --dry-run", file.client.id());
@@ -175,7 +175,7 @@ pub(super) fn edited_entries(context: &Context<'_>) -> Outcome {
             };
             if !is_as_written {
                 let message = format!(
-                    "{}: the entry `{}` is not as `manifold install` writes it",
+                    "{}: the entry '{}' is not as `manifold install` writes it",
                     file.path.display(),
                     server.key.id
                 );
@@ -192,7 +192,7 @@ pub(super) fn duplicates(context: &Context<'_>) -> Outcome {
     for file in found(context).into_iter().filter(|file| file.ours().next().is_some()) {
         let others = file.servers().filter(|server| server.enabled && !is_ourselves(server));
         let twice = others.filter(|other| context.servers().any(|own| starts_same(own, other)));
-        let twice: Vec<String> = twice.map(|server| format!("`{}`", server.key.id)).collect();
+        let twice: Vec<String> = twice.map(|server| format!("'{}'", server.key.id)).collect();
         if !twice.is_empty() {
             let message = format!("{}: {} is served by us as well", file.path.display(), twice.join(", "));
             troubles.push(Trouble::warn(message, format!("{} --take-over", file.install())));
@@ -228,7 +228,7 @@ pub(super) fn tool_names(context: &Context<'_>) -> Outcome {
         let becomes = limits.too_long.as_deref().unwrap_or("is cut");
         let first = long.first()?;
         Some(format!(
-            "{} too long for it with its prefix, such as `{first}`, which {becomes}",
+            "{} too long for it with its prefix, such as '{first}', which {becomes}",
             names(long.len())
         ))
     })
@@ -240,7 +240,7 @@ pub(super) fn descriptions(context: &Context<'_>) -> Outcome {
         let long: Vec<_> = context.tools().iter().filter(|tool| tool.description_bytes > most).collect();
         let first = long.first()?;
         Some(format!(
-            "{} described in more than the {most} bytes it reads, such as `{}`",
+            "{} described in more than the {most} bytes it reads, such as '{}'",
             names(long.len()),
             first.name
         ))

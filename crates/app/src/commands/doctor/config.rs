@@ -40,7 +40,7 @@ pub(super) fn servers(context: &Context<'_>) -> Outcome {
             fault @ (ServerFault::BadEntry { .. } | ServerFault::EnvFile { .. } | ServerFault::Itself),
         ) = &server.fault
         {
-            let message = format!("`{}`: {}", server.key.id, fault.message());
+            let message = format!("'{}': {}", server.key.id, fault.message());
             troubles.push(Trouble::fail(message, "manifold config check"));
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn mend(context: &Context<'_>) -> Vec<Mended> {
     let mut said = Vec::new();
     for file in found(context) {
         for server in file.ours().filter(|server| gone_program(server, context).is_some()) {
-            let place = format!("{}: `{}`", file.path.display(), server.key.id);
+            let place = format!("{}: '{}'", file.path.display(), server.key.id);
             said.push(match one(context, &mut changes, file.client, &file.path, server) {
                 Ok(program) => Ok(format!("{place} starts {program} now")),
                 Err(why) => Err(format!("{place} is left as it is: {why}")),

@@ -26,7 +26,7 @@ pub(super) fn variables(context: &Context<'_>) -> Outcome {
             Some(file) => format!("ls -l {}", word(Path::new(file))),
             None => set(variable),
         };
-        troubles.push(Trouble::fail(format!("`{}`: {message}", server.key.id), fix));
+        troubles.push(Trouble::fail(format!("'{}': {message}", server.key.id), fix));
     }
     // Those of settings stay as they are written.
     let config = context.config.iter();
@@ -67,7 +67,7 @@ pub(super) fn secrets(context: &Context<'_>) -> Outcome {
         if let Some(ServerFault::MissingSecret { what, hint }) = &server.fault
             && let Some(command) = hint.strip_prefix("run `").and_then(|rest| rest.strip_suffix('`'))
         {
-            troubles.push(Trouble::fail(format!("`{}`: {what}", server.key.id), command));
+            troubles.push(Trouble::fail(format!("'{}': {what}", server.key.id), command));
         }
     }
     troubles.into()
@@ -115,7 +115,7 @@ fn programs(context: &Context<'_>, counts: impl Fn(&str) -> bool, fix: impl Fn(&
         let Some(ServerFault::NoSuchProgram { command, hint }) = &server.fault else { continue };
         let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
         if counts(name) {
-            let message = format!("`{}`: no such program `{command}`; {hint}", server.key.id);
+            let message = format!("'{}': no such program `{command}`; {hint}", server.key.id);
             troubles.push(Trouble::fail(message, fix(command)));
         }
     }

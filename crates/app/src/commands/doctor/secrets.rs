@@ -1,10 +1,10 @@
 //! Are stored secrets sound, and is their key?
 
-use manifold_credentials::{KeyError, Kind, StoreError};
+use manifold_credentials::{KeyError, KeyKind, Kind, Store, StoreError};
 
 use super::context::{Context, Mended, close as close_file, word};
 use super::{Outcome, Trouble};
-use crate::secrets::store as of;
+use crate::secrets::{MENDING, store as of};
 
 /// Closing one thing may show the next; a store has hardly more that can be open.
 const MAX_ROUNDS: usize = 1000;
@@ -28,7 +28,9 @@ fn open(error: &StoreError) -> Option<(&std::path::Path, u32)> {
 }
 
 fn is_of_key(error: &StoreError) -> bool {
-    matches!(error, StoreError::Key(_) | StoreError::OtherKey { .. }) && open(error).is_none()
+    let is_of_key =
+        matches!(error, StoreError::Key(_) | StoreError::OtherKey { .. } | StoreError::KeyNotGiven { .. });
+    is_of_key && open(error).is_none()
 }
 
 pub(super) fn modes(context: &Context<'_>) -> Outcome {
@@ -75,12 +77,19 @@ pub(super) fn key(context: &Context<'_>) -> Outcome {
         return Some(Trouble::fail(error.to_string(), "manifold secret list")).into();
     }
     let store = of(context.environment());
-    let store = store.filter(|store| store.list(Kind::Secret).is_ok_and(|listed| !listed.is_empty()));
-    let recorded = store.and_then(|store| store.recorded_key().ok().flatten());
-    let weak = recorded.filter(|kind| !kind.protects()).map(|_| {
-        let message = "the key lies beside the sealed files, so it protects against little: whoever can read your \
-                       files can read both";
-        Trouble::warn(message, "manifold secret --help")
+    let holds_any = |store: &Store| {
+        [Kind::Secret, Kind::OAuth]
+            .into_iter()
+            .any(|kind| store.list(kind).is_ok_and(|listed| !listed.is_empty()))
+    };
+    let kind = store.filter(holds_any).and_then(|store| store.kind().ok().flatten());
+    let weak = kind.and_then(|kind| match kind {
+        KeyKind::Plain => Some("the store is plain: its values are in clear, in files that only you can read"),
+        KeyKind::Beside => Some(
+            "the key lies beside the sealed files, so it protects against little: whoever can read your files can \
+             read both",
+        ),
+        _ => None,
     });
-    weak.into()
+    weak.map(|message| Trouble::warn(message, MENDING)).into()
 }

@@ -69,7 +69,7 @@ fn trouble(one: &Tried) -> Option<Trouble> {
         Ok(_) => return None,
         Err(failure) => failure,
     };
-    let message = format!("`{}` does not come up ({}): {}", one.name, time(one.took), failure.message);
+    let message = format!("'{}' does not come up ({}): {}", one.name, time(one.took), failure.message);
     Some(match failure.exit {
         Exit::SignIn => Trouble::warn(message, format!("manifold get {}", one.name)),
         _ => Trouble::fail(message, format!("manifold logs {}", one.name)),

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 
 use manifold_registry::check_name;
+use manifold_setup::StoredSecret;
 
 use super::entry::Entry;
 use super::packages::{self, Package};
@@ -30,20 +31,20 @@ pub(super) fn run(args: &AddArgs, verb: &Verb) -> Result<Exit, Failure> {
                 return Err(Failure::usage("`--set` is for servers of the registry and for bundles")
                     .hint("`-e NAME=VALUE` sets a variable of a program"));
             }
-            return add(own, given, &args.env, args, verb);
+            return add(own, given, (&args.env, Vec::new()), args, verb);
         }
     };
     let Package { given, env, made } = package;
-    let done = add(None, vec![given], &env, args, verb);
+    let done = add(None, vec![given], (&env, made.stored()), args, verb);
     made.settle(done.is_ok() && !args.put.dry_run, verb);
     done
 }
 
-/// Adds what was found, with what the options say of it.
+/// Adds what was found, with what the options say of it and the secrets that were stored for it.
 fn add(
     name: Option<&str>,
     mut given: Vec<Given>,
-    env: &[String],
+    (env, stored): (&[String], Vec<StoredSecret>),
     args: &AddArgs,
     verb: &Verb,
 ) -> Result<Exit, Failure> {
@@ -57,14 +58,14 @@ fn add(
     for one in &mut given {
         detail(&mut one.entry, env, args, verb)?;
     }
-    put(given, &args.put, "add", verb)
+    put(given, &args.put, "add", stored, verb)
 }
 
 pub(super) fn run_json(args: &AddJsonArgs, verb: &Verb) -> Result<Exit, Failure> {
     let text = if args.entry == "-" { from_stdin()? } else { args.entry.clone() };
     let mut given = pasted::one(&args.name, text.trim(), &verb.options.environment)?;
     given.name = Some(args.name.clone());
-    put(vec![given], &args.put, "add-json", verb)
+    put(vec![given], &args.put, "add-json", Vec::new(), verb)
 }
 
 /// What is to be added, and the name that was given to it.
@@ -98,6 +99,9 @@ fn what<'a>(args: &'a AddArgs, verb: &Verb) -> Result<What<'a>, Failure> {
     let (own, what) = match words.as_slice() {
         [] => return Err(Failure::usage("there is nothing to add").hint(HOW)),
         [what] => (None, *what),
+        [bundle, name] if is_bundle(bundle) && environment.cwd.join(bundle).is_file() => {
+            (Some(*name), *bundle)
+        }
         [name, what] => (Some(*name), *what),
         [_, _, more, ..] => return Err(Failure::usage(format!("`{more}` means nothing here")).hint(HOW)),
     };

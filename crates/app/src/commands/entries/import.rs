@@ -30,8 +30,11 @@ pub(super) fn run(args: &ImportArgs, verb: &Verb) -> Result<Exit, Failure> {
     let mut record = Record::of(verb, "import", "import")?;
     let imported = import(args, verb, &mut record);
     record.finish(&verb.output);
-    show::show(&imported?, args.dry_run, verb);
-    Ok(Exit::Ok)
+    let imported = imported?;
+    show::show(&imported, args.dry_run, verb);
+    // Where nothing but broken files was found, nothing was imported, and whoever asked has to know.
+    let is_unread = imported.found.is_empty() && !imported.unread.is_empty();
+    Ok(if is_unread { Exit::Usage } else { Exit::Ok })
 }
 
 /// Imports what there is, as a part of whatever command the record is of.
@@ -78,6 +81,7 @@ fn import_with(
     let mut keeper = moved(&mut found, &new, args.secrets, may_ask, verb)?;
     if let Some(keeper) = keeper.as_mut().filter(|_| !args.dry_run) {
         keeper.keep()?;
+        record.stored(keeper.stored())?;
     }
     let purpose = Purpose { verb: "import", target: String::new(), is_dry_run: args.dry_run };
     let changed = writer.change(&purpose, Missing::Nothing, record, |base| {

@@ -7,6 +7,7 @@ mod questions;
 use std::path::Path;
 
 use manifold_registry::{Freshness, Unpacked};
+use manifold_setup::StoredSecret;
 
 use self::answers::Told;
 use super::ask::{is_somebody_there, tell};
@@ -106,6 +107,11 @@ fn packed(
 }
 
 impl Made {
+    /// Returns the secrets that were stored.
+    pub(super) fn stored(&self) -> Vec<StoredSecret> {
+        self.keeper.stored()
+    }
+
     /// Ends it: what was made for a server that is in the config stays, and the rest goes.
     pub(super) fn settle(mut self, is_added: bool, verb: &Verb) {
         if is_added {

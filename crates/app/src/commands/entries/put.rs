@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use manifold_config::{Config, Edit, Format, FoundServer, servers_in};
+use manifold_setup::StoredSecret;
 
 use super::entry::Entry;
 use super::pasted::Given;
@@ -22,11 +23,12 @@ struct Ready {
     remarks: Vec<String>,
 }
 
-/// Puts what was given into the config.
+/// Puts what was given into the config; `stored` are the secrets that were stored for it.
 pub(super) fn put(
     given: Vec<Given>,
     args: &PutArgs,
     name: &'static str,
+    stored: Vec<StoredSecret>,
     verb: &Verb,
 ) -> Result<Exit, Failure> {
     let ready: Vec<Ready> =
@@ -43,6 +45,7 @@ pub(super) fn put(
     let target = ids.join(" ");
     let writer = ConfigWriter::reach(verb)?;
     let mut record = Record::of(verb, name, &format!("{name} {target}"))?;
+    record.stored(stored)?;
     let purpose = Purpose { verb: name, target, is_dry_run: args.dry_run };
     let plan = |base: &Base| plan(&ready, args, &writer, base, verb);
     let changed = writer.change(&purpose, Missing::Nothing, &mut record, |base| {
@@ -90,6 +93,9 @@ fn plan(
             Some(schema) => format!("{schema}/{}", one.id),
             None => one.id.clone(),
         };
+        if id.contains('/') && !is_of_schemas {
+            check_name(&id)?;
+        }
         let edit = Edit::PutServer { id: id.clone(), entry: one.entry.text() };
         let is_there = config.as_ref().is_some_and(|config| has(config, &id));
         let fate = match is_there {
@@ -135,7 +141,7 @@ fn prepared(given: Given, args: &PutArgs, verb: &Verb) -> Result<Ready, Failure>
     let id = name.ok_or_else(|| {
         Failure::usage("no name can be found in it").hint("give it one: `manifold add NAME -- COMMAND…`")
     })?;
-    check_name(&id)?;
+    check_written(&id)?;
     if let Some(shared) = args.shared {
         match shared {
             SharedArg::True => entry.set("shared", &true),
@@ -173,10 +179,19 @@ fn seen(id: &str, entry: &Entry, verb: &Verb) -> Result<Option<FoundServer>, Fai
     Ok(found.map_err(|error| Failure::config(error.to_string()))?.into_iter().next())
 }
 
+/// Refuses a name that could not be typed again, or a schema before it.
+fn check_written(id: &str) -> Result<(), Failure> {
+    match id.split_once('/') {
+        Some((schema, name)) => check_name(schema).and_then(|()| check_name(name)),
+        None => check_name(id),
+    }
+}
+
 /// Refuses a name that could not be typed again.
 pub(super) fn check_name(id: &str) -> Result<(), Failure> {
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "'\"`\\$,".contains(c);
-    if id.is_empty() || id.starts_with('-') || id.len() > 128 || id.contains(is_odd) {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "'\"`\\$,/".contains(c);
+    let is_path = matches!(id, "." | "..");
+    if id.is_empty() || id.starts_with('-') || id.len() > 128 || id.contains(is_odd) || is_path {
         return Err(Failure::usage(format!("'{id}' cannot be the name of a server"))
             .hint("use letters, digits, `-` and `_`"));
     }

@@ -2,10 +2,11 @@
 
 use manifold_config::{secrets_used_in, written};
 use manifold_credentials::{Name, Store, StoreError, Value};
+use manifold_setup::StoredSecret as Stored;
 
 use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure, counted};
-use crate::secrets::store;
+use crate::secrets::{mark, store, weakness};
 
 /// The longest name that is looked for before a number is added.
 const MAX_NAME: usize = 56;
@@ -23,8 +24,10 @@ pub(super) struct Keeper {
     /// Names that the config has, and nothing is stored under.
     awaited: Vec<String>,
     found: Vec<(Name, Value)>,
-    /// How many of those found are stored.
-    stored: usize,
+    /// Those found that are stored, the first of them.
+    stored: Vec<Stored>,
+    /// What is to be said of a store that was made for them.
+    weakness: Option<String>,
 }
 
 impl Keeper {
@@ -33,7 +36,7 @@ impl Keeper {
         let store = store(&verb.options.environment)?;
         let used = written(verb.options).and_then(|(text, path)| secrets_used_in(&text, path.as_deref()));
         let awaited = used.unwrap_or_default().into_keys().collect();
-        Some(Self { store, awaited, found: Vec::new(), stored: 0 })
+        Some(Self { store, awaited, found: Vec::new(), stored: Vec::new(), weakness: None })
     }
 
     /// Returns the name a secret is going to have: the one it should have, with a number if that is another's.
@@ -65,13 +68,19 @@ impl Keeper {
 
     /// Stores those that names were found for: all of them, or none.
     pub(super) fn keep(&mut self) -> Result<(), Failure> {
-        for at in self.stored..self.found.len() {
-            let Some((name, value)) = self.found.get(at) else { break };
-            if let Err(error) = self.store.set(name, value) {
-                self.take_back("");
-                return Err(failed(&error));
+        if self.stored.len() < self.found.len() {
+            let prepared = self.store.prepare().map_err(|error| failed(&error))?;
+            let said = prepared.is_new.then(|| weakness(prepared.kind, prepared.why_plain.as_ref()));
+            self.weakness = said.flatten().or(self.weakness.take());
+        }
+        while let Some((name, value)) = self.found.get(self.stored.len()) {
+            match self.store.set(name, value) {
+                Ok(entry) => self.stored.push(Stored { name: name.to_string(), mark: mark(&entry) }),
+                Err(error) => {
+                    self.take_back("");
+                    return Err(failed(&error));
+                }
             }
-            self.stored = at + 1;
         }
         Ok(())
     }
@@ -79,26 +88,32 @@ impl Keeper {
     /// Takes out of the store again what was put there, unless the config names it: a gateway may refuse to serve what
     /// it has written.
     pub(super) fn take_back(&mut self, config: &str) {
-        for (name, _) in self.found.iter().take(self.stored) {
+        for (name, _) in self.found.iter().take(self.stored.len()) {
             if !config.contains(&format!("${{secret:{name}}}")) {
                 // Where it cannot be removed it is sealed, and nothing names it.
                 let _ = self.store.remove(name);
             }
         }
-        self.stored = 0;
+        self.stored.clear();
+    }
+
+    /// Returns what was stored, for the record.
+    pub(super) fn stored(&self) -> Vec<Stored> {
+        self.stored.clone()
     }
 
     /// Says what was stored.
     pub(super) fn tell(&self, verb: &Verb) {
-        if self.stored == 0 {
+        if self.stored.is_empty() {
             return;
         }
-        let names: Vec<&str> = self.found.iter().take(self.stored).map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = self.stored.iter().map(|stored| stored.name.as_str()).collect();
         let count = counted(names.len(), "secret");
         verb.output.remark(&format!(
             "{count} stored, which the config only names: {}; `manifold secret list` shows who uses them",
             names.join(", ")
         ));
+        self.weakness.iter().for_each(|weakness| verb.output.remark(weakness));
     }
 }
 

@@ -81,6 +81,6 @@ fn reason_to_leave(server: &FoundServer, outcome: &Outcome, ours: &[Server]) -> 
     }
     let is_switched_off = server.enabled && !served.any(|one| one.enabled);
     is_switched_off.then(|| {
-        format!("`{id}` in our config is the same and is disabled; `manifold enable {id}` lets it be used")
+        format!("'{id}' in our config is the same and is disabled; `manifold enable {id}` lets it be used")
     })
 }

@@ -15,6 +15,9 @@ use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table};
 /// Between one question and the next; the gateway itself waits before it answers.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// As many as are answered at once.
+const MOST: &str = "10000";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tools,
@@ -24,6 +27,14 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources | Self::Templates => "resource",
+            Self::Prompts => "prompt",
+        }
+    }
+
     fn path(self) -> &'static str {
         match self {
             Self::Tools => "/v1/tools",
@@ -66,12 +77,12 @@ pub(super) fn run(kind: Kind, args: &ItemArgs, verb: &Verb) -> Result<Exit, Fail
     let waiting = verb.output.progress("asking the servers");
     let found = awaited(kind, asked, &source, args.patience.patience(), |_| false);
     drop((waiting, patience));
-    let found = found?;
+    let found = found.map_err(|failure| failure.hint_if_unknown(kind.word()))?;
     found.remarks(&verb.output);
     let failed = found.failed.first().filter(|_| args.server.is_some() && found.items.is_empty());
     let failed = failed.map(|one| Failure {
         server: Some(one.server.clone()),
-        ..Failure::new(Exit::Unreachable, "failed-to-start", format!("`{}`: {}", one.server, one.message))
+        ..Failure::new(Exit::Unreachable, "failed-to-start", format!("'{}': {}", one.server, one.message))
     });
     let rows: Vec<ItemRow> = found.items.into_iter().map(ItemRow::from).collect();
     match failed {
@@ -114,6 +125,8 @@ fn all(kind: Kind, asked: Asked, source: &Source, patience: Duration) -> Result<
             ("q", asked.pattern),
             ("name", asked.name),
             ("timeoutMs", Some(patience.as_str())),
+            // Every page costs the gateway a look at the whole list.
+            ("limit", asked.name.is_none().then_some(MOST)),
             ("kind", (kind == Kind::Templates).then_some("templates")),
             ("full", asked.full.then_some("1")),
             ("cursor", cursor.as_deref()),
@@ -133,7 +146,7 @@ impl Found {
     /// Says what is missing in the list, and why.
     fn remarks(&self, output: &Output) {
         for one in &self.failed {
-            output.remark(&format!("nothing is known of `{}`: {}", one.server, one.message));
+            output.remark(&format!("nothing is known of '{}': {}", one.server, one.message));
         }
         if !self.starting.is_empty() {
             output.remark(&format!("still starting: {}", self.starting.join(", ")));

@@ -22,7 +22,7 @@ pub(super) fn run(args: &ToolArgs, verb: &Verb) -> Result<Exit, Failure> {
     let is_found = |found: &Found| !found.items.is_empty();
     let found = awaited(Kind::Tools, asked, &source, args.patience.patience(), is_found);
     drop((waiting, patience));
-    let found = found?;
+    let found = found.map_err(|failure| failure.hint_if_unknown("tool"))?;
     let tool = found.items.first().ok_or_else(|| unknown(&args.name))?;
     let definition = tool.item.as_deref().map_or("{}", RawValue::get);
     match verb.output.is_json() {

@@ -5,6 +5,7 @@ use manifold_admin::{Instance, ServerDetail};
 use super::list::tone;
 use super::{Verb, find};
 use crate::commands::source::Need;
+use crate::login::sign_in_line;
 use crate::output::{Cell, Exit, Failure, Output, Record, bytes, counted, span};
 
 pub(super) fn run(name: &str, verb: &Verb) -> Result<Exit, Failure> {
@@ -34,12 +35,13 @@ pub(super) fn record(detail: &ServerDetail) -> Record {
     record.cell("state", Cell::new(row.state.as_str()).tone(tone(row.state)));
     record.maybe("why", detail.why.as_ref());
     record.maybe("hint", row.hint.as_ref());
+    record.maybe("sign-in", row.sign_in.as_ref().filter(|one| one.state != "unknown").map(sign_in_line));
     record.add("kind", row.kind.as_str());
     record.maybe("command", detail.command.as_ref());
     record.maybe("url", detail.url.as_ref());
     record.add("start", detail.start.as_str());
     record.maybe("for", detail.since_ms.map(span));
-    record.add("tools", row.tools.to_string());
+    record.add("tools", if row.listed { row.tools.to_string() } else { "not known yet".to_owned() });
     record.maybe("definitions", detail.tool_bytes.map(|count| bytes(count as u64)));
     record.add("clients", row.clients.to_string());
     record.add("calls", format!("{}, {} failed", detail.calls, detail.errors));

@@ -4,7 +4,7 @@ use manifold_admin::{ServerRow, State};
 
 use super::Verb;
 use crate::commands::source::Need;
-use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table, Tone};
+use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table, Tone, escaped_line};
 
 pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
     let rows = verb.reach(Need::Files)?.snapshot()?.server_rows();
@@ -15,7 +15,7 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
 fn show(rows: &[ServerRow], output: &Output) {
     match output.form() {
         Form::Json => output.json(&rows),
-        Form::Ids => rows.iter().map(named).for_each(|id| _ = output.line(&id)),
+        Form::Ids => rows.iter().map(named).for_each(|id| _ = output.line(&escaped_line(&id))),
         Form::Text if rows.is_empty() => output.remark("no servers; list some in the config"),
         Form::Text => output.table(&table(rows)),
     }

@@ -36,7 +36,8 @@ impl Order {
     fn need(self) -> Need {
         match self {
             Self::Start | Self::Stop | Self::Restart => Need::Running,
-            Self::Enable | Self::Disable | Self::Refresh => Need::Servers,
+            Self::Enable | Self::Disable => Need::Written,
+            Self::Refresh => Need::Servers,
         }
     }
 }
@@ -48,6 +49,8 @@ pub(super) fn run(order: Order, name: &str, verb: &Verb) -> Result<Exit, Failure
     let path = format!("/v1/servers/{}/{}", segment(name), order.as_str());
     let client = source.client()?;
     let noted = noted(order, name, verb);
+    // What is not noted here, for the gateway has another config, is noted by it.
+    let client = if noted.is_some() { client.keeps_record() } else { client };
     let answer = client.post::<Server>(&path);
     drop(waiting);
     if let Some((record, planned)) = noted {

@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(super) fn run(args: &WaitArgs, verb: &Verb) -> Result<Exit, Failure> {
     verb.end_on_interrupt()?;
     let too_late = || {
-        let message = format!("`{}` was not ready within {} ms", args.name, args.timeout);
+        let message = format!("'{}' was not ready within {} ms", args.name, args.timeout);
         let hint = format!("`manifold get {}` shows how it is doing", args.name);
         Failure::new(Exit::TimedOut, "timed-out", message).hint(hint)
     };
@@ -142,12 +142,12 @@ fn settled(server: &Server, source: &Source, verb: &Verb) -> Result<Exit, Failur
     };
     match server.state {
         State::Failed => {
-            Err(failure(Exit::Unreachable, "failed-to-start", format!("`{name}` has failed: {why}")))
+            Err(failure(Exit::Unreachable, "failed-to-start", format!("'{name}' has failed: {why}")))
         }
         State::NeedsLogin => {
-            Err(failure(Exit::SignIn, "sign-in", format!("`{name}` wants a sign-in: {why}")))
+            Err(failure(Exit::SignIn, "sign-in", format!("'{name}' wants a sign-in: {why}")))
         }
-        State::Disabled => Err(failure(Exit::Denied, "denied", format!("`{name}` is disabled"))
+        State::Disabled => Err(failure(Exit::Denied, "denied", format!("'{name}' is disabled"))
             .hint(format!("`manifold enable {name}` lets it be used"))),
         _ if verb.output.is_json() => {
             detail::show(&shown, &verb.output);

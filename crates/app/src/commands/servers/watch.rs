@@ -3,13 +3,13 @@
 mod line;
 
 use manifold_admin::{Filter, Method, TrafficItem};
-use manifold_admin_client::query;
+use manifold_admin_client::{EventStream, query};
 
 use super::Verb;
 use super::again::{is_gone, reach_again};
 use crate::cli::WatchArgs;
 use crate::commands::source::{Need, Source};
-use crate::output::{Exit, Failure};
+use crate::output::{Exit, Failure, escaped_json};
 
 pub(super) fn run(args: &WatchArgs, verb: &Verb) -> Result<Exit, Failure> {
     let filter = args.filter.join(" ");
@@ -19,7 +19,7 @@ pub(super) fn run(args: &WatchArgs, verb: &Verb) -> Result<Exit, Failure> {
     })?;
     let mut source = verb.reach(Need::Running)?;
     verb.end_on_interrupt()?;
-    let mut watch = Watch { args, verb, filter, place: None };
+    let mut watch = Watch { args, verb, filter, place: None, lines: String::new() };
     loop {
         match watch.follow(&source) {
             Ok(exit) => return Ok(exit),
@@ -31,12 +31,17 @@ pub(super) fn run(args: &WatchArgs, verb: &Verb) -> Result<Exit, Failure> {
     }
 }
 
+/// So much is written at once.
+const MAX_LINES_BYTES: usize = 64 << 10;
+
 struct Watch<'a> {
     args: &'a WatchArgs,
     verb: &'a Verb<'a>,
     filter: String,
     /// The last frame that was shown.
     place: Option<String>,
+    /// What is yet to be written.
+    lines: String,
 }
 
 impl Watch<'_> {
@@ -50,32 +55,52 @@ impl Watch<'_> {
                 ("bodies", self.args.bodies.then_some("1")),
             ])
         );
-        for event in source.client()?.events(Method::Get, &path, None::<&()>)? {
+        let mut events = source.client()?.events(Method::Get, &path, None::<&()>)?;
+        let outcome = self.show_all(&mut events);
+        // However it ended, what has come is shown.
+        if self.flush() { outcome } else { Ok(Exit::Ok) }
+    }
+
+    fn show_all(&mut self, events: &mut EventStream) -> Result<Exit, Failure> {
+        while let Some(event) = events.next() {
             let event = event?;
-            match event.event.as_str() {
-                "frame" | "gap" => {}
+            let is_read = match event.event.as_str() {
+                "frame" | "gap" => {
+                    let is_read = self.show(&event.data);
+                    self.place = event.id.or(self.place.take());
+                    is_read
+                }
                 // Where it begins: should the gateway go before the first frame, something may be missing.
                 "cursor" => {
                     self.place = event.id;
-                    continue;
+                    true
                 }
-                _ => continue,
-            }
-            let Ok(item) = serde_json::from_str::<TrafficItem>(&event.data) else { continue };
-            if !self.show(&item) {
+                _ => true,
+            };
+            // What has come together is written together.
+            if !is_read || !events.has_more() && !self.flush() {
                 return Ok(Exit::Ok);
             }
-            self.place = event.id.or(self.place.take());
         }
         Err(Failure::not_running())
     }
 
-    /// Writes a frame; returns whether somebody still reads.
-    fn show(&self, item: &TrafficItem) -> bool {
+    /// Writes a frame, as the gateway has written it where programs read; returns whether somebody still reads.
+    fn show(&mut self, data: &str) -> bool {
         let output = &self.verb.output;
-        match item {
-            item if self.args.json => output.json_line(item),
-            TrafficItem::Frame(frame) => output.line(&line::of(frame, output.paint())),
+        if self.args.json {
+            self.lines.push_str(&escaped_json(data));
+            self.lines.push('\n');
+            return self.lines.len() < MAX_LINES_BYTES || self.flush();
+        }
+        let Ok(item) = serde_json::from_str::<TrafficItem>(data) else { return true };
+        match &item {
+            TrafficItem::Frame(frame) => {
+                self.lines.push_str(&line::of(frame, output.paint()));
+                self.lines.push('\n');
+                self.lines.len() < MAX_LINES_BYTES || self.flush()
+            }
+            _ if !self.flush() => false,
             TrafficItem::Gap { gap: 0 } => {
                 output.remark("frames are missing here: another gateway has taken over");
                 true
@@ -86,5 +111,11 @@ impl Watch<'_> {
                 true
             }
         }
+    }
+
+    /// Writes what is owed; returns whether somebody still reads.
+    fn flush(&mut self) -> bool {
+        let lines = std::mem::take(&mut self.lines);
+        self.verb.output.text(&lines)
     }
 }

@@ -23,8 +23,10 @@ const VARIABLE: &str = "MANIFOLD_COMPLETE";
 const PROGRAM: &str = "manifold";
 
 /// Commands whose first word is a server, and those whose first word is something a server offers.
-const OF_SERVERS: &[&str] =
-    &["get", "start", "stop", "restart", "enable", "disable", "refresh", "wait", "logs", "remove", "rename"];
+const OF_SERVERS: &[&str] = &[
+    "get", "start", "stop", "restart", "enable", "disable", "refresh", "wait", "logs", "remove", "rename",
+    "login", "logout",
+];
 const OF_TOOLS: &[&str] = &["call", "tool"];
 const OF_PROMPTS: &[&str] = &["prompt"];
 const OF_RESOURCES: &[&str] = &["read"];

@@ -45,6 +45,18 @@ async fn one_that_no_client_came_to_ends_too() {
     assert!(is_over(&life).await);
 }
 
+// A2: on a busy machine whoever started it may come later than it would linger.
+#[tokio::test(start_paused = true)]
+async fn the_first_client_may_come_late() {
+    let linger = Duration::from_secs(1);
+    let life = Life::new(linger, Started::ForClients);
+    advance(linger * 5).await;
+    assert!(!is_over(&life).await);
+    drop(life.enter().unwrap());
+    advance(linger * 2).await;
+    assert!(is_over(&life).await);
+}
+
 // A3: one that was stopped for longer than it lingers lets in who came meanwhile
 #[tokio::test(start_paused = true)]
 async fn who_was_at_the_door_when_the_time_was_up_is_let_in() {

@@ -63,3 +63,29 @@ fn the_program_goes_on_without_its_pages() {
     give_back();
     assert_eq!("still".to_owned() + " here", "still here");
 }
+
+#[test]
+fn what_the_stack_was_once_is_given_back() {
+    let maps = "7f0000000000-7f0000010000 rw-p 00000000 00:00 0 \n\
+                7ffe00000000-7ffe00100000 rw-p 00000000 00:00 0                          [stack]\n\
+                Rss: 100 kB\n";
+    let unused = |here| unused_stack(maps, here, 0x1000).map(|Mapping { start, end }| (start, end));
+    // By whole pages, and not up to where we are.
+    assert_eq!(unused(0x7ffe_000f_f010), Some((0x7ffe_0000_0000, 0x7ffe_000f_b000)));
+    assert_eq!(unused(0x7ffe_000f_0000), Some((0x7ffe_0000_0000, 0x7ffe_000e_c000)));
+    let large = unused_stack(maps, 0x7ffe_000f_f010, 0x1_0000);
+    assert_eq!(large.map(|Mapping { end, .. }| end), Some(0x7ffe_000f_0000));
+    // There is nothing below, or we are on another thread.
+    assert_eq!(unused(0x7ffe_0000_4fff), None);
+    assert_eq!(unused(0x7f00_0000_8000), None);
+    assert_eq!(unused(0x7fff_0000_0000), None);
+    assert_eq!(unused_stack("", 1 << 20, 0x1000), None);
+}
+
+/// What is in use stays as it is, here and in those who called.
+#[test]
+fn nothing_in_use_is_lost() {
+    let kept = [7_u8; 4096];
+    give_back();
+    assert!(std::hint::black_box(&kept).iter().all(|byte| *byte == 7));
+}

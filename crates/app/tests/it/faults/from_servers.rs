@@ -40,7 +40,8 @@ fn f5_garbage_between_answers_is_skipped() {
 #[test]
 fn f5_half_an_answer_is_no_answer() {
     let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &faulty(&sandbox, json!({"malformedReplyTo": "tools/call"})));
+    let mut client =
+        studio(&sandbox, &faulty_with_deadline(&sandbox, json!({"malformedReplyTo": "tools/call"})));
     let error = client.call("bad.echo", json!({}))["error"].clone();
     // At once where the half tells whose answer it is, else at the deadline.
     assert!([-32603, -32002].map(Value::from).contains(&error["code"]), "{error}");
@@ -51,7 +52,7 @@ fn f5_half_an_answer_is_no_answer() {
 #[test]
 fn f6_an_endless_line_is_cut_and_its_call_fails() {
     let sandbox = Sandbox::new();
-    let mut config = faulty(&sandbox, json!({}));
+    let mut config = faulty_with_deadline(&sandbox, json!({}));
     config["limits"] = json!({"messageBytes": 1 << 20});
     let mut client = studio(&sandbox, &config);
     let pid = client.call("bad.pid", json!({}));
@@ -73,7 +74,7 @@ fn f6_an_endless_line_is_cut_and_its_call_fails() {
 #[test]
 fn f7_bytes_that_are_no_text_are_refused() {
     let sandbox = Sandbox::new();
-    let mut client = studio(&sandbox, &faulty(&sandbox, json!({})));
+    let mut client = studio(&sandbox, &faulty_with_deadline(&sandbox, json!({})));
     let pid = client.call("bad.pid", json!({}));
     let message = |data: &[u8]| {
         let (head, tail) = (

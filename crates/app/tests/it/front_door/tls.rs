@@ -78,6 +78,31 @@ fn tls_is_served_to_those_who_trust_the_certificate() {
 }
 
 #[test]
+fn a_new_certificate_is_served_without_a_restart() {
+    let sandbox = Sandbox::new();
+    let (tls, next) = (certificate(&sandbox, "own"), certificate(&sandbox, "next"));
+    let old = sandbox.write("old.pem", &std::fs::read_to_string(&tls.cert).unwrap());
+    let config = with_server(&sandbox, json!({"tls": {"cert": tls.cert, "key": tls.key}}));
+    let gateway = spawn(http_command(&sandbox, &config, &[]));
+    let trusts = |certificate: &Path| {
+        let mut command = sandbox.command("curl");
+        let url = format!("https://localhost:{}/livez", gateway.port);
+        command.args(["-sS", "--max-time", "20", "--cacert", text(certificate), &url]);
+        run(command).stdout == "live"
+    };
+    assert!(trusts(&old));
+    // What cannot be used changes nothing.
+    std::fs::write(&tls.cert, "no certificate").unwrap();
+    assert!(until(PATIENCE, || gateway.client.stderr().contains("the certificates in use stay")));
+    assert!(trusts(&old));
+    std::fs::copy(&next.cert, &tls.cert).unwrap();
+    std::fs::copy(&next.key, &tls.key).unwrap();
+    assert!(until(PATIENCE, || trusts(&next.cert)), "{}", gateway.client.stderr());
+    assert!(!trusts(&old));
+    end_quietly(gateway.client);
+}
+
+#[test]
 fn tls_that_cannot_work_says_why_and_starts_nothing() {
     let sandbox = Sandbox::new();
     let (tls, other) = (certificate(&sandbox, "own"), certificate(&sandbox, "other"));

@@ -37,7 +37,7 @@ fn a_client_is_told_what_is_wrong_and_served_once_it_is_mended() {
     let rows = client.call("manifold__servers_list", json!({}));
     assert_eq!(rows["result"]["content"][0]["text"], "[]");
     assert!(rows["result"]["content"][1]["text"].to_string().contains("mine.json:3: "), "{rows}");
-    assert!(client.stderr().contains("mine.json:3: the `{`"), "{}", client.stderr());
+    assert!(until(SOON, || client.stderr().contains("mine.json:3: the `{`")), "{}", client.stderr());
 
     // Wrong in another way: what is told is what is wrong now.
     sandbox.write("mine.json", "[]");

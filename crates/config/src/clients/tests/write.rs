@@ -337,5 +337,5 @@ fn files_that_cannot_be_changed_are_refused() {
     expect!["mcp.json:1: expected an object, found a list; put everything between `{` and `}`"]
         .assert_eq(&put("cursor", "[]"));
     let missing = of("cursor").take_entry("{\"mcpServers\": {\"a\": {}}}", Path::new("mcp.json"), "m");
-    expect!["there is no server `m`; there is a"].assert_eq(&missing.unwrap_err().to_string());
+    expect!["there is no server 'm'; there is a"].assert_eq(&missing.unwrap_err().to_string());
 }

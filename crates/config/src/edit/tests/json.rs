@@ -217,7 +217,7 @@ fn an_empty_file_becomes_a_config() {
         }
     "#]],
     );
-    check("c.json", "", &enable("n", true), expect!["refused: there is no server `n`; there is none"]);
+    check("c.json", "", &enable("n", true), expect!["refused: there is no server 'n'; there is none"]);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn schemas_are_told_apart() {
         "c.json",
         text,
         &enable("a", false),
-        expect!["refused: several schemas have a server `a`; name one of s/a, t/a"],
+        expect!["refused: several schemas have a server 'a'; name one of s/a, t/a"],
     );
     check(
         "c.json",
@@ -304,7 +304,7 @@ fn schemas_are_told_apart() {
         "c.json",
         text,
         &enable("y", false),
-        expect!["refused: there is no server `y`; there is s/a, t/a, t/x"],
+        expect!["refused: there is no server 'y'; there is s/a, t/a, t/x"],
     );
 }
 

@@ -66,7 +66,7 @@ fn a_server_leaves_the_namespaces_and_rules_that_name_it() {
         "c.json",
         NAMESPACES,
         &Edit::RenameServer { id: "a".into(), to: "b".into() },
-        expect!["refused: there is a server `b` already"],
+        expect!["refused: there is a server 'b' already"],
     );
 }
 
@@ -192,13 +192,13 @@ fn rules_are_turned_added_and_taken_back() {
         "c.json",
         NAMESPACES,
         &set("x", "b", tool, "t", None),
-        expect!["refused: there is no namespace `x`; there is n, m"],
+        expect!["refused: there is no namespace 'x'; there is n, m"],
     );
     check(
         "c.json",
         NAMESPACES,
         &set("m", "b", tool, "t", None),
-        expect!["refused: `b` is not a server of namespace `m`"],
+        expect!["refused: 'b' is not a server of namespace 'm'"],
     );
     let schemas = "{\n  \"schemas\": {\n    \"s\": {\"mcpServers\": {\"a\": {\"command\": \"a\"}}}\n  }\n}\n";
     check(
@@ -341,9 +341,9 @@ fn a_server_joins_a_namespace_once() {
         "c.json",
         NAMESPACES,
         &join("o", "b"),
-        expect!["refused: there is no namespace `o`; there is n, m"],
+        expect!["refused: there is no namespace 'o'; there is n, m"],
     );
-    check("c.json", NAMESPACES, &join("m", "c"), expect!["refused: there is no server `c`; there is a, b"]);
+    check("c.json", NAMESPACES, &join("m", "c"), expect!["refused: there is no server 'c'; there is a, b"]);
     let toml = "[servers.a]\ncommand = \"a\"\n\n[namespaces.n]\nname = \"N\"\n";
     let with = edit("c.toml", toml, &join("n", "a")).unwrap();
     assert_eq!(with, format!("{toml}serverIds = [\"a\"]\n"));

@@ -282,3 +282,13 @@ fn yaml_keeps_what_was_written() {
         "#]],
     );
 }
+
+#[test]
+fn what_a_repeated_key_hides_is_told() {
+    let text = r#"{"mcpServers": {"a": {"command": "a"}}, "mcpServers": {"b": {"command": "b"}}}"#;
+    let found = found_at("/home/ann/.cursor/mcp.json", text);
+    assert_eq!(found.len(), 1);
+    let remarks = &found[0].remarks;
+    let expected = "left out: /home/ann/.cursor/mcp.json:1: has `mcpServers` twice, first in line 1; the last one counts";
+    assert!(remarks.iter().any(|remark| remark == expected), "{remarks:?}");
+}

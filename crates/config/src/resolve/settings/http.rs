@@ -1,5 +1,8 @@
 //! The HTTP front end: where it listens and whom it lets in.
 
+mod auth;
+mod tokens;
+
 use std::path::PathBuf;
 
 use super::TOKEN;
@@ -7,7 +10,7 @@ use crate::environment::Environment;
 use crate::fields::Fields;
 use crate::file::Value;
 use crate::keys::table::{CORS, HTTP, TLS};
-use crate::model::{Cors, HttpSettings, Tls};
+use crate::model::{ClientCerts, Cors, HttpSettings, Tls};
 use crate::problem::Problems;
 use crate::secret::Secret;
 use crate::secrets::SECRET;
@@ -21,6 +24,9 @@ pub(super) fn http(
         host: "127.0.0.1".to_owned(),
         port: 3095,
         token: None,
+        tokens: Vec::new(),
+        auth: None,
+        public_url: None,
         allowed_hosts: Vec::new(),
         cors: None,
         tls: None,
@@ -36,9 +42,12 @@ pub(super) fn http(
     settings.allowed_hosts = server.strings("allowedHosts").unwrap_or_default();
     settings.lenient_headers = server.flag("lenientHeaders").unwrap_or(false);
     settings.cors = server.section("cors", &CORS).and_then(|section| cors(section, problems));
-    // Both are judged before giving up, so that every problem is told at once.
+    // All are judged before giving up, so that every problem is told at once.
     let (token, tls) = (token(server, environment, problems), tls(server, environment, problems));
+    let tokens = tokens::tokens(server, environment, problems);
+    let (auth, public_url) = (auth::auth(server, problems), auth::public_url(server, problems));
     (settings.token, settings.tls) = (token?, tls?);
+    (settings.tokens, settings.auth, settings.public_url) = (tokens?, auth?, public_url?);
     Some(settings)
 }
 
@@ -71,7 +80,15 @@ fn tls(server: Fields<'_>, environment: &Environment, problems: &mut Problems) -
     let section = server.section("tls", &TLS);
     let path = |name: &str| section.and_then(|section| section.path(name, environment)).map(PathBuf::from);
     if let (Some(cert), Some(key)) = (path("cert"), path("key")) {
-        return Some(Some(Tls { cert, key }));
+        let is_optional =
+            section.and_then(|section| section.string("clientCerts")).as_deref() == Some("optional");
+        let clients = path("clientCa").map(|ca| ClientCerts { ca, required: !is_optional });
+        if clients.is_none() && section.is_some_and(|section| section.present("clientCa").is_some()) {
+            let hint = "name the file, or remove `clientCa`";
+            problems.error(node.line, "server.tls.clientCa", "is empty", Some(hint.to_owned()));
+            return None;
+        }
+        return Some(Some(Tls { cert, key, clients }));
     }
     let hint = "give both, or remove `tls`";
     problems.error(node.line, "server.tls", "needs a `cert` and a `key`", Some(hint.to_owned()));

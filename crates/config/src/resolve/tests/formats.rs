@@ -193,12 +193,12 @@ fn only_one_set_of_servers_counts() {
 #[test]
 fn namespaces_refer_to_servers_that_exist() {
     expect![[r#"
-        config.json:2: namespaces[0].serverIds: there is no server `gti`; did you mean `git`?
+        config.json:2: namespaces[0].serverIds: there is no server 'gti'; did you mean `git`?
         config.json:2: namespaces[0].serverDefaults: `fs` is not a server of this namespace
-        config.json:3: namespaces[1]: there is another namespace `a`; the first one counts
+        config.json:3: namespaces[1]: there is another namespace 'a'; the first one counts
         config.json:4: namespaces[2]: has no `id`; it is left out
-        config.json:5: toolPermissions[0]: there is no namespace `b`; it changes nothing
-        config.json:5: toolPermissions[1]: `fs` is not a server of namespace `a`; it changes nothing
+        config.json:5: toolPermissions[0]: there is no namespace 'b'; it changes nothing
+        config.json:5: toolPermissions[1]: 'fs' is not a server of namespace 'a'; it changes nothing
         config.json:5: toolPermissions[2]: has no `toolName`, `promptName` or `resourceUri`; name it, or remove the rule
     "#]]
     .assert_eq(&problems(

@@ -90,7 +90,10 @@ fn every_setting_can_be_set() {
     assert_eq!(settings.http.token.unwrap().expose(), "ann");
     assert_eq!(settings.http.allowed_hosts, ["hub.local"]);
     assert_eq!(settings.http.cors.unwrap().origins, ["https://a.example"]);
-    assert_eq!(settings.http.tls, Some(Tls { cert: "/home/ann/c.pem".into(), key: "/k.pem".into() }));
+    assert_eq!(
+        settings.http.tls,
+        Some(Tls { cert: "/home/ann/c.pem".into(), key: "/k.pem".into(), clients: None })
+    );
     let logging = settings.logging;
     assert_eq!((logging.level, logging.format, logging.console), (LogLevel::Debug, LogFormat::Json, false));
     assert_eq!(logging.file.as_deref(), Some(Path::new("/home/ann/hub.log")));

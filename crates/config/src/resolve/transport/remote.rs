@@ -1,5 +1,7 @@
 //! A server at an address, and what it is told of who asks.
 
+mod sign_in;
+
 use std::time::Duration;
 
 use super::{Wrong, holds_credentials, pairs, wrong};
@@ -27,6 +29,7 @@ pub(super) fn remote(
     }
     refuse_pasted_tokens(fields)?;
     let headers = headers(fields, environment)?;
+    let sign_in = sign_in::resolve(fields, environment)?;
     let count =
         |name: &str, default| fields.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(default);
     let wait = |name: &str| fields.duration(name).unwrap_or(Duration::from_secs(1));
@@ -34,6 +37,7 @@ pub(super) fn remote(
         kind,
         url: url.value.clone(),
         headers,
+        sign_in,
         credential_variables: credential_variables(fields),
         retries: count("retries", 3),
         retry_delay: wait("retryDelay"),

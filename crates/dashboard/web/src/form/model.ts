@@ -152,7 +152,9 @@ function objectKind(schema: Schema, root: Schema, depth: number): Kind {
   const patterns = isSchema(schema.patternProperties) ? Object.values(schema.patternProperties) : [];
   if (properties.length > 0) {
     const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-    const fields = () => properties.map(([name, one]) => ({ name, isRequired: required.has(name), shape: open(one, root, depth + 1) }));
+    // What `false` stands for must not be there.
+    const allowed = properties.filter(([, one]) => one !== false);
+    const fields = () => allowed.map(([name, one]) => ({ name, isRequired: required.has(name), shape: open(one, root, depth + 1) }));
     return { is: "object", fields: once(fields) };
   }
   const others = schema.additionalProperties;
@@ -186,7 +188,7 @@ function labelOf(value: unknown): string {
   return typeof value === "string" ? value || '""' : JSON.stringify(value);
 }
 
-/** Returns what a branch is called: its title, what marks it, or its type. */
+/** Returns what a branch is called: its title, what marks it, its members, or its type. */
 function branchLabel(schema: Schema, at: number, root: Schema): string {
   const properties = isSchema(schema.properties) ? Object.entries(schema.properties) : [];
   for (const [name, one] of properties) {
@@ -194,6 +196,8 @@ function branchLabel(schema: Schema, at: number, root: Schema): string {
     if (constant !== undefined) return `${name}: ${labelOf(constant)}`;
   }
   if (typeof schema.title === "string") return schema.title;
+  // Two objects are told apart by their members.
+  if (properties.length > 0) return `with ${properties.map(([name]) => name).slice(0, 3).join(", ")}`;
   const type = schema.type === "array" && isSchema(schema.items) ? `list of ${words(schema.items.type) || "values"}` : words(schema.type);
   return type || `choice ${at + 1}`;
 }

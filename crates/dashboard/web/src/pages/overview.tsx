@@ -1,7 +1,7 @@
 // What is wrong comes first, with what mends it; then how much there is and how busy it is.
 
 import { age, clock, counted, exact, took } from "../format.ts";
-import { orderServer } from "../orders.ts";
+import { orderServer, signIn } from "../orders.ts";
 import { problems, type Wrong } from "../problems.ts";
 import { go, href } from "../router.ts";
 import { about, audit, clients, gateway, lastCalls, now, pulseOf, servers, toolCount } from "../store.ts";
@@ -90,6 +90,12 @@ function Mending({ wrong }: { wrong: Wrong }) {
     return (
       <Button run={() => orderServer(server, "restart")} needs="act" look="primary">
         Restart {whose}
+      </Button>
+    );
+  if (mend === "login" && server)
+    return (
+      <Button run={() => signIn(server)} needs="act" look="primary">
+        Sign in to {whose}
       </Button>
     );
   if (mend === "logs")

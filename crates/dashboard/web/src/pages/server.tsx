@@ -38,7 +38,7 @@ export function ServerPage({ id }: { id: string }) {
           {server.sinceMs != null && <span class="faint">for {age(server.sinceMs + now.value - server.heardAt)}</span>}
         </h1>
         <Orders server={server} isAlone />
-        <Button needs="act" run={() => orderServer(server, server.enabled ? "disable" : "enable")}>
+        <Button needs="edit" run={() => orderServer(server, server.enabled ? "disable" : "enable")}>
           {server.enabled ? "Disable" : "Enable"}
         </Button>
         <Button needs="act" title="Read its lists anew" disabled={!server.enabled} run={() => orderServer(server, "refresh")}>
@@ -115,6 +115,18 @@ function About({ server }: { server: Heard<Server> }) {
             <dt>clients</dt>
             <dd>
               {users.length} <span class="soft">{[...new Set(users.map((one) => one.name ?? "(has not said)"))].join(", ")}</span>
+            </dd>
+          </>
+        )}
+        {server.signIn && server.signIn.state !== "unknown" && (
+          <>
+            <dt>sign-in</dt>
+            <dd>
+              {server.signIn.state}
+              {server.signIn.issuer && <span class="soft"> · {server.signIn.issuer}</span>}
+              {server.signIn.account !== "default" && <span class="soft"> · {server.signIn.account}</span>}
+              {server.signIn.scopes.length > 0 && <span class="soft"> · {server.signIn.scopes.join(" ")}</span>}
+              {server.signIn.store && <span class="soft"> · stored: {server.signIn.store}</span>}
             </dd>
           </>
         )}

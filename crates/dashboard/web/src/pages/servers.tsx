@@ -1,7 +1,7 @@
 // The servers and how they do.
 
 import { age, count, counted, size, took } from "../format.ts";
-import { orderServer, restartable, startable, stoppable } from "../orders.ts";
+import { orderServer, restartable, signIn, startable, stoppable, wantsSignIn } from "../orders.ts";
 import { go, href, route } from "../router.ts";
 import { mayAct } from "../session.ts";
 import { clientsOf, type Heard, now, servers, toolsOf } from "../store.ts";
@@ -96,11 +96,16 @@ export function Orders({ server, isAlone = false }: { server: Server; isAlone?: 
   const name = (word: string) => (isAlone ? word : `${word} ${key}`);
   if (!isAlone && !server.enabled)
     return (
-      <Button look="small" needs="act" aria-label={name("Enable")} run={() => orderServer(server, "enable")}>
+      <Button look="small" needs="edit" aria-label={name("Enable")} run={() => orderServer(server, "enable")}>
         Enable
       </Button>
     );
   const buttons = [
+    wantsSignIn(server) && (
+      <Button key="login" look={isAlone ? "primary" : "small primary"} needs="act" aria-label={name("Sign in")} run={() => signIn(server)}>
+        Sign in
+      </Button>
+    ),
     isAlone || startable(server) ? (
       <Button key="start" look={look} needs="act" disabled={!startable(server)} aria-label={name("Start")} run={() => orderServer(server, "start")}>
         Start

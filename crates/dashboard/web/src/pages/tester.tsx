@@ -1,7 +1,7 @@
 // One tool: its form and its JSON side by side, the call, what is asked meanwhile, and the result.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api } from "../api.ts";
 import { commandOf } from "../form/command.ts";
 import { Form } from "../form/form.tsx";
@@ -10,6 +10,7 @@ import { beginning, missing } from "../form/values.ts";
 import { parse, pretty } from "../json/text.ts";
 import { JsonView } from "../json/view.tsx";
 import { href, route, setQuery } from "../router.ts";
+import { actTitle } from "../session.ts";
 import type { Items, ListedItem } from "../types.ts";
 import { Badge, Button, Card, Empty, Prose, Skeleton } from "../ui/basics.tsx";
 import { NamespaceChoice } from "../ui/namespace.tsx";
@@ -103,6 +104,10 @@ function Bench({ item, namespace }: { item: ListedItem; namespace: string }) {
     setRunning(begin(item.name, namespace, text));
   };
   useEffect(() => () => running?.cancel(), [running]);
+  // Behind a long form the answer would come where nobody looks.
+  const answer = useRef<HTMLDivElement>(null);
+  useEffect(() => answer.current?.scrollIntoView({ block: "nearest" }), [run?.outcome]);
+  const ended = run?.outcome && `${run.outcome.is} after ${span(run.tookMs ?? 0)}`;
   const lacking = parsed.root ? missing(shape, parsed.root, text).map((path) => path.join(".")) : [];
   return (
     <>
@@ -122,14 +127,28 @@ function Bench({ item, namespace }: { item: ListedItem; namespace: string }) {
         <Button look="primary" needs="act" disabled={!isSendable || isRunning} title={isSendable ? "Ctrl Enter" : "What is typed is no JSON yet"} run={call}>
           Call
         </Button>
+        {actTitle.value && (
+          <span class="soft small">
+            <Prose text={actTitle.value} />
+          </span>
+        )}
         {isRunning && <Button run={() => running?.cancel()}>Cancel</Button>}
         {isRunning ? <Progress run={run} /> : lacking.length > 0 && <span class="soft small">Required and not set: {lacking.join(", ")}</span>}
+        {ended && (
+          <span class="soft small" aria-hidden="true">
+            {ended}
+          </span>
+        )}
       </div>
       {running && isRunning && <Questions running={running} />}
       <p class="sr" role="status">
-        {run?.outcome && `${run.outcome.is} after ${span(run.tookMs ?? 0)}`}
+        {ended}
       </p>
-      {result?.outcome && <Result key={result.startedAt} run={result} promisesStructure={tool.outputSchema !== undefined} />}
+      {result?.outcome && (
+        <div class="tester-answer" ref={answer}>
+          <Result key={result.startedAt} run={result} promisesStructure={tool.outputSchema !== undefined} />
+        </div>
+      )}
       <div class="tester-two">
         <Kept tool={item.name} text={text} onText={setText} onShow={setShownRun} />
         <Card title="Definition" side={<span class="faint small">{item.bytes} bytes</span>}>

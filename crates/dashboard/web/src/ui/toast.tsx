@@ -10,13 +10,14 @@ interface Toast {
 
 const toasts = signal<Toast[]>([]);
 const SHOWN_MS = 6000;
+/** What went wrong takes longer to read. */
+const BAD_SHOWN_MS = 20_000;
 let last = 0;
 
 export function toast(text: string, isBad = false): void {
   const id = ++last;
   toasts.value = [...toasts.value.slice(-3), { id, text, isBad }];
-  // What went wrong stays until it is read.
-  if (!isBad) setTimeout(() => drop(id), SHOWN_MS);
+  setTimeout(() => drop(id), isBad ? BAD_SHOWN_MS : SHOWN_MS);
 }
 
 function drop(id: number): void {

@@ -51,11 +51,21 @@ fn what_reads_the_same_for_all_is_there_once() {
 }
 
 #[test]
+fn items_are_found_by_their_places() {
+    for items in [&FORMS[..], &FORMS[..1], &[]] {
+        let list = rendered(Kind::Tools, items);
+        let read = list.whole.items.elements().unwrap();
+        let found: Vec<(Raw, usize)> = list.items().map(|(raw, origin)| (raw, origin.index)).collect();
+        assert_eq!(found, read.into_iter().zip(0..).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn every_choice_of_items_is_rendered_from_the_same_text() {
     let list = rendered(Kind::Tools, &FORMS);
     let (full, strict) = (list.whole.items.elements().unwrap(), list.whole.strict_items.elements().unwrap());
     for choice in 0..16_usize {
-        let chosen = list.only(|origin| choice >> origin.index & 1 == 1);
+        let chosen = list.only(|_, origin| choice >> origin.index & 1 == 1);
         let expected = |forms: &[Raw]| -> Vec<Raw> {
             let forms = forms.iter().enumerate();
             forms.filter(|(at, _)| choice >> at & 1 == 1).map(|(_, form)| form.clone()).collect()
@@ -64,7 +74,8 @@ fn every_choice_of_items_is_rendered_from_the_same_text() {
         assert_eq!(chosen.strict_items, Raw::array(&expected(&strict)));
         assert_eq!(Arc::ptr_eq(&chosen, &list.whole), choice == 15);
     }
-    let plain = rendered(Kind::Prompts, &[r#"{"name":"a"}"#, r#"{"name":"b"}"#]).only(|one| one.index == 1);
+    let plain =
+        rendered(Kind::Prompts, &[r#"{"name":"a"}"#, r#"{"name":"b"}"#]).only(|_, one| one.index == 1);
     assert_eq!(plain.items.as_str(), r#"[{"name":"b"}]"#);
     assert_eq!(plain.items.as_bytes().as_ptr(), plain.strict_items.as_bytes().as_ptr());
 }

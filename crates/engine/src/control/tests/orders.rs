@@ -16,7 +16,7 @@ async fn lists_are_read_anew_and_a_disabled_server_is_not_started() {
     );
     assert!(control.execute(Command::Stop { server: named("off") }).await.is_ok());
     let error = control.execute(Command::Start { server: named("of") }).await.unwrap_err();
-    assert_eq!(error.hint.as_deref(), Some("did you mean 'off'?"));
+    assert_eq!(error.hint.as_deref(), Some("did you mean `off`?"));
 }
 
 #[tokio::test(start_paused = true)]

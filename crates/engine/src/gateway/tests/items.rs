@@ -52,6 +52,20 @@ async fn servers_are_asked_as_a_client_would() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_only_looks_is_told_what_is_known_and_starts_nothing() {
+    let world = World::new(&servers(&["alpha"], ""));
+    world.fake("alpha").offers(&tools(&["x"]));
+    let look = |query: ItemQuery| ItemQuery { known_only: true, ..query };
+    assert_eq!(names(&page(&world, look(all())).await), Vec::<&str>::new());
+    assert_eq!(names(&page(&world, look(of("alpha"))).await), Vec::<&str>::new());
+    world.gateway.items(Kind::Tools, &look(named("alpha.x"))).await.unwrap_err();
+    assert_eq!(world.fake("alpha").discovered(), 0);
+    page(&world, all()).await;
+    assert_eq!(names(&page(&world, look(of("alpha"))).await), ["alpha__x"]);
+    assert_eq!(names(&page(&world, look(named("alpha.x"))).await), ["alpha__x"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_server_is_asked_where_one_is_named() {
     let world = World::new(&servers(&["alpha", "beta"], ""));
     world.fake("alpha").offers(&tools(&["x"]));
@@ -60,7 +74,7 @@ async fn one_server_is_asked_where_one_is_named() {
     let error = world.gateway.items(Kind::Tools, &of("alpa")).await.unwrap_err();
     assert_eq!(
         (error.code, error.hint.as_deref()),
-        (ErrorCode::UnknownServer, Some("did you mean 'alpha'?"))
+        (ErrorCode::UnknownServer, Some("did you mean `alpha`?"))
     );
 }
 
@@ -196,7 +210,7 @@ async fn an_operator_may_write_a_name_in_many_ways() {
         NotFound::Ambiguous { candidates: vec!["git__push".to_owned(), "web__push".to_owned()] }
     );
     let error = several.into_error(Kind::Tools, "push");
-    assert_eq!(error.to_string(), "several servers have a tool 'push'; say which: 'git__push', 'web__push'");
+    assert_eq!(error.to_string(), "several servers have a tool 'push'; say which: `git__push`, `web__push`");
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,7 +219,7 @@ async fn what_is_misspelt_is_suggested_and_never_run() {
     world.fake("git").offers(&tools(&["push", "status"]));
     let error = world.gateway.find_tool_for_operator("git__psuh").await.unwrap_err();
     let error = error.into_error(Kind::Tools, "git__psuh");
-    assert_eq!(error.to_string(), "there is no tool 'git__psuh'; did you mean 'git__push'?");
+    assert_eq!(error.to_string(), "there is no tool 'git__psuh'; did you mean `git__push`?");
     assert_eq!(error.code, ErrorCode::UnknownItem);
     let error = world.gateway.find_tool_for_operator("statsu").await.unwrap_err();
     assert_eq!(error, NotFound::Unknown { did_you_mean: vec!["git__status".to_owned()] });

@@ -52,6 +52,20 @@ async fn a_line_says_who_did_what_to_whom() {
     assert!(line.error.as_ref().is_some_and(|error| error.contains("there is no server 'x'")), "{line:?}");
 }
 
+/// Several commands write the config as a whole: the audit has the word of the one that did.
+#[tokio::test]
+async fn a_line_has_the_word_of_the_command_that_asked() {
+    let desk = desk();
+    for (told, noted) in
+        [("undo", "undo"), ("import", "import"), ("stop", "config edit"), ("", "config edit")]
+    {
+        let head = format!("Manifold-Verb: {told}\r\n");
+        desk.send(&request("PUT", "/v1/config", &head, Some(r#"{"text":"x"}"#))).await;
+        let [line] = &desk.lines()[..] else { panic!("one line") };
+        assert_eq!(line.verb, noted);
+    }
+}
+
 #[tokio::test]
 async fn the_config_is_changed_for_the_revision_that_was_read() {
     let desk = desk();

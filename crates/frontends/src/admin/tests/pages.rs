@@ -169,8 +169,10 @@ fn least(route: &Route) -> Option<&'static str> {
         ("/v1/web/session", _) => None,
         (path, Effect::Changes) if path.starts_with("/v1/daemon/") => None,
         (path, _) if path.starts_with("/v1/config") || path.starts_with("/v1/setup") => Some("edit"),
-        ("/v1/permissions", Effect::Changes) => Some("edit"),
-        ("/v1/recordings/{id}", Effect::Reads) => Some("act"),
+        ("/v1/permissions" | "/v1/servers/{id}/enable" | "/v1/servers/{id}/disable", Effect::Changes) => {
+            Some("edit")
+        }
+        ("/v1/recordings/{id}" | "/v1/doctor", Effect::Reads) => Some("act"),
         (_, Effect::Reads) => Some("view"),
         (_, Effect::Asks | Effect::Changes) => Some("act"),
     }
@@ -197,6 +199,8 @@ async fn each_route_is_for_those_it_is_for() {
                 let request = paged.page_request(route.method.as_str(), &path, token.as_deref(), body);
                 let answer = paged.send(&request).await;
                 assert!(answer.status != 403 && answer.status != 0, "{what}: {answer:?}");
+                let told = Some(scope).filter(|scope| *scope != "none" && route.path != "/v1/web/token");
+                assert_eq!(answer.header("manifold-scope"), told, "{what}: {answer:?}");
             }
         }
     }
@@ -211,6 +215,22 @@ async fn variables_and_folders_of_servers_are_named_by_no_page() {
     let answer = paged.send(&paged.page_request("POST", "/v1/call", Some(&token), Some(body))).await;
     assert_eq!(answer.status, 403, "{answer:?}");
     assert!(lock(&paged.desk.program.opened).is_empty());
+}
+
+// A page cannot have a change of its own left out of what can be undone; a command keeps its own record.
+#[tokio::test]
+async fn who_keeps_the_record_of_a_change_is_said_by_commands_alone() {
+    let paged = Paged::open().await;
+    let token = paged.session("edit").await;
+    let told = "Manifold-Undo: asker\r\n";
+    let asked = paged.page_request("POST", "/v1/servers/s/disable", Some(&token), None);
+    let asked = asked.replacen("\r\n", &format!("\r\n{told}"), 1);
+    assert_eq!(paged.send(&asked).await.status, 200);
+    for headers in ["", told] {
+        let asked = request("PUT", "/v1/config", headers, Some(r#"{"text":"x"}"#));
+        assert_eq!(paged.desk.send(&asked).await.status, 200);
+    }
+    assert_eq!(*lock(&paged.desk.program.undos), [Undo::Program, Undo::Program, Undo::Asker]);
 }
 
 #[tokio::test]

@@ -91,8 +91,9 @@ async fn answer(pages: &Arc<Pages>, office: &Office, own: &Own, request: Request
         });
         match judged {
             Ok((peer, used)) => {
-                let answer = control::answer(office, &Arc::new(peer), Request::from_parts(head, body)).await;
-                until_ended(answer, used)
+                let peer = Arc::new(peer);
+                let answer = control::answer(office, &peer, Request::from_parts(head, body)).await;
+                until_ended(peer.say_scope(answer), used)
             }
             Err(error) => control::with_headers(refusal(&error), &office.control.cursor().to_string()),
         }

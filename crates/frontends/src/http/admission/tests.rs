@@ -23,11 +23,20 @@ fn check(admission: &Admission, lines: &[&str], expected: Option<Refused>) {
 }
 
 fn refused(admission: &Admission, method: &Method, uri: &Uri, lines: &[&str]) -> Option<Refused> {
-    admission.admit(method, uri, &headers(lines), [192, 0, 2, 1].into()).err()
+    admission.admit(method, uri, &headers(lines), comer([192, 0, 2, 1])).err()
+}
+
+fn comer(address: [u8; 4]) -> Comer<'static> {
+    Comer { address: address.into(), certificate: None }
+}
+
+fn with_tokens(tokens: Vec<Token>) -> Admission {
+    Admission::default().accepting(Accepted { tokens, ..Accepted::default() })
 }
 
 fn token(name: &str, secret: &str) -> Token {
-    Token { name: name.into(), secret: Secret::new(secret), until: None }
+    let (digest, name) = (manifold_config::TokenDigest::of(secret), name.into());
+    Token { name, digest, until: None, grants: None, is_operators: false }
 }
 
 // T1, T2
@@ -77,7 +86,7 @@ fn only_json_is_taken() {
 // T4, T17
 #[test]
 fn a_token_is_needed_on_every_route_but_health() {
-    let admission = Admission { tokens: vec![token("default", "s3cret")], ..Admission::default() };
+    let admission = with_tokens(vec![token("default", "s3cret")]);
     let local = "host: localhost";
     check(&admission, &[local, JSON], Some(Refused::Token));
     check(&admission, &[local, JSON, "authorization: Bearer wrong"], Some(Refused::Token));
@@ -92,15 +101,11 @@ fn a_token_is_needed_on_every_route_but_health() {
 #[test]
 fn a_public_door_checks_hosts_where_they_are_named() {
     let tokens = vec![token("default", "t")];
-    let open = Admission { public: true, tokens: tokens.clone(), ..Admission::default() };
+    let open = Admission { public: true, ..with_tokens(tokens.clone()) };
     let given = "authorization: Bearer t";
     check(&open, &["host: gateway.example:3095", JSON, given], None);
-    let named = Admission {
-        public: true,
-        tokens,
-        allowed_hosts: vec!["gateway.example".to_owned()],
-        ..Admission::default()
-    };
+    let named =
+        Admission { public: true, allowed_hosts: vec!["gateway.example".to_owned()], ..with_tokens(tokens) };
     check(&named, &["host: gateway.example:3095", JSON, given], None);
     check(&named, &["host: other.example", JSON, given], Some(Refused::Host));
 }
@@ -130,8 +135,7 @@ fn cors_is_as_configured() {
     assert_eq!(allowed(&any, "http://localhost:5173").as_deref(), Some("http://localhost:5173"));
     assert_eq!(allowed(&any, "https://evil.example"), None);
     check(&any, &["host: localhost", "origin: https://evil.example", JSON], Some(Refused::Origin));
-    let guarded =
-        Admission { cors: cors(&["*"]), tokens: vec![token("default", "t")], ..Admission::default() };
+    let guarded = Admission { cors: cors(&["*"]), ..with_tokens(vec![token("default", "t")]) };
     assert_eq!(allowed(&guarded, "https://any.example").as_deref(), Some("https://any.example"));
 }
 
@@ -198,29 +202,128 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
-    let until = Instant::now() + std::time::Duration::from_secs(60);
-    let short = Token { until: Some(until), ..token("short", "22222222") };
-    let admission = Admission { tokens: vec![token("ci", "11111111"), short], ..Admission::default() };
+    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let short = Token { until: Some(Until::At(until)), ..token("short", "22222222") };
+    let admission = with_tokens(vec![token("ci", "11111111"), short]);
     let uri = Uri::from_static("/mcp");
     let admit = |secret: &str| {
         let lines =
             ["host: localhost".to_owned(), JSON.to_owned(), format!("authorization: Bearer {secret}")];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        admission.admit(&Method::POST, &uri, &headers(&lines), [192, 0, 2, 1].into())
+        let entry = admission.admit(&Method::POST, &uri, &headers(&lines), comer([192, 0, 2, 1]))?;
+        let Entry::In(admitted) = entry else { panic!("nobody has to be asked") };
+        Ok::<_, Refused>(admitted)
     };
     let (ci, short) = (admit("11111111").unwrap(), admit("22222222").unwrap());
     assert_eq!(ci.requester.principal.to_string(), "token:ci");
     assert_eq!(short.requester.principal.to_string(), "token:short");
     assert_eq!(short.requester.address, Some([192, 0, 2, 1].into()));
-    assert!(ci.stands() && short.stands());
+    assert!(ci.stands(&admission) && short.stands(&admission));
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
-    assert!(ci.stands() && !short.stands());
+    assert!(ci.stands(&admission) && !short.stands(&admission));
     assert_eq!(admit("22222222").unwrap_err(), Refused::Token);
     let anybody = Admission::default().admit(
         &Method::POST,
         &uri,
         &headers(&["host: localhost", JSON]),
-        [127, 0, 0, 1].into(),
+        comer([127, 0, 0, 1]),
     );
-    assert_eq!(anybody.unwrap().requester.principal, Principal::Local);
+    let Ok(Entry::In(anybody)) = anybody else { panic!("nobody is asked for anything") };
+    assert_eq!(anybody.requester.principal, Principal::Local);
+    admission.accept(Accepted { tokens: vec![token("ci", "33333333")], ..Accepted::default() });
+    assert!(!ci.stands(&admission), "what was accepted is judged anew");
+    assert_eq!(admit("11111111").unwrap_err(), Refused::Token);
+    assert!(admit("33333333").is_ok(), "a new one counts at once");
+}
+
+#[test]
+fn tokens_come_in_one_header_and_nowhere_else() {
+    let admission = with_tokens(vec![token("ci", "11111111")]);
+    let (local, given) = ("host: localhost", "authorization: Bearer 11111111");
+    check(&admission, &[local, JSON, given, given], Some(Refused::TokenElsewhere));
+    let uri = Uri::from_static("/mcp?access_token=11111111");
+    assert_eq!(refused(&admission, &Method::GET, &uri, &[local]), Some(Refused::Token));
+    let open = Admission::default();
+    assert_eq!(refused(&open, &Method::GET, &uri, &[local]), None, "where nobody is asked for one");
+    let nobody = Admission::default().accepting(Accepted { nobody: true, ..Accepted::default() });
+    check(&nobody, &[local, JSON, given], Some(Refused::Token));
+}
+
+#[test]
+fn a_certificate_says_who_asks_where_no_token_does() {
+    let accepted =
+        Accepted { tokens: vec![token("ci", "11111111")], certificates: true, ..Accepted::default() };
+    let admission = Admission::default().accepting(accepted);
+    let subject: Arc<str> = "CN=ann".into();
+    let admit = |lines: &[&str], certificate| {
+        let comer = Comer { certificate, ..comer([192, 0, 2, 1]) };
+        let entry = admission.admit(&Method::GET, &Uri::from_static("/mcp"), &headers(lines), comer);
+        entry.map(|entry| match entry {
+            Entry::In(admitted) => admitted.requester.principal.to_string(),
+            Entry::Unverified(_) => panic!("nobody has to be asked"),
+        })
+    };
+    let local = "host: localhost";
+    assert_eq!(admit(&[local], Some(&subject)).unwrap(), "certificate:CN=ann");
+    assert_eq!(admit(&[local, "authorization: Bearer 11111111"], Some(&subject)).unwrap(), "token:ci");
+    assert_eq!(admit(&[local, "authorization: Bearer 2"], Some(&subject)).unwrap_err(), Refused::Token);
+    assert_eq!(admit(&[local], None).unwrap_err(), Refused::Token);
+}
+
+// Row 29 of signing in: how long a wrong token is looked at tells nothing of where it is wrong.
+#[test]
+#[expect(clippy::disallowed_types, reason = "nanoseconds of this machine are measured")]
+fn a_token_takes_as_long_wherever_it_is_wrong() {
+    use manifold_testkit::figures;
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    let right = "mfd_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
+    let first = right.replacen('m', "x", 1);
+    let last = right.replace('G', "x");
+    let mut tokens: Vec<Token> = (0..20).map(|at| token(&format!("t{at}"), &format!("other {at}"))).collect();
+    tokens.push(token("right", right));
+    let accepted = Accepted { tokens, ..Accepted::default() };
+    assert!(accepted.by_token(&[Some(right)]).is_some());
+    let samples = if figures::are_wanted() { 1_000_000 } else { 2_000 };
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..samples {
+        for (wrong, times) in [&first, &last].into_iter().zip(&mut times) {
+            let began = Instant::now();
+            assert!(black_box(accepted.by_token(black_box(&[Some(wrong)]))).is_none());
+            times.push(began.elapsed().as_nanos());
+        }
+    }
+    let [first, last] = times.map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2] as f64
+    });
+    figures::ratio(
+        "29: a token wrong in its first byte over one in its last",
+        (first / last - 1.0).abs(),
+        0.02,
+    );
+}
+
+/// A browser that comes back brings no token of ours, and comes from where somebody signed in.
+#[test]
+fn who_comes_back_from_signing_in_needs_no_token() {
+    let admission = with_tokens(vec![token("a", "a token of some length")]);
+    let check = |method: Method, path: &'static str, lines: &[&str], expected: Option<Refused>| {
+        let lines = [&["host: localhost", JSON][..], lines].concat();
+        assert_eq!(
+            refused(&admission, &method, &Uri::from_static(path), &lines),
+            expected,
+            "{method} {path}"
+        );
+    };
+    for path in ["/oauth/callback?code=a", "/oauth/callback/0123?code=a&access_token=b"] {
+        check(Method::GET, path, &["sec-fetch-site: cross-site"], None);
+        check(Method::POST, path, &[], Some(Refused::Token));
+    }
+    check(Method::GET, "/oauth/callbacks?code=a", &[], Some(Refused::Token));
+    check(Method::GET, "/oauth", &[], Some(Refused::Token));
+    let lines = ["host: evil.example"];
+    let refused = refused(&admission, &Method::GET, &Uri::from_static("/oauth/callback?code=a"), &lines);
+    assert_eq!(refused, Some(Refused::Host));
 }

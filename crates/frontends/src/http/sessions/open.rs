@@ -1,7 +1,7 @@
 //! The sessions that are open, and how many are whose.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,9 @@ use super::{HttpSession, IN_USE};
 
 /// How often all sessions of an owner are looked through for some that lie unused.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How many ended sessions are remembered.
+const MAX_OVER: usize = 65_536;
 
 /// Whose sessions count together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,7 +45,36 @@ impl Owner {
 #[derive(Default)]
 pub(super) struct Open {
     pub(super) by_id: HashMap<String, Arc<HttpSession>>,
+    /// Their ids, by the names that replicas have for them.
+    pub(super) by_sid: HashMap<String, String>,
+    /// Sessions that were ended for good.
+    pub(super) over: Over,
     owners: HashMap<Owner, Holding>,
+}
+
+/// The names of sessions that were ended lately: their ids would still open.
+#[derive(Default)]
+pub(super) struct Over {
+    names: HashSet<String>,
+    in_order: VecDeque<String>,
+}
+
+impl Over {
+    pub(super) fn add(&mut self, sid: &str) {
+        if !self.names.insert(sid.to_owned()) {
+            return;
+        }
+        self.in_order.push_back(sid.to_owned());
+        if self.in_order.len() > MAX_OVER
+            && let Some(oldest) = self.in_order.pop_front()
+        {
+            self.names.remove(&oldest);
+        }
+    }
+
+    pub(super) fn has(&self, sid: &str) -> bool {
+        self.names.contains(sid)
+    }
 }
 
 /// What one owner has open.
@@ -71,11 +103,17 @@ impl Open {
         }
         self.owners.entry(session.owner.clone()).or_default().count += 1;
         self.by_id.insert(session.id.clone(), Arc::clone(session));
+        if let Some(sid) = &session.sid {
+            self.by_sid.insert(sid.clone(), session.id.clone());
+        }
         Ok(ended)
     }
 
     pub(super) fn remove(&mut self, id: &str) -> Option<Arc<HttpSession>> {
         let removed = self.by_id.remove(id)?;
+        if let Some(sid) = &removed.sid {
+            self.by_sid.remove(sid);
+        }
         if let Some(holding) = self.owners.get_mut(&removed.owner) {
             holding.count -= 1;
             if holding.count == 0 {

@@ -1,3 +1,5 @@
+use manifold_engine::Principal;
+
 use super::*;
 use crate::http::Peer;
 use crate::http::tests::{TestSite, site_limited};
@@ -37,7 +39,7 @@ async fn principals_are_counted_by_address_where_they_differ() {
     tokio::time::advance(Duration::from_secs(61)).await;
     let before: Vec<_> = sessions.all().into_iter().filter(|one| one.owner != owner(token, 1)).collect();
     assert_eq!([(); 3].map(|()| open(owner(token, 1))), [true, true, false]);
-    assert!(before.iter().all(|one| sessions.get(&one.id, &Entrance::OldSse, &Principal::Local).is_some()));
+    assert!(before.iter().all(|one| sessions.get(&one.id, &Entrance::OldSse, &Requester::local()).is_some()));
 }
 
 // M8: where all are one, those who open many pay for it
@@ -51,13 +53,13 @@ async fn the_crowd_of_one_address_makes_room_first() {
     };
     let quiet = open(1).unwrap();
     let used = open(2).unwrap();
-    sessions.get(&used, &Entrance::OldSse, &Principal::Local).unwrap();
+    sessions.get(&used, &Entrance::OldSse, &Requester::local()).unwrap();
     tokio::time::advance(Duration::from_secs(30)).await;
     let crowd: Vec<String> = (0..4).map(|_| open(2).unwrap()).collect();
     assert!(open(3).is_err(), "none has rested for a minute");
     tokio::time::advance(Duration::from_secs(61)).await;
     let newer: Vec<String> = (0..4).map(|_| open(2).unwrap()).collect();
-    let is_there = |id: &String| sessions.get(id, &Entrance::OldSse, &Principal::Local).is_some();
+    let is_there = |id: &String| sessions.get(id, &Entrance::OldSse, &Requester::local()).is_some();
     assert!(is_there(&quiet), "it rested for longest, but it is alone at its address");
     assert!(is_there(&used), "it was used once");
     assert!(!crowd.iter().any(is_there) && newer.iter().all(is_there));
@@ -91,7 +93,7 @@ async fn an_operator_ends_a_session() {
     }
     assert!(one.session.disconnect());
     let is_there =
-        |session: &HttpSession| sessions.get(&session.id, &Entrance::OldSse, &Principal::Local).is_some();
+        |session: &HttpSession| sessions.get(&session.id, &Entrance::OldSse, &Requester::local()).is_some();
     assert!(!is_there(&one) && is_there(&other));
     assert!(one.session.disconnect(), "again does no harm");
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use manifold_protocol::Outgoing;
+use manifold_protocol::{Id, Outgoing};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -18,6 +18,8 @@ pub(super) struct PostLane {
     session: Arc<HttpSession>,
     /// Whether the client can read a stream in answer.
     may_stream: bool,
+    /// The requests it answers, where others must know.
+    answers: Vec<Id>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -30,8 +32,8 @@ struct State {
     abandoned: bool,
     /// The client has left too much unread to be given more.
     is_refused: bool,
-    /// The answer says to ask again in a moment.
-    is_turned_away: bool,
+    /// The answer says to ask again after so many seconds.
+    retry_after_secs: Option<u64>,
 }
 
 /// What a POST is answered with.
@@ -41,12 +43,17 @@ pub(super) enum First {
     Nothing,
     Refused,
     /// There is no room for the call now; the answer says why.
-    TurnedAway(Outgoing),
+    TurnedAway(Outgoing, u64),
 }
 
 impl PostLane {
     pub(super) fn new(session: Arc<HttpSession>, may_stream: bool) -> Arc<Self> {
-        Arc::new(Self { session, may_stream, state: Mutex::default(), changed: Notify::new() })
+        Self::answering(session, may_stream, Vec::new())
+    }
+
+    /// Opens the way back for these requests, of which a stream's log must tell.
+    pub(super) fn answering(session: Arc<HttpSession>, may_stream: bool, answers: Vec<Id>) -> Arc<Self> {
+        Arc::new(Self { session, may_stream, answers, state: Mutex::default(), changed: Notify::new() })
     }
 
     /// Waits for what comes first. Past `patience` the answer becomes a stream, unless the client cannot read one.
@@ -61,8 +68,8 @@ impl PostLane {
                 }
                 let eager = patience == Some(Duration::ZERO);
                 if let Some(answer) = state.answer.take() {
-                    if state.is_turned_away {
-                        return First::TurnedAway(answer);
+                    if let Some(after) = state.retry_after_secs {
+                        return First::TurnedAway(answer, after);
                     }
                     if !eager {
                         return First::Answer(answer);
@@ -97,7 +104,7 @@ impl PostLane {
     }
 
     fn stream(&self, state: &mut State) -> Arc<Stream> {
-        Arc::clone(state.stream.get_or_insert_with(|| self.session.open_stream()))
+        Arc::clone(state.stream.get_or_insert_with(|| self.session.open_stream(&self.answers)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -131,8 +138,8 @@ impl Outlet for PostLane {
         self.changed.notify_one();
     }
 
-    fn answer_busy(&self, message: Outgoing) {
-        self.lock().is_turned_away = true;
+    fn answer_busy(&self, message: Outgoing, retry_after_secs: u64) {
+        self.lock().retry_after_secs = Some(retry_after_secs);
         self.answer(message);
     }
 

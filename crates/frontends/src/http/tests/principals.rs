@@ -1,6 +1,6 @@
 //! Who asks: what one principal opened another does not find.
 
-use manifold_config::Secret;
+use manifold_config::TokenDigest;
 
 use super::*;
 
@@ -9,10 +9,14 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 /// Opens a site with two tokens, `one` and `two`; the second is good for a minute.
 fn site_of_two() -> TestSite {
-    let token = |name: &str, until| Token { name: name.into(), secret: Secret::new(secret(name)), until };
-    let soon = Instant::now() + Duration::from_secs(60);
+    let token = |name: &str, until| {
+        let digest = TokenDigest::of(&secret(name));
+        Token { name: name.into(), digest, until, grants: None, is_operators: false }
+    };
+    let soon = Until::At(Instant::now() + Duration::from_secs(60));
     let tokens = vec![token("one", None), token("two", Some(soon))];
-    site_with(Admission { tokens, ..Admission::default() }, ClientLimits::default(), 1 << 20)
+    let admission = Admission::default().accepting(Accepted { tokens, ..Accepted::default() });
+    site_with(admission, ClientLimits::default(), 1 << 20)
 }
 
 fn secret(name: &str) -> String {

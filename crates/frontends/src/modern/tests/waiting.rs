@@ -83,7 +83,7 @@ async fn past_the_limit_the_call_that_waited_longest_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn past_its_own_limit_a_client_leaves_no_more_calls_waiting() {
     let world = fake::world(Profile::Manifold);
-    let modern = ModernService::for_many(&world.tasks, 2);
+    let modern = ModernService::for_many(&world.tasks, 2, None);
     let mut office = Office { modern, world, client: Some(ClientId::fresh()) };
     let mut waiting = Vec::new();
     for _ in 0..3 {
@@ -92,7 +92,7 @@ async fn past_its_own_limit_a_client_leaves_no_more_calls_waiting() {
         waiting.push((heard.answer().await, exchange, answer));
     }
     let (last, exchange, _answer) = waiting.pop().unwrap();
-    assert!(last.starts_with("Busy ") && last.contains("limits.parkedPerClient"), "{last}");
+    assert!(last.starts_with("Busy(1) ") && last.contains("limits.parkedPerClient"), "{last}");
     assert!(exchange.is_cancelled(), "nobody would ever answer its question");
     assert!(!waiting.iter().any(|(_, exchange, _)| exchange.is_cancelled()));
     // Another client has its own places, and whoever comes back frees one.

@@ -8,10 +8,9 @@ use manifold_engine::Tasks;
 use manifold_protocol::Outgoing;
 use tokio::time::timeout;
 
-use super::super::credentials::Fixed;
-use super::{Answer, Configured, HttpClient, MAX_REDIRECTS, Noted, Place, Request, Unreached, asked_by};
+use super::{Answer, HttpClient, MAX_REDIRECTS, Noted, Unreached};
 use crate::remote::dial::{Dialer, Trust};
-use crate::remote::h1::{Fields, Pool};
+use crate::remote::h1::Fields;
 
 /// How long an answer may take to begin, and each next piece of it to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,17 +73,12 @@ async fn walk(fetched: Fetched<'_>, into: &mut dyn Write) -> Result<(), GetError
 
 async fn ask(uri: &Uri, trust: &Trust) -> Result<Answer, GetError> {
     let dialer = Dialer::new(uri, trust).map_err(GetError::Unreached)?;
-    let configured = Configured::default();
-    let home = Place::new(uri.clone(), &dialer, &configured);
-    let credentials = std::sync::Arc::new(Fixed::default());
-    let client = HttpClient { dialer, home, configured, credentials, pool: Pool::new(Tasks::new()) };
+    let client = HttpClient::bare(uri.clone(), dialer, Tasks::new());
     let agent = concat!("manifold/", env!("CARGO_PKG_VERSION"));
     let fields =
         Fields::default().with("accept", "*/*").with("user-agent", agent).with("connection", "close");
     let body = Outgoing::default();
-    let request =
-        Request { method: &Method::GET, place: &client.home, fields: &fields, body: &body, credential: None };
-    client.send_once(request, asked_by(&Method::GET)).await.map_err(unreached)
+    client.ask_once(&Method::GET, &fields, &body).await.map_err(unreached)
 }
 
 async fn read(mut answer: Answer, max_bytes: u64, into: &mut dyn Write) -> Result<(), GetError> {

@@ -160,19 +160,34 @@ struct Renewed {
     told: Mutex<Vec<Option<String>>>,
 }
 
-impl Credentials for Renewed {
-    fn current(&self) -> Option<Arc<Fields>> {
+impl Renewed {
+    fn proof(&self) -> Proof {
         let value = format!("Bearer {}", lock(&self.left));
-        Some(Arc::new(Fields::default().with("authorization", value)))
+        let fields = Some(Arc::new(Fields::default().with("authorization", value)));
+        Proof { fields, bearer: None }
+    }
+}
+
+impl Credentials for Renewed {
+    fn current(&self) -> Option<Proof> {
+        Some(self.proof())
     }
 
-    fn refused(&self, sent: Option<Arc<Fields>>, challenge: Option<String>) -> BoxFuture<bool> {
-        assert!(sent.is_some());
-        lock(&self.told).push(challenge);
+    fn obtain(&self) -> BoxFuture<Result<Proof, Fault>> {
+        Box::pin(std::future::ready(Ok(self.proof())))
+    }
+
+    fn refused(&self, refusal: Refusal) -> BoxFuture<After> {
+        assert!(refusal.sent.fields.is_some());
+        let mut told = lock(&self.told);
+        assert_eq!(refusal.is_second, !told.is_empty());
+        told.push(refusal.challenges.first().cloned());
         let mut left = lock(&self.left);
         let is_left = *left > 0;
         *left = left.saturating_sub(1);
-        Box::pin(std::future::ready(is_left))
+        drop(left);
+        let after = if is_left { After::Resend(self.proof()) } else { After::Pass };
+        Box::pin(std::future::ready(after))
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) enum Noted {
     RetryAfter,
     /// `WWW-Authenticate`.
     Challenge,
+    CacheControl,
     WebSocketAccept,
 }
 
@@ -30,6 +31,12 @@ impl Head {
     /// Returns the value of a header.
     pub(crate) fn noted(&self, which: Noted) -> Option<&Bytes> {
         self.noted.iter().find(|(noted, _)| *noted == which).map(|(_, value)| value)
+    }
+
+    /// Returns each value of a header that may stand there several times.
+    pub(crate) fn all_noted(&self, which: Noted) -> impl Iterator<Item = &str> {
+        let all = self.noted.iter().filter(move |(noted, _)| *noted == which);
+        all.filter_map(|(_, value)| std::str::from_utf8(value).ok())
     }
 
     pub(crate) fn noted_text(&self, which: Noted) -> Option<&str> {
@@ -71,6 +78,7 @@ fn field_of(name: &str) -> Option<Field> {
         8 => ("location", Field::Noted(Noted::Location)),
         11 => ("retry-after", Field::Noted(Noted::RetryAfter)),
         12 => ("content-type", Field::Kind),
+        13 => ("cache-control", Field::Noted(Noted::CacheControl)),
         16 => ("www-authenticate", Field::Noted(Noted::Challenge)),
         14 => ("mcp-session-id", Field::Noted(Noted::SessionId)),
         20 => ("sec-websocket-accept", Field::Noted(Noted::WebSocketAccept)),

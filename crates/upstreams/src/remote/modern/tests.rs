@@ -65,6 +65,7 @@ async fn stage(keys: &str, script: impl IntoIterator<Item = Does>) -> Stage {
     let server = load_text(&text, Some(Path::new("config.json")), &options).unwrap().servers[0].clone();
     let Transport::Remote(spec) = server.transport.clone() else { panic!("a remote server") };
     let remote = Remote {
+        sign_in: None,
         server: Arc::new(server),
         spec,
         host: Arc::new(FakeHost::default()) as Arc<dyn Host>,

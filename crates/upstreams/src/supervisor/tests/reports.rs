@@ -29,6 +29,32 @@ async fn failures_and_the_next_try_are_reported_until_it_is_up() {
     assert!(up.history.last_fault.is_some(), "what went wrong last stays known");
 }
 
+/// Tries in between change nothing in since when it fails; what ends it is that it works again.
+#[tokio::test(start_paused = true)]
+async fn a_trouble_is_told_from_when_it_began() {
+    let stage = stage("", [Start::Fails, Start::Fails, Start::Fails, RUNS]);
+    stage.upstream.discover().await;
+    let began = report(&stage).status.since;
+    while stage.starts().len() < 3 {
+        tokio::time::sleep(SECOND / 10).await;
+    }
+    tokio::time::sleep(SECOND / 10).await;
+    let failed = report(&stage);
+    assert!(matches!(failed.status.phase, Phase::Failed(_)), "{failed:?}");
+    assert_eq!((failed.status.since, failed.history.failing_since), (began, Some(began)));
+    let (_, last) = failed.history.last_fault.expect("it has failed");
+    assert!(last > began, "what went wrong last has its own time");
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(report(&stage).status.phase, Phase::Ready);
+    assert_eq!(stage.call().await, "4");
+    let works = Instant::now();
+    stage.crash();
+    tokio::time::sleep(10 * SECOND).await;
+    let failed = report(&stage);
+    assert!(matches!(failed.status.phase, Phase::Failed(_)), "{failed:?}");
+    assert!(failed.status.since >= works, "that is another trouble");
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_life_is_counted_and_a_crash_is_remembered() {
     let stage = stage("", [RUNS, RUNS]);

@@ -1,6 +1,7 @@
 //! A server that is let go of for another program. What becomes of real processes is in `tests/process/handover.rs`.
 
 use super::*;
+use crate::handover::SavedTrouble;
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_outlive_us_fails_and_what_waits_is_forgotten() {
@@ -27,6 +28,29 @@ async fn a_start_under_way_is_given_up() {
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!(waiting.answer(), None);
     assert_eq!((stage.starts().len(), lock(&stage.record).alive), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_failed_for_and_since_when_is_known_to_the_next_program() {
+    let failing = stage("", [Start::Fails, Start::Fails]);
+    failing.upstream.discover().await;
+    let began = failing.upstream.status().since;
+    tokio::time::sleep(60 * SECOND).await;
+    let (fault, since) = failing.upstream.suspend(true).await.unwrap().trouble.expect("it has failed");
+    assert_eq!(since, began);
+    let saved = SavedTrouble::of((fault.clone(), since)).expect("it has a reason");
+    let text = serde_json::to_string(&saved).unwrap();
+    let trouble = serde_json::from_str::<SavedTrouble>(&text).unwrap().read("s");
+    assert_eq!(trouble, (fault, since));
+    let record = Arc::new(Mutex::new(Record::default()));
+    let next = stage_of(Cache::default(), "", record, Begin { trouble: Some(trouble), ..Begin::default() });
+    settle().await;
+    let status = next.upstream.status();
+    assert!(matches!(status.phase, Phase::Failed(_)), "{status:?}");
+    assert_eq!(status.since, began);
+    tokio::time::sleep(60 * SECOND).await;
+    assert!(!next.starts().is_empty(), "it is tried again");
+    assert_eq!(next.upstream.status().since, began);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,53 @@ fn fit(text: &str, kind: Kind, schema: &Schema, lists: usize) -> Option<String> 
     }
 }
 
+/// Returns whether a value is of a kind that its schema takes, or one of those it names. Members of objects are the server's
+/// to judge.
+pub(crate) fn fits(value: &Raw, schema: &Schema) -> bool {
+    fits_within(value, schema, MAX_LISTS)
+}
+
+fn fits_within(value: &Raw, schema: &Schema, lists: usize) -> bool {
+    let kind = kind_of(value);
+    let is_taken = |branch: &Branch| match branch.options() {
+        Some(options) => options.iter().any(|option| is_same(option, value)),
+        None => {
+            let kinds = branch.kinds();
+            kinds.is_empty()
+                || kinds.contains(&kind)
+                || kind == Kind::Integer && kinds.contains(&Kind::Number)
+        }
+    };
+    if !schema.branches().iter().any(is_taken) {
+        return false;
+    }
+    match value.elements().filter(|_| lists > 0 && kind == Kind::Array) {
+        Some(items) => items.iter().all(|item| fits_within(item, &schema.items(), lists - 1)),
+        None => true,
+    }
+}
+
+fn kind_of(value: &Raw) -> Kind {
+    let text = value.as_str();
+    match text.as_bytes().first() {
+        Some(b'n') => Kind::Null,
+        Some(b't' | b'f') => Kind::Boolean,
+        Some(b'"') => Kind::String,
+        Some(b'[') => Kind::Array,
+        Some(b'{') => Kind::Object,
+        // `1.0` is an integer to a schema.
+        _ if is_integer(text) || text.parse().is_ok_and(|number: f64| number.fract() == 0.0) => Kind::Integer,
+        _ => Kind::Number,
+    }
+}
+
+/// Returns whether two values are the same, however they are written.
+fn is_same(one: &Raw, other: &Raw) -> bool {
+    let value = |raw: &Raw| serde_json::from_str::<serde_json::Value>(raw.as_str()).ok();
+    let number = |raw: &Raw| raw.as_str().parse::<f64>().ok();
+    value(one) == value(other) || number(one).is_some_and(|one| number(other) == Some(one))
+}
+
 /// Returns a JSON text without the space around it, or `None` if it is none.
 pub(crate) fn json(text: &str) -> Option<String> {
     let value: Box<serde_json::value::RawValue> = serde_json::from_str(text).ok()?;

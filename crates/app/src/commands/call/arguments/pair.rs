@@ -25,6 +25,8 @@ pub(crate) enum Given {
     Text(String),
     /// To be sent as it is.
     Json(String),
+    /// To be sent as it is, if it is what the schema takes.
+    Typed(String),
 }
 
 impl Pair {
@@ -50,7 +52,7 @@ impl Pair {
 
     /// Returns a pair whose key is one name, dots and all.
     pub(crate) fn literal(key: String, json: String) -> Self {
-        Self { steps: vec![key.clone()], key, value: Given::Json(json) }
+        Self { steps: vec![key.clone()], key, value: Given::Typed(json) }
     }
 }
 

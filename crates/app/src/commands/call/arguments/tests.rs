@@ -172,7 +172,7 @@ fn files_are_read() {
 fn an_object_is_given_whole() {
     let whole = |args: &str, pairs: &[&str]| built(pairs, Some(args), &schema(KINDS));
     let is = |text: &str| Ok(text.to_owned());
-    assert_eq!(whole(r#" { "text" : 1.0 } "#, &[]), is(r#"{ "text" : 1.0 }"#));
+    assert_eq!(whole(r#" { "count" : 1.0 } "#, &[]), is(r#"{ "count" : 1.0 }"#));
     assert_eq!(whole("@args.json", &[]), is(r#"{"text": "from a file"}"#));
     assert_eq!(whole("-", &[]), is(r#"{"text":"from standard input"}"#));
     assert_eq!(whole(r#"{"text":"a","count":1}"#, &["text=b"]), is(r#"{"text":"b","count":1}"#));
@@ -354,4 +354,47 @@ fn an_unknown_argument_is_said_before_anything_is_read() {
 #[test]
 fn a_file_without_end_is_refused() {
     assert!(super::super::asker::read_file("/dev/zero").is_err_and(|why| why.to_string().contains("64 MiB")));
+}
+
+// What stands in brackets or in `--args` has a type, and is held to it; `:=` is sent as it is.
+#[test]
+fn values_that_come_with_a_type_must_fit() {
+    let schema = schema(
+        r#"{"properties":{"n":{"type":"integer"},"s":{"type":"string"},"l":{"type":"array","items":{"type":"number"}},
+            "e":{"enum":["a",1]},"o":{"anyOf":[{"type":"boolean"},{"type":"null"}]},"x":{}}}"#,
+    );
+    let function = |text: &str| {
+        let address = Address::parse(&format!("t({text})")).expect("it can be read");
+        build(&Typed { function: &address.arguments, pairs: &[], args: None }, &schema, &read)
+    };
+    let args = |text: &str| {
+        let text = format!("{{{text}}}");
+        build(&Typed { function: &[], pairs: &[], args: Some(&text) }, &schema, &read)
+    };
+    for (name, value) in
+        [("n", "\"1\""), ("n", "1.5"), ("s", "1"), ("l", "[1,\"b\"]"), ("l", "3"), ("e", "\"b\""), ("o", "0")]
+    {
+        for built in [function(&format!("{name}: {value}")), args(&format!("\"{name}\": {value}"))] {
+            let said = built.expect_err(value).to_string();
+            assert!(said.starts_with(&format!("`{name}` takes ")), "{said}");
+        }
+        let pairs = [format!("{name}:={value}")];
+        let built = build(&Typed { function: &[], pairs: &pairs, args: None }, &schema, &read);
+        assert_eq!(built, Ok(format!("{{\"{name}\":{value}}}")));
+    }
+    for (name, value) in [
+        ("n", "1"),
+        ("n", "1.0"),
+        ("n", "20000000000000000000"),
+        ("s", "\"x\""),
+        ("l", "[1,2.5]"),
+        ("l", "[]"),
+        ("e", "1"),
+        ("e", "\"a\""),
+        ("o", "null"),
+        ("x", "[1]"),
+    ] {
+        assert!(function(&format!("{name}: {value}")).is_ok(), "{name} {value}");
+        assert!(args(&format!("\"{name}\": {value}")).is_ok(), "{name} {value}");
+    }
 }

@@ -3,7 +3,7 @@
 use manifold_protocol::Raw;
 
 use super::ArgumentError;
-use super::convert::{convert, expected};
+use super::convert::{convert, expected, fits};
 use super::pair::{Given, Pair};
 use super::schema::{Kind, Member, Schema};
 
@@ -98,7 +98,7 @@ impl Members {
 impl Node {
     fn write(&self, schema: &Schema, path: &str) -> Result<String, ArgumentError> {
         match self {
-            Self::Base(value) => Ok(value.as_str().to_owned()),
+            Self::Base(value) => write_typed(value.as_str(), schema, path),
             Self::Members(members) if schema.takes(Kind::Object) => members.write(schema, path),
             Self::Members(_) => {
                 Err(ArgumentError::NoMembers { path: path.to_owned(), expected: expected(schema) })
@@ -120,12 +120,21 @@ impl Node {
 fn write_value(value: &Given, schema: &Schema, path: &str) -> Result<String, ArgumentError> {
     match value {
         Given::Json(json) => Ok(json.clone()),
+        Given::Typed(json) => write_typed(json, schema, path),
         Given::Text(text) => convert(text, schema).ok_or_else(|| ArgumentError::Misfit {
             path: path.to_owned(),
             text: text.clone(),
             expected: expected(schema),
         }),
     }
+}
+
+/// Writes JSON that came with a type of its own.
+fn write_typed(json: &str, schema: &Schema, path: &str) -> Result<String, ArgumentError> {
+    let fits = Raw::parse(json.to_owned()).is_ok_and(|value| fits(&value, schema));
+    let misfit =
+        || ArgumentError::Misfit { path: path.to_owned(), text: json.to_owned(), expected: expected(schema) };
+    if fits { Ok(json.to_owned()) } else { Err(misfit()) }
 }
 
 /// Returns the name the first steps of a key make, the steps after it, and the schema of what it names. A declared name

@@ -5,6 +5,7 @@ import { signal } from "@preact/signals";
 import { api, ApiError } from "../../api.ts";
 import { takeSlot } from "../../live.ts";
 import { mayAct } from "../../session.ts";
+import { Tries } from "../../tries.ts";
 import { TrafficLog } from "./log.ts";
 
 export type FeedState = { is: "asking" } | { is: "open" } | { is: "broken" } | { is: "missing" } | { is: "refused"; why: string };
@@ -15,8 +16,6 @@ const STREAMS = 1;
 const POLL_MS = 2000;
 const LOOK_MS = 400;
 const HELD_KEPT = 5000;
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 10_000;
 
 export class Feed {
   readonly log = new TrafficLog();
@@ -32,8 +31,10 @@ export class Feed {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private drawing: ReturnType<typeof setTimeout> | undefined;
   private drawnAt = 0;
-  private wait = FIRST_WAIT_MS;
+  private tries = new Tries();
   private isOn = false;
+  /** Gives the place of this tab among those that stream to another; kept while it is looked at, whatever is asked for. */
+  private release: (() => void) | null = null;
 
   get heldCount(): number {
     return this.held.length + this.heldLost;
@@ -49,7 +50,7 @@ export class Feed {
   end(): void {
     this.isOn = false;
     document.removeEventListener("visibilitychange", this.looked);
-    this.close();
+    this.leave();
     clearTimeout(this.drawing);
     this.drawing = undefined;
   }
@@ -63,7 +64,7 @@ export class Feed {
     this.held = [];
     this.heldLost = 0;
     this.cursor = oldest;
-    this.wait = FIRST_WAIT_MS;
+    this.tries = new Tries();
     this.close();
     this.open();
     // What comes back is shown at once.
@@ -97,7 +98,7 @@ export class Feed {
   }
 
   private looked = () => {
-    if (document.hidden) this.close();
+    if (document.hidden) this.leave();
     else if (this.isOn && !this.stop) this.open();
   };
 
@@ -107,38 +108,45 @@ export class Feed {
     this.stop = undefined;
   }
 
+  private leave(): void {
+    this.close();
+    this.release?.();
+    this.release = null;
+  }
+
   private open(): void {
     this.close();
     if (document.hidden) return;
     const stop = new AbortController();
     this.stop = stop;
+    this.tries.begin();
+    if (this.release) return this.read(stop);
     void takeSlot("traffic", STREAMS).then((release) => {
-      if (stop.signal.aborted) release?.();
-      else this.read(stop, release);
+      if (stop.signal.aborted) return release?.();
+      this.release = release;
+      this.read(stop);
     });
   }
 
   /** Reads until it is stopped. Where other tabs have all the streams it only looks in, again and again. */
-  private read(stop: AbortController, release: (() => void) | null): void {
+  private read(stop: AbortController): void {
     const query = new URLSearchParams();
     if (this.filter) query.set("filter", this.filter);
     if (this.cursor) query.set("after", this.cursor);
     if (mayAct.value) query.set("bodies", "1");
-    const leave = () => {
+    const lookLater = () => {
       if (this.stop !== stop) return;
       this.close();
       this.timer = setTimeout(() => this.open(), POLL_MS);
     };
     const opened = () => {
-      this.wait = FIRST_WAIT_MS;
       this.state.value = { is: "open" };
-      if (!release) setTimeout(leave, LOOK_MS);
+      if (!this.release) setTimeout(lookLater, LOOK_MS);
     };
     api
       .stream(`/v1/traffic?${query}`, (event) => this.stop === stop && this.heard(event.event, event.id, event.data), { signal: stop.signal, onOpen: opened })
       .then(() => this.broke(stop))
-      .catch((error: unknown) => this.broke(stop, error))
-      .finally(() => release?.());
+      .catch((error: unknown) => this.broke(stop, error));
   }
 
   private broke(stop: AbortController, error?: unknown): void {
@@ -153,8 +161,7 @@ export class Feed {
       return;
     }
     this.state.value = { is: "broken" };
-    this.timer = setTimeout(() => this.open(), this.wait * (0.5 + Math.random()));
-    this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
+    this.timer = setTimeout(() => this.open(), this.tries.wait());
   }
 
   private heard(event: string, id: string, data: string): void {

@@ -10,7 +10,7 @@ use crate::changes::ClientId;
 use crate::exchange::Exchange;
 use crate::fleet::close_all;
 use crate::upstream::{
-    BoxFuture, InstanceReport, Listing, LoggedLine, Order, Phase, Status, Upstream, Withheld,
+    BoxFuture, InstanceReport, Listing, LoggedLine, Order, Phase, SignInReport, Status, Upstream, Withheld,
 };
 
 impl Upstream for PerClient {
@@ -70,6 +70,11 @@ impl Upstream for PerClient {
             reports.extend(one.upstream.reports().into_iter().map(own));
         }
         reports
+    }
+
+    /// All of them are signed in alike.
+    fn sign_in(&self) -> Option<SignInReport> {
+        self.lister.sign_in()
     }
 
     fn is_unresponsive(&self) -> bool {

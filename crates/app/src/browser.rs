@@ -1,12 +1,12 @@
 //! The user's browser: what `$BROWSER` names, else whatever the desktop opens addresses with. No shell has a part in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use manifold_config::Environment;
 
 /// Has the browser show an address. Says why it cannot.
-pub(super) fn open(url: &str, environment: &Environment) -> Result<(), String> {
+pub(crate) fn open(url: &str, environment: &Environment) -> Result<(), String> {
     let variable = |name: &str| environment.vars.get(name).filter(|value| !value.trim().is_empty());
     let named = variable("BROWSER");
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| variable(name).is_some());
@@ -15,6 +15,13 @@ pub(super) fn open(url: &str, environment: &Environment) -> Result<(), String> {
     }
     let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let commands = named.map_or(usual, String::as_str);
+    // A program whose name has a space or a colon in it is one all the same.
+    if let Some(program) = named.filter(|named| Path::new(named).is_file()) {
+        return match run(Path::new(program), &[url.to_owned()], environment) {
+            true => Ok(()),
+            false => Err(format!("no browser could be started ({program})")),
+        };
+    }
     // As others read it: several, with a colon between; `%s` is where the address goes.
     for command in commands.split(':').filter(|command| !command.trim().is_empty()) {
         if start(command, url, environment) {
@@ -31,11 +38,17 @@ fn start(command: &str, url: &str, environment: &Environment) -> bool {
     }
     let Some((program, arguments)) = words.split_first() else { return false };
     let Some(program) = find(program, environment) else { return false };
+    run(&program, arguments, environment)
+}
+
+fn run(program: &Path, arguments: &[String], environment: &Environment) -> bool {
     let mut command = Command::new(program);
+    // What is meant for us alone is none of its business: our key may be among it.
+    let theirs = environment.vars.iter().filter(|(name, _)| !name.starts_with("MANIFOLD_"));
     command
         .args(arguments)
         .env_clear()
-        .envs(&environment.vars)
+        .envs(theirs)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

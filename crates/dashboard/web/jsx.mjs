@@ -1,0 +1,2 @@
+// What elements are made with.
+export { Fragment, h } from "preact";

@@ -1,0 +1,95 @@
+//! One of several gateways that serve the same clients: what is sealed with a key that all have, any of them can open.
+
+mod clock;
+mod keys;
+mod link;
+mod news;
+mod session_id;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use manifold_engine::Tasks;
+
+pub(crate) use clock::unix_seconds;
+pub use keys::{KeyFileError, StateKeys};
+pub use link::{Appended, Away, Entry, Link, Note, SessionNotes};
+pub(crate) use news::News;
+pub(crate) use session_id::{Capabilities, PREFIX as SESSION_PREFIX, SealedSession, hash_of};
+
+/// Numbers that a replica gives out begin with its own; so many bits are left for them. JSON's numbers have 53.
+const COUNTER_BITS: u32 = 22;
+
+/// This gateway, as one of several.
+pub struct Replica {
+    name: String,
+    /// 31 random bits: what a former process of the same name gave out is not taken for ours.
+    number: u32,
+    keys: ArcSwap<StateKeys>,
+    link: Option<Arc<dyn Link>>,
+    /// Tells apart what sessions of the same id number, should one be made anew.
+    counter: AtomicU64,
+    pub(crate) tasks: Tasks,
+}
+
+impl Replica {
+    /// Returns this gateway as one of those who have these keys; `None` where the system has no randomness to give.
+    pub fn new(name: String, keys: StateKeys, tasks: &Tasks) -> Option<Self> {
+        let mut bytes = [0; 4];
+        getrandom::fill(&mut bytes).ok()?;
+        let number = (u32::from_be_bytes(bytes) >> 1).max(1);
+        let keys = ArcSwap::from_pointee(keys);
+        Some(Self { name, number, keys, link: None, counter: AtomicU64::new(1), tasks: tasks.clone() })
+    }
+
+    /// Gives it what it shares with the others beside the keys.
+    pub fn linked(self, link: Arc<dyn Link>) -> Self {
+        Self { link: Some(link), ..self }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns what tells this process apart from the other replicas.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Takes over the keys that the file has now.
+    pub fn renew_keys(&self, keys: StateKeys) {
+        self.keys.store(Arc::new(keys));
+    }
+
+    /// Returns our address as the others believe it.
+    pub fn signed_address(&self, address: &str) -> String {
+        self.keys().sign_address(self.number, address)
+    }
+
+    /// Returns where another replica is reached, if it lives and said so itself.
+    pub(crate) fn address_of(&self, replica: u32) -> Option<String> {
+        self.keys().read_address(replica, &self.link.as_ref()?.address(replica)?)
+    }
+
+    pub(crate) fn keys(&self) -> Arc<StateKeys> {
+        self.keys.load_full()
+    }
+
+    pub(crate) fn link(&self) -> Option<&Arc<dyn Link>> {
+        self.link.as_ref()
+    }
+
+    /// Returns the number after which something of ours is numbered that clients send back.
+    pub(crate) fn first_number(&self) -> u64 {
+        let some = self.counter.fetch_add(1 << 10, Ordering::Relaxed) % (1 << (COUNTER_BITS - 1));
+        (u64::from(self.number) << COUNTER_BITS) | some
+    }
+
+    /// Returns whose number it is.
+    pub(crate) fn of_number(number: u64) -> Option<u32> {
+        u32::try_from(number >> COUNTER_BITS).ok().filter(|replica| *replica > 0)
+    }
+}

@@ -1,0 +1,26 @@
+//! What is told of calls to those who look at many gateways: metrics, spans, and one line for each call. No socket and no
+//! file is known here.
+
+mod audit;
+mod calls;
+mod exporter;
+mod exposition;
+mod grafana;
+mod names;
+mod otlp;
+mod outcome;
+mod sample;
+mod settings;
+mod spans;
+mod state;
+
+pub use audit::{AuditEntry, CallAuditor};
+pub use calls::CallMetrics;
+pub use exporter::{Exporter, MetricsSource, Post};
+pub use exposition::{Exposition, write};
+pub use grafana::dashboard;
+pub use names::{METRICS, Metric, MetricKind};
+pub use sample::{Point, Sampled, Value};
+pub use settings::{OtlpSettings, Signal};
+pub use spans::SpanObserver;
+pub use state::{Losses, of_state};

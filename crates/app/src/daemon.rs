@@ -118,7 +118,7 @@ pub(crate) async fn serve(
     let mut upgrades = Upgrades::new(ordered, options.environment.program.clone().unwrap_or_default());
     let life = Life::new(config.settings.daemon.linger, started);
     let daemon = Arc::new(Daemon::new((place, identity), life, orders, left, |left| {
-        Services::going_on(config, options.clone(), flags, Serving::All, left)
+        Services::going_on(config, options.clone(), flags, Serving::Windows, left)
     }));
     daemon.services.fleet.traffic().go_on_from(traffic);
     // Nobody reads what a daemon writes there.

@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use manifold_admin::Listener;
-use manifold_config::{Config, HttpSettings, Limits, Profile, Secret, Selection, select_namespace};
+use manifold_config::{Config, HttpSettings, Limits, Profile, Secret, Selection, Server, select_namespace};
 use manifold_engine::{Audience, Gateway, Opening};
 use manifold_frontends::admin::SharedPage;
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Admission, Namespaces, Served, Site, TlsAcceptor, is_loopback};
-use manifold_frontends::replica::Replica;
+use manifold_frontends::replica::{Replica, path_of};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -260,6 +260,7 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
                 resolution,
                 session: None,
                 is_operators: false,
+                alone: None,
             });
             // No single client to speak for: servers are told what some client may be able to do (decision 29).
             gateway.introduce(facts_of_anyone(None));
@@ -279,5 +280,33 @@ fn served(services: &Services, selected: &Selection, eager: bool, before: Option
     if let Some(gateway) = &default {
         namespaces.entry("default".to_owned()).or_insert_with(|| Arc::clone(gateway));
     }
-    Served { namespaces, default, config }
+    let alone = alone(services, before);
+    Served { namespaces, default, alone, config }
+}
+
+/// Opens each server that runs at one of several gateways by itself, for the others.
+fn alone(services: &Services, before: Option<&Served>) -> HashMap<String, Arc<Gateway>> {
+    let config = services.fleet.config();
+    let leased =
+        config.servers.iter().filter(|server| server.enabled && services.upstreams.is_leased(server));
+    let open = |server: &Server| {
+        let path = path_of(&server.key);
+        let known = before.and_then(|before| before.alone.get(&path).cloned());
+        let gateway = known.unwrap_or_else(|| {
+            let gateway = services.open(Opening {
+                namespace: None,
+                selection: "all",
+                audience: Audience::Shared,
+                eager: false,
+                resolution: services.resolved(),
+                session: None,
+                is_operators: false,
+                alone: Some(server.key.clone()),
+            });
+            gateway.introduce(facts_of_anyone(None));
+            gateway
+        });
+        (path, gateway)
+    };
+    leased.map(open).collect()
 }

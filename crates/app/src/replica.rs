@@ -1,5 +1,6 @@
 //! One of several gateways that serve the same clients: the keys they share, and the store.
 
+mod leases;
 mod link;
 mod rates;
 
@@ -15,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::watch::watch_folder;
 use crate::wiring::Services;
+use leases::StoreLeases;
 use link::StoreLink;
 use rates::SharedRates;
 
@@ -46,11 +48,14 @@ pub(crate) fn open(
             linked(replica, url, scale, address, tasks).map(|(linked, store)| (linked, Some(store)))?
         }
     };
+    let replica = Arc::new(replica);
     if let Some(store) = &store {
+        services
+            .upstreams
+            .lease_by(Arc::new(StoreLeases { store: store.clone(), replica: Arc::clone(&replica) }));
         services.fleet.rates().share(Arc::new(SharedRates(store.clone())));
         tasks.spawn_background(tell_of(store.clone(), Arc::clone(services.fleet.health())));
     }
-    let replica = Arc::new(replica);
     info!(replica = replica.name(), "one of several: sessions and states are sealed with the keys of all");
     let address = shown(scale, address).to_owned();
     watch_keys(file.clone(), &replica, store, address, tasks);

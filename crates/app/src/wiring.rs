@@ -53,6 +53,8 @@ pub(crate) enum Serving {
     One,
     /// Every namespace at its own address.
     All,
+    /// The same, to windows too: servers outlive the program.
+    Windows,
 }
 
 impl Services {
@@ -80,7 +82,8 @@ impl Services {
         };
         let sign_ins = sign_ins(&options, &tasks);
         let landings = Arc::<Landings>::default();
-        let upstreams = Arc::new(upstreams.marked(&nesting.mark()).signing_in(sign_ins.clone()));
+        let upstreams = upstreams.marked(&nesting.mark()).signing_in(sign_ins.clone());
+        let upstreams = Arc::new(upstreams.one_of_several(serving == Serving::All));
         let processes = upstreams.processes();
         let fleet = Fleet::new(Arc::new(config), Box::new(Arc::clone(&upstreams)), tasks.clone());
         if let Some(sign_ins) = &sign_ins {
@@ -275,6 +278,7 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
                 resolution: None,
                 session: None,
                 is_operators: false,
+                alone: None,
             })
         }
         Selection::All => Ok(Opening {
@@ -285,6 +289,7 @@ pub(crate) fn opening(selection: Selection, audience: Audience, eager: bool) -> 
             resolution: None,
             session: None,
             is_operators: false,
+            alone: None,
         }),
         Selection::Unknown { requested, exists, .. } => Err(Fault::UnknownNamespace { requested, exists }),
         Selection::Ambiguous { exists } => Err(Fault::NamespaceNotChosen { exists }),

@@ -32,6 +32,7 @@ pub(crate) fn gateway(servers: usize, tools: usize) -> Result<Arc<Gateway>, Box<
         resolution: None,
         session: None,
         is_operators: false,
+        alone: None,
     };
     Ok(Gateway::open(fleet, opening, Arc::new(NoFile), |_| server))
 }

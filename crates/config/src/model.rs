@@ -13,7 +13,7 @@ use crate::file::join;
 use crate::problem::Problem;
 use crate::profile::Profile;
 pub use door::{Auth, Grant, Introspection, NamedToken, SIGNATURES, TokenDigest, TokenOrigin};
-pub use server::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing};
+pub use server::{EraSetting, Replicas, Server, ServerFault, ServerKey, ServerStart, Sharing};
 pub use settings::{
     ClientCerts, ClientLimits, Cors, DaemonSettings, DashboardSettings, HttpSettings, Limits, LogFormat,
     LogLevel, LogSettings, Root, ScaleSettings, Settings, Tls,

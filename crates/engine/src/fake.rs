@@ -103,6 +103,7 @@ impl World {
             resolution,
             session: None,
             is_operators: false,
+            alone: None,
         };
         let mut hands = None;
         let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |control| {

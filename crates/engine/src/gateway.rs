@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use manifold_config::{Config, Settings};
+use manifold_config::{Config, ServerKey, Settings};
 use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -76,6 +76,8 @@ pub struct Opening {
     pub session: Option<Arc<str>>,
     /// It is opened for an operator, who is no client and is not counted as one.
     pub is_operators: bool,
+    /// One server and nothing else, under its own names: for another replica, which has names and rules of its own.
+    pub alone: Option<ServerKey>,
 }
 
 /// One namespace, served.

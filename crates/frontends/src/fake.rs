@@ -38,6 +38,7 @@ pub(crate) fn world(profile: Profile) -> World {
         resolution: None,
         session: None,
         is_operators: false,
+        alone: None,
     };
     let manager = Arc::clone(&fake) as Arc<dyn Upstream>;
     let gateway = Gateway::open(Arc::clone(&fleet), opening, Arc::new(NoFile), |_| manager);

@@ -8,6 +8,7 @@ mod callback;
 mod certificate;
 mod connection;
 mod date;
+mod for_replicas;
 mod forward;
 mod granted;
 mod h1;

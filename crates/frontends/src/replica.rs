@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use manifold_config::ServerKey;
 use manifold_engine::Tasks;
 
 pub(crate) use clock::unix_seconds;
@@ -22,6 +24,24 @@ pub(crate) use session_id::{Capabilities, PREFIX as SESSION_PREFIX, SealedSessio
 
 /// Numbers that a replica gives out begin with its own; so many bits are left for them. JSON's numbers have 53.
 const COUNTER_BITS: u32 = 22;
+
+/// The head by which replicas know each other; its word follows from their key.
+pub(crate) const WORD: &str = "manifold-replica";
+/// Where a server that runs at one replica is reached by the others.
+pub(crate) const SERVERS: &str = "/replica/";
+
+/// How a server is reached at the replica that runs it.
+pub struct Way {
+    pub url: String,
+    /// What is sent along, and known by.
+    pub header: (&'static str, String),
+}
+
+/// Returns the path at which other replicas reach a server.
+pub fn path_of(server: &ServerKey) -> String {
+    let name = format!("{}\0{}", server.schema.as_deref().unwrap_or_default(), server.id);
+    format!("{SERVERS}{}", BASE64_URL_SAFE_NO_PAD.encode(name))
+}
 
 /// This gateway, as one of several.
 pub struct Replica {
@@ -72,6 +92,12 @@ impl Replica {
     /// Returns where another replica is reached, if it lives and said so itself.
     pub(crate) fn address_of(&self, replica: u32) -> Option<String> {
         self.keys().read_address(replica, &self.link.as_ref()?.address(replica)?)
+    }
+
+    /// Returns how a server is reached that another replica runs, if that one lives.
+    pub fn way_to(&self, replica: u32, server: &ServerKey) -> Option<Way> {
+        let url = format!("{}{}", self.address_of(replica)?, path_of(server));
+        Some(Way { url, header: (WORD, self.keys().replica_token()) })
     }
 
     pub(crate) fn keys(&self) -> Arc<StateKeys> {

@@ -9,6 +9,7 @@ mod fair_queue;
 #[cfg(test)]
 mod fake;
 mod handover;
+mod leased;
 mod listing;
 mod litemcp;
 mod logs;
@@ -17,7 +18,7 @@ mod remote;
 mod stdio;
 mod supervisor;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use manifold_config::{Builtin, Server, Transport};
 use manifold_engine::{Connector, Host, Lock as _, Tasks, Upstream};
@@ -26,6 +27,8 @@ pub use builtin::manager;
 pub use cache::{Cache, Saved};
 pub use handover::{Handover, HandoverError};
 use handover::{Live, Unclaimed};
+use leased::Leased;
+pub use leased::{Holder, Leases, Way};
 use process::ProcessHost;
 pub use remote::{
     CollectorHttp, Fetched, GetError, OAuthHttp, SignIns, get as http_get, settings_of as sign_in_settings_of,
@@ -48,6 +51,10 @@ pub struct Upstreams {
     unclaimed: Option<Unclaimed>,
     /// Who is signed in where; none where nothing can be stored.
     sign_ins: Option<Arc<SignIns>>,
+    /// Whether there may be other gateways, which run a server for us or have us run it.
+    may_lease: bool,
+    /// Which of them runs a server that runs once; empty where we are the only one.
+    leases: Arc<OnceLock<Arc<dyn Leases>>>,
 }
 
 impl Upstreams {
@@ -66,7 +73,24 @@ impl Upstreams {
             live: Mutex::default(),
             unclaimed: None,
             sign_ins: None,
+            may_lease: false,
+            leases: Arc::default(),
         }
+    }
+
+    /// Says whether there may be other gateways beside this one. Servers that they could run do not outlive us.
+    pub fn one_of_several(self, may_lease: bool) -> Self {
+        Self { may_lease, ..self }
+    }
+
+    /// Says who runs the servers that run once among several gateways.
+    pub fn lease_by(&self, leases: Arc<dyn Leases>) {
+        let _ = self.leases.set(leases);
+    }
+
+    /// Returns whether a server runs at one of several gateways.
+    pub fn is_leased(&self, server: &Server) -> bool {
+        self.may_lease && self.leases.get().is_some() && leased::is_meant(server)
     }
 
     /// Signs in to servers by these.
@@ -110,6 +134,12 @@ impl Connector for Upstreams {
                     above: Arc::clone(&self.above),
                     shutdowns: stdio::Shutdowns::default(),
                 };
+                if self.may_lease && leased::is_meant(server) {
+                    let (leases, tasks, trust) =
+                        (Arc::clone(&self.leases), self.tasks.clone(), self.trust.clone());
+                    let leased = Leased { here: launch, leases, tasks, trust };
+                    return Supervised::new(leased, &self.tasks);
+                }
                 let instance = launch.host.instance();
                 let supervised = self.supervise(launch, instance.as_deref());
                 self.note_live(server, instance, &supervised);

@@ -118,6 +118,7 @@ impl ControlledGateway {
             resolution: None,
             session: None,
             is_operators: true,
+            alone: None,
         })
     }
 

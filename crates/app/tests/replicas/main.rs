@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a broken fixture ends its test at once")]
 
 mod fixture;
+mod leased;
 mod redis;
 mod shared;
 mod stateless;

@@ -9,14 +9,22 @@ use manifold_testkit::http::{Conn, HttpClient, calling};
 use manifold_testkit::{Sandbox, until};
 use serde_json::{Value, json};
 
-use crate::fixture::{BOTH, NEW, Replicas, elicit, modern};
+use crate::fixture::{BOTH, NEW, Replicas, config, elicit, modern};
 use crate::redis::{Program, ask, commands, haproxy, redis, redis_at};
 
 /// Starts replicas that share a Redis, which is up and knows them all.
 fn sharing(home: &Sandbox, count: usize) -> Option<(Program, Replicas)> {
+    sharing_with(home, count, config)
+}
+
+pub(crate) fn sharing_with(
+    home: &Sandbox,
+    count: usize,
+    config: impl Fn(&Sandbox) -> Value,
+) -> Option<(Program, Replicas)> {
     let redis = redis(home)?;
     let url = format!("redis://127.0.0.1:{}/0", redis.port);
-    let replicas = Replicas::start(count, &["--state", &url]);
+    let replicas = Replicas::start_with(count, &["--state", &url], config);
     assert!(until(PATIENCE, || nodes(redis.port) == count), "all are known");
     // Each has read who else there is.
     let words = format!("replicas={count}");
@@ -30,7 +38,7 @@ fn nodes(port: u16) -> usize {
 }
 
 /// Reads events until one is an answer; returns the ids and messages of all that said something.
-fn to_the_end<R: FnMut() -> Option<Vec<u8>>>(
+pub(crate) fn to_the_end<R: FnMut() -> Option<Vec<u8>>>(
     events: &mut manifold_testkit::http::Events<R>,
 ) -> Vec<(String, Value)> {
     let mut all = Vec::new();

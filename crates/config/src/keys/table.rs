@@ -231,6 +231,12 @@ pub(crate) static SERVER: Section = Section {
         ),
         key("maxConcurrency", count(1, 10_000, SOME_COUNT), "256", "How many calls may be open at once."),
         key(
+            "replicas",
+            Choice(&["one", "each"]),
+            "each",
+            "Whether a local server runs at one of several replicas that share a store, or at each of them.",
+        ),
+        key(
             "trace",
             Flag,
             "true",

@@ -37,6 +37,8 @@ pub struct Server {
     /// The variables its definition names, set or not.
     pub variables: BTreeSet<String>,
     pub max_concurrency: usize,
+    /// How many of several gateways that share a store run it.
+    pub replicas: Replicas,
     /// Whether it is told the trace that a call belongs to.
     pub trace: bool,
     /// Empty: those of the settings.
@@ -60,6 +62,15 @@ pub enum Sharing {
     PerClient,
     /// `"project"`: those of one project.
     PerProject,
+}
+
+/// Which of several gateways run a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replicas {
+    /// Whichever has its lease; the others reach it there.
+    One,
+    /// Each has its own.
+    Each,
 }
 
 /// When a server may be started.

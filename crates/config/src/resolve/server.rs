@@ -11,7 +11,7 @@ use crate::file::{Node, Object, Value, join};
 use crate::identity::ExposedIds;
 use crate::keys::Kind;
 use crate::keys::table::SERVER;
-use crate::model::{EraSetting, Server, ServerFault, ServerKey, ServerStart, Sharing, Transport};
+use crate::model::{EraSetting, Replicas, Server, ServerFault, ServerKey, ServerStart, Sharing, Transport};
 use crate::profile::StartPolicy;
 use crate::secrets::SECRET;
 use crate::variables_used::{BY_NAME, inherits_everything, named_by};
@@ -66,6 +66,10 @@ pub(super) fn resolve(entry: Entry<'_>, exposed: &mut ExposedIds<'_>, context: &
         share_across: fields.strings("shareAcross").unwrap_or_default(),
         variables: named_by(fields),
         max_concurrency: fields.number("maxConcurrency").map_or(MAX_CONCURRENCY, as_usize),
+        replicas: match fields.text("replicas").map(|replicas| replicas.value.as_str()) {
+            Some("one") => Replicas::One,
+            _ => Replicas::Each,
+        },
         trace: fields.flag("trace").unwrap_or(true),
         roots: roots::resolve(fields, context.environment),
         denied_tools: denied_tools(fields),

@@ -7,12 +7,19 @@ use sha2::{Digest, Sha256};
 pub struct Naming {
     pub separator: String,
     pub max_length: usize,
+    /// Names are shown as servers have them, whatever they are.
+    pub keeps_names: bool,
 }
 
 /// The separators understood in a call, whichever is advertised.
 const UNDERSTOOD: [&str; 3] = ["__", ".", "-"];
 
 impl Naming {
+    /// Returns one by which names stay what they are.
+    pub fn own() -> Self {
+        Self { separator: String::new(), max_length: usize::MAX, keeps_names: true }
+    }
+
     /// Returns the name under which a server's item is advertised where nothing else claims it.
     pub fn expose(&self, server: &str, key: &str, original: &str) -> String {
         let plain = if self.separator.is_empty() {
@@ -34,7 +41,8 @@ impl Naming {
     }
 
     fn is_safe(&self, name: &str) -> bool {
-        !name.is_empty() && name.len() <= self.max_length && name.chars().all(|c| self.allows(c))
+        self.keeps_names
+            || (!name.is_empty() && name.len() <= self.max_length && name.chars().all(|c| self.allows(c)))
     }
 
     fn allows(&self, c: char) -> bool {

@@ -169,7 +169,7 @@ async fn a_tool_listed_twice_counts_once() {
 // A tool may bear the very name that another's hash leads to.
 #[tokio::test(start_paused = true)]
 async fn a_tool_named_like_a_hash_is_not_lost() {
-    let naming = Naming { separator: "__".to_owned(), max_length: 64 };
+    let naming = Naming { separator: "__".to_owned(), max_length: 64, keeps_names: false };
     let hashed = naming.expose("a", "a", "x.y");
     let twin = hashed.strip_prefix("a__").unwrap();
     let world = world(NO_MANAGER, &[("a", &["x.y", twin])]);

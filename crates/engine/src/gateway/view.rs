@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{Config, ErrorCodes, Namespace, Server, ServerKey, Settings};
+use manifold_config::{
+    Config, ErrorCodes, Namespace, Permissions, PromptPrefix, Server, ServerKey, Settings, ValidateArguments,
+};
 
 use super::Opening;
 use crate::audience::{Audience, Downstream};
@@ -27,6 +29,9 @@ pub(super) fn view(fleet: &Fleet, asking: Asking<'_>, outgrown: Outgrown) -> Vie
     let Asking { opening, manager, downstream, .. } = asking;
     let config = fleet.config();
     let settings = &config.settings;
+    if let Some(key) = &opening.alone {
+        return alone(fleet, key, asking, outgrown);
+    }
     let namespace = opening.namespace.as_ref().map(|id| config.namespaces.iter().find(|one| one.id == *id));
     let mut wanted = wanted(&config, namespace, asking);
     if let Some(Some(namespace)) = namespace {
@@ -47,11 +52,38 @@ pub(super) fn view(fleet: &Fleet, asking: Asking<'_>, outgrown: Outgrown) -> Vie
     }
     View {
         members,
-        naming: Naming { separator: settings.separator.clone(), max_length: settings.max_name_length },
+        naming: Naming {
+            separator: settings.separator.clone(),
+            max_length: settings.max_name_length,
+            keeps_names: false,
+        },
         prefix_prompts: settings.prefix_prompts,
         validate: settings.validate_arguments,
         permissions: namespace.flatten().map(|namespace| namespace.permissions.clone()).unwrap_or_default(),
         names_unknown_servers: settings.error_codes == ErrorCodes::Own,
+    }
+}
+
+/// Shows one server as it shows itself. Whoever asks has asked its own rules before.
+fn alone(fleet: &Fleet, key: &ServerKey, asking: Asking<'_>, outgrown: Outgrown) -> View {
+    let config = fleet.config();
+    let found = config.servers.iter().filter(|server| server.key == *key);
+    let wanted: Vec<Wanted> = found
+        .map(|server| Wanted::defined(server, asking.opening.audience, asking.downstream.id()))
+        .collect();
+    let chosen = fleet.use_instances(asking.downstream, &wanted, outgrown);
+    let own = |(wanted, slot): (Wanted, Slot)| Member {
+        exposed_id: String::new(),
+        description_prefix: None,
+        ..member(wanted.server, slot, &config.settings, config.settings.call_timeout)
+    };
+    View {
+        members: wanted.into_iter().zip(chosen).map(own).collect(),
+        naming: Naming::own(),
+        prefix_prompts: PromptPrefix::Never,
+        validate: ValidateArguments::Off,
+        permissions: Permissions::default(),
+        names_unknown_servers: false,
     }
 }
 

@@ -7,7 +7,7 @@ use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use manifold_protocol::envelope::{Incoming, Message};
 use tokio::net::TcpStream;
@@ -16,10 +16,9 @@ use tracing::debug;
 
 use super::body::Body;
 use super::shared::Shared;
-use crate::replica::Replica;
+use crate::replica::{Replica, WORD};
 
-/// By this word replicas know each other; it follows from their key.
-const REPLICA: HeaderName = HeaderName::from_static("manifold-replica");
+const REPLICA: HeaderName = HeaderName::from_static(WORD);
 const CONNECTING: Duration = Duration::from_secs(1);
 
 /// Hands a request to the replica that it belongs to: the answer to its question, or a retry for a call that waits there.
@@ -33,8 +32,7 @@ pub(super) async fn elsewhere(
     let replica = shared.site.replica.as_ref()?;
     let owner = owner_of(incoming, shared).filter(|owner| *owner != replica.number())?;
     // One that was handed on already stays where it is.
-    let is_handed_on = |token: &HeaderValue| replica.keys().knows_replica(token.as_bytes());
-    if head.headers.get(REPLICA).is_some_and(is_handed_on) {
+    if is_by_replica(&head.headers, replica) {
         return None;
     }
     let address = replica.address_of(owner)?;
@@ -45,6 +43,11 @@ pub(super) async fn elsewhere(
             None
         }
     }
+}
+
+/// Returns whether a request bears the word that replicas know each other by.
+pub(super) fn is_by_replica(headers: &HeaderMap, replica: &Replica) -> bool {
+    headers.get(REPLICA).is_some_and(|token| replica.keys().knows_replica(token.as_bytes()))
 }
 
 fn owner_of(incoming: &Incoming, shared: &Shared) -> Option<u32> {

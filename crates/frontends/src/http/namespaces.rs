@@ -21,6 +21,8 @@ pub struct Served {
     pub namespaces: HashMap<String, Arc<Gateway>>,
     /// The one at `/mcp`.
     pub default: Option<Arc<Gateway>>,
+    /// Servers that run at one of several gateways, each by the path at which the others reach it here.
+    pub alone: HashMap<String, Arc<Gateway>>,
     pub config: Arc<Config>,
 }
 
@@ -68,6 +70,10 @@ impl Served {
     }
 
     pub(super) fn serves(&self, gateway: &Arc<Gateway>) -> bool {
-        self.namespaces.values().chain(&self.default).any(|one| Arc::ptr_eq(one, gateway))
+        self.namespaces
+            .values()
+            .chain(&self.default)
+            .chain(self.alone.values())
+            .any(|one| Arc::ptr_eq(one, gateway))
     }
 }

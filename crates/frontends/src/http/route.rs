@@ -16,7 +16,8 @@ use super::answers::{bare, json, overloaded, problem};
 use super::body::{Body, Unread};
 use super::peer::{Origin, Peer};
 use super::shared::Shared;
-use super::{callback, json_api, legacy_sse, litemcp, metadata, page, status, streamable};
+use super::{callback, for_replicas, json_api, legacy_sse, litemcp, metadata, page, status, streamable};
+use crate::replica::SERVERS;
 
 const ENDPOINTS: [&str; 11] = [
     "GET /health",
@@ -37,6 +38,9 @@ const ENDPOINTS: [&str; 11] = [
 pub(super) fn admit(head: &Parts, peer: &Peer, shared: &Shared) -> Result<Entry, Box<Response<Body>>> {
     if let Some(page) = page::wanted(head, shared) {
         return page::admit(head, page, peer, shared).map(Entry::In);
+    }
+    if let Some(entry) = for_replicas::admit(head, peer, shared) {
+        return Ok(entry);
     }
     // Its body would be taken for the next request (T31).
     let unbounded = head.version == Version::HTTP_10
@@ -143,6 +147,11 @@ async fn dispatch(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<Sh
         && head.method == Method::GET
         && let Some(callbacks) = &shared.site.callbacks
         && let Some(response) = callback::answer(head, &**callbacks).await
+    {
+        return response;
+    }
+    if path.starts_with(SERVERS)
+        && let Some(response) = for_replicas::answer(head, body.clone(), origin, shared).await
     {
         return response;
     }

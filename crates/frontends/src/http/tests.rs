@@ -38,6 +38,7 @@ fn site_and_world(admission: Admission, limits: ClientLimits, held_bytes: usize)
             namespaces: HashMap::from([("default".to_owned(), Arc::clone(&world.gateway))]),
             config: world.gateway.config(),
             default: Some(Arc::clone(&world.gateway)),
+            alone: HashMap::new(),
         })),
         codes: CodeSet::Own,
         profile: Profile::McpsProxy,

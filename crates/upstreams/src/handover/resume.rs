@@ -41,6 +41,8 @@ impl Upstreams {
         Self {
             unclaimed: Some(unclaimed),
             sign_ins: None,
+            may_lease: false,
+            leases: Arc::default(),
             cache: cache.written_behind(&tasks),
             processes,
             tasks,

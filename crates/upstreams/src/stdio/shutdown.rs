@@ -29,7 +29,7 @@ impl Shutdowns {
     }
 
     /// Begins a start, which is wanted.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.given_up.send_replace(false);
     }
 

@@ -107,7 +107,11 @@ impl Remembered {
 
     fn offered<'c>(&self, config: &'c Config, kind: Kind) -> Vec<Offered<'c>> {
         let settings = &config.settings;
-        let naming = Naming { separator: settings.separator.clone(), max_length: settings.max_name_length };
+        let naming = Naming {
+            separator: settings.separator.clone(),
+            max_length: settings.max_name_length,
+            keeps_names: false,
+        };
         let mut offered = Vec::new();
         for server in config.servers.iter().filter(|server| server.enabled) {
             let listing = self.cache.latest(server);

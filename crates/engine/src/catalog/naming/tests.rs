@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn naming(separator: &str) -> Naming {
-    Naming { separator: separator.to_owned(), max_length: 64 }
+    Naming { separator: separator.to_owned(), max_length: 64, keeps_names: false }
 }
 
 #[test]
@@ -57,5 +57,12 @@ proptest! {
         prop_assume!(a != b);
         let naming = naming("__");
         prop_assert_ne!(naming.expose("s", "s", &a), naming.expose("s", "s", &b));
+    }
+}
+
+#[test]
+fn names_of_their_own_stay_as_they_are() {
+    for name in ["read", "do.it", "päth/x y", ""] {
+        assert_eq!(Naming::own().expose("", "s", name), name);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) fn check(data: &[u8]) {
         separator: SEPARATORS[usize::from(*separator) % SEPARATORS.len()].to_owned(),
         // The config accepts none under 12.
         max_length: 12 + usize::from(*max_length),
+        keeps_names: false,
     };
     let mut lines = text.split('\n');
     let mut offers = Vec::new();

@@ -1,17 +1,18 @@
 //! The connection: kept open by one task, asked by all. After some failures it is away until that task has it back.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::StreamExt as _;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Pipeline};
+use redis::cluster_async::ClusterConnection;
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, RedisResult, ServerErrorKind};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
+use crate::address::{Address, Reached};
 use crate::{Away, OpenError, Options};
 
 /// How soon it is tried again to connect.
@@ -22,32 +23,70 @@ const CONNECTING: Duration = Duration::from_secs(2);
 const BREAKER: u32 = 5;
 
 pub(crate) struct Connection {
-    info: redis::ConnectionInfo,
-    password_file: Option<PathBuf>,
+    address: Address,
     patience: Duration,
     /// `None`: it is away, and whoever asks is told so at once.
-    live: ArcSwapOption<MultiplexedConnection>,
+    live: ArcSwapOption<Live>,
     failures: AtomicU32,
     lost: Notify,
     connected: Notify,
+}
+
+/// A connection that is open: to one server, or to all of a cluster.
+#[derive(Clone)]
+enum Live {
+    Server(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Live {
+    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+        match self {
+            Self::Server(connection) => command.query_async(connection).await,
+            Self::Cluster(connection) => command.query_async(connection).await,
+        }
+    }
+
+    async fn run<T: FromRedisValue>(&mut self, script: &redis::ScriptInvocation<'_>) -> RedisResult<T> {
+        match self {
+            Self::Server(connection) => script.invoke_async(connection).await,
+            Self::Cluster(connection) => script.invoke_async(connection).await,
+        }
+    }
+
+    /// What is asked together concerns several keys, which in a cluster lie anywhere.
+    async fn tell(&mut self, commands: &[Cmd]) -> RedisResult<()> {
+        match self {
+            Self::Server(connection) => {
+                let mut together = redis::pipe();
+                for command in commands {
+                    together.add_command(command.clone()).ignore();
+                }
+                together.query_async(connection).await
+            }
+            Self::Cluster(connection) => {
+                let each = commands.iter().map(|command| {
+                    let mut connection = connection.clone();
+                    async move { command.query_async::<()>(&mut connection).await }
+                });
+                futures_util::future::try_join_all(each).await.map(|_| ())
+            }
+        }
+    }
 }
 
 impl Connection {
     pub(crate) fn new(options: &Options) -> Result<Self, OpenError> {
         // TLS needs one, and which one is said once in a process.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let info = options.url.as_str().into_connection_info().map_err(OpenError::Address)?;
-        let connection = Self {
-            info,
-            password_file: options.password_file.clone(),
+        Ok(Self {
+            address: Address::read(&options.url, options.password_file.clone())?,
             patience: options.patience,
             live: ArcSwapOption::empty(),
             failures: AtomicU32::new(0),
             lost: Notify::new(),
             connected: Notify::new(),
-        };
-        connection.client()?;
-        Ok(connection)
+        })
     }
 
     pub(crate) fn is_away(&self) -> bool {
@@ -56,14 +95,15 @@ impl Connection {
 
     pub(crate) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Away> {
         let Some(live) = self.live.load_full() else { return Err(Away) };
-        let mut connection = (*live).clone();
-        self.judge(timeout(self.patience, command.query_async(&mut connection)).await)
+        let mut live = (*live).clone();
+        self.judge(timeout(self.patience, live.ask(command)).await)
     }
 
-    pub(crate) async fn ask_all<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, Away> {
+    /// Says several things at once; there are no answers.
+    pub(crate) async fn tell(&self, commands: &[Cmd]) -> Result<(), Away> {
         let Some(live) = self.live.load_full() else { return Err(Away) };
-        let mut connection = (*live).clone();
-        self.judge(timeout(self.patience, commands.query_async(&mut connection)).await)
+        let mut live = (*live).clone();
+        self.judge(timeout(self.patience, live.tell(commands)).await)
     }
 
     /// Asks by a script; an error of the script's own is told apart from a store that is away.
@@ -72,11 +112,11 @@ impl Connection {
         script: &redis::ScriptInvocation<'_>,
     ) -> Result<T, Away> {
         let Some(live) = self.live.load_full() else { return Err(Away) };
-        let mut connection = (*live).clone();
-        self.judge(timeout(self.patience, script.invoke_async(&mut connection)).await)
+        let mut live = (*live).clone();
+        self.judge(timeout(self.patience, live.run(script)).await)
     }
 
-    fn judge<T>(&self, asked: Result<redis::RedisResult<T>, tokio::time::error::Elapsed>) -> Result<T, Away> {
+    fn judge<T>(&self, asked: Result<RedisResult<T>, tokio::time::error::Elapsed>) -> Result<T, Away> {
         match asked {
             Ok(Ok(answer)) => {
                 // Written only if it must be: all who ask share it.
@@ -131,28 +171,19 @@ impl Connection {
         }
     }
 
-    async fn connect(&self) -> Result<MultiplexedConnection, String> {
-        let client = self.client().map_err(|error| error.to_string())?;
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECTING))
-            .set_response_timeout(Some(CONNECTING));
-        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-        let mut connection = connection.map_err(|error| error.to_string())?;
-        // One that sleeps takes connections and answers nothing.
-        let answer: redis::RedisResult<String> = redis::cmd("PING").query_async(&mut connection).await;
-        answer.map(|_| connection).map_err(|error| error.to_string())
-    }
-
-    /// The password is read each time: it may have been changed.
-    fn client(&self) -> Result<Client, OpenError> {
-        let mut info = self.info.clone();
-        if let Some(path) = &self.password_file {
-            let password = std::fs::read_to_string(path)
-                .map_err(|error| OpenError::Password { path: path.clone(), error })?;
-            let settings = info.redis_settings().clone().set_password(password.trim());
-            info = info.set_redis_settings(settings);
+    async fn connect(&self) -> Result<Live, String> {
+        let mut live = match self.address.reached().await.map_err(|error| error.to_string())? {
+            Reached::Server(client) => {
+                let config = AsyncConnectionConfig::new()
+                    .set_connection_timeout(Some(CONNECTING))
+                    .set_response_timeout(Some(CONNECTING));
+                client.get_multiplexed_async_connection_with_config(&config).await.map(Live::Server)
+            }
+            Reached::Cluster(client) => client.get_async_connection().await.map(Live::Cluster),
         }
-        Client::open(info).map_err(OpenError::Address)
+        .map_err(|error| error.to_string())?;
+        // One that sleeps takes connections and answers nothing.
+        live.ask::<String>(&redis::cmd("PING")).await.map(|_| live).map_err(|error| error.to_string())
     }
 
     pub(crate) async fn wait_connected(&self) {
@@ -167,7 +198,7 @@ impl Connection {
 
     /// Hears what is told on a channel, until the connection breaks.
     pub(crate) async fn listen(&self, channel: &str, hear: impl Fn(&str)) {
-        let Ok(client) = self.client() else { return };
+        let Ok(Ok(client)) = timeout(CONNECTING, self.address.server()).await else { return };
         let Ok(Ok(mut listening)) = timeout(CONNECTING, client.get_async_pubsub()).await else { return };
         if !matches!(timeout(CONNECTING, listening.subscribe(channel)).await, Ok(Ok(()))) {
             return;
@@ -181,7 +212,12 @@ impl Connection {
     }
 }
 
-/// Returns whether the store has answered, though with an error.
+/// Returns whether the store has answered, though with an error. A server that is no primary any more has not: another is.
 fn is_answer(error: &redis::RedisError) -> bool {
-    !error.is_io_error() && !error.is_connection_dropped() && !error.is_timeout() && error.code().is_some()
+    let is_former = [ServerErrorKind::ReadOnly, ServerErrorKind::MasterDown];
+    !is_former.iter().any(|kind| error.kind() == ErrorKind::Server(*kind))
+        && !error.is_io_error()
+        && !error.is_connection_dropped()
+        && !error.is_timeout()
+        && error.code().is_some()
 }

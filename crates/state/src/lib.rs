@@ -1,6 +1,7 @@
 //! What several gateways share, in Redis or Valkey. Nobody waits for it longer than a moment: where it is away, that is
 //! the answer, and what can go on without it does.
 
+mod address;
 mod connection;
 mod events;
 mod lease;

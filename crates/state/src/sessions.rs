@@ -1,5 +1,7 @@
 //! What is noted of sessions: a hash each, which is gone a day after its last use.
 
+use redis::Cmd;
+
 use crate::{Away, Store};
 
 /// In seconds.
@@ -19,26 +21,22 @@ impl Store {
 
     pub async fn set_session(&self, sid: &str, field: &str, value: &str) -> Result<(), Away> {
         let key = self.session_key(sid);
-        let mut commands = redis::pipe();
-        commands.hset(&key, field, value).ignore().expire(&key, IDLE).ignore();
-        self.shared.connection.ask_all(&commands).await
+        self.shared.connection.tell(&[Cmd::hset(&key, field, value), Cmd::expire(&key, IDLE)]).await
     }
 
     pub async fn unset_session(&self, sid: &str, field: &str) -> Result<(), Away> {
-        let mut commands = redis::pipe();
-        commands.hdel(self.session_key(sid), field).ignore();
-        self.shared.connection.ask_all(&commands).await
+        self.shared.connection.tell(&[Cmd::hdel(self.session_key(sid), field)]).await
     }
 
     /// Notes that these sessions are in use.
     pub async fn touch_sessions(&self, sids: &[String]) -> Result<(), Away> {
         for some in sids.chunks(AT_ONCE) {
-            let mut commands = redis::pipe();
-            for sid in some {
+            let used = |sid: &String| {
                 let key = self.session_key(sid);
-                commands.hset(&key, "used", 1).ignore().expire(&key, IDLE).ignore();
-            }
-            self.shared.connection.ask_all::<()>(&commands).await?;
+                [Cmd::hset(&key, "used", 1), Cmd::expire(&key, IDLE)]
+            };
+            let commands: Vec<Cmd> = some.iter().flat_map(used).collect();
+            self.shared.connection.tell(&commands).await?;
         }
         Ok(())
     }

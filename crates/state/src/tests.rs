@@ -10,6 +10,20 @@ struct Redis {
 }
 
 impl Redis {
+    /// Starts one with these settings, a line each, on a port of its own.
+    fn on_a_port(settings: &str, flags: &[&str]) -> Option<(Self, u16)> {
+        let folder = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        // A sentinel writes into its config, so it wants one.
+        let config = folder.path().join("redis.conf");
+        std::fs::write(&config, format!("bind 127.0.0.1\nsave \"\"\n{settings}\n")).unwrap();
+        let mut command = Command::new("redis-server");
+        command.arg(&config).args(["--port", &port.to_string()]).args(flags);
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|error| println!("not tested: redis-server: {error}")).ok()?;
+        Some((Self { child, folder }, port))
+    }
+
     /// Starts one on a socket; `None` where there is no such program.
     fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
@@ -27,14 +41,32 @@ impl Redis {
     }
 
     fn store(&self, number: u32) -> Store {
-        let url = format!("redis+unix://{}", self.folder.path().join("redis.sock").display());
-        let node = Node { number, name: format!("n{number}"), address: format!("http://127.0.0.1:{number}") };
-        let (store, keep) =
-            Store::open(Options { url, password_file: None, patience: Duration::from_secs(5), node })
-                .unwrap();
-        #[expect(clippy::disallowed_methods, reason = "a test has no shutdown")]
-        tokio::spawn(keep);
-        store
+        store_at(format!("redis+unix://{}", self.folder.path().join("redis.sock").display()), number)
+    }
+}
+
+fn store_at(url: String, number: u32) -> Store {
+    let node = Node { number, name: format!("n{number}"), address: format!("http://127.0.0.1:{number}") };
+    let options = Options { url, password_file: None, patience: Duration::from_secs(5), node };
+    let (store, keep) = Store::open(options).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test has no shutdown")]
+    tokio::spawn(keep);
+    store
+}
+
+/// Asks a server by its port, until it answers as wanted.
+async fn until_said(port: u16, words: &[&str], is_wanted: impl Fn(&str) -> bool) {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    loop {
+        if let Ok(client) = redis::Client::open(format!("redis://127.0.0.1:{port}/"))
+            && let Ok(mut connection) = client.get_multiplexed_async_connection().await
+            && let Ok(answer) = command.query_async::<redis::Value>(&mut connection).await
+            && is_wanted(&format!("{answer:?}"))
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -154,6 +186,83 @@ async fn a_lease_has_one_owner() {
     // What is not renewed is free again.
     assert_eq!(surely(|| a.hold("files", Duration::from_millis(1))).await, 1);
     while surely(|| b.hold("files", long)).await != 2 {}
+}
+
+#[tokio::test]
+async fn a_cluster_is_a_store() {
+    let Some((_redis, port)) = Redis::on_a_port("cluster-enabled yes", &[]) else { return };
+    until_said(port, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"], |said| said == "ok").await;
+    until_said(port, &["CLUSTER", "INFO"], |said| said.contains("cluster_state:ok")).await;
+    let store = store_at(format!("redis+cluster://127.0.0.1:1,127.0.0.1:{port}"), 1);
+    until(|| store.degraded().is_none()).await;
+    // These lie in different slots.
+    let sids = ["x".to_owned(), "y".to_owned(), "z".to_owned()];
+    surely(|| store.touch_sessions(&sids)).await;
+    assert_eq!(surely(|| store.session("y")).await, [("used".to_owned(), "1".to_owned())]);
+    let long = Duration::from_secs(600);
+    assert_eq!(surely(|| store.hold("git", long)).await, 1);
+    let of = |key| Take { key, limit: 1, window: long };
+    assert_eq!(store.take(&[of("ann"), of("bob")]).await, Ok(()));
+    assert_eq!(store.take(&[of("carl"), of("bob")]).await.unwrap_err().at, 1);
+    let heard = Arc::new(std::sync::Mutex::new(String::new()));
+    let hears = Arc::clone(&heard);
+    store.listen(Box::new(move |text| *hears.lock().unwrap() = text.to_owned()));
+    while heard.lock().unwrap().is_empty() {
+        let _ = store.publish("hello").await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn sentinels_tell_which_server_is_the_primary() {
+    let Some((mut first, first_port)) = Redis::on_a_port("", &[]) else { return };
+    let Some((_second, second_port)) = Redis::on_a_port(&format!("replicaof 127.0.0.1 {first_port}"), &[])
+    else {
+        return;
+    };
+    until_said(second_port, &["INFO", "replication"], |said| said.contains("master_link_status:up")).await;
+    let watched =
+        format!("sentinel monitor ours 127.0.0.1 {first_port} 1\nsentinel down-after-milliseconds ours 500");
+    let Some((_sentinel, sentinel_port)) = Redis::on_a_port(&watched, &["--sentinel"]) else { return };
+    let store = store_at(format!("redis+sentinel://127.0.0.1:{sentinel_port}/ours"), 1);
+    until(|| store.degraded().is_none()).await;
+    surely(|| store.set_session("x", "level", "info")).await;
+    until_said(sentinel_port, &["SENTINEL", "REPLICAS", "ours"], |said| {
+        said.contains(&second_port.to_string())
+    })
+    .await;
+    until_said(second_port, &["EXISTS", "mf:s:{x}"], |said| said == "int(1)").await;
+    let _ = first.child.kill();
+    let _ = first.child.wait();
+    // The other is made the primary, and is found by the same address.
+    let level = || store.session("x");
+    until_said(second_port, &["INFO", "replication"], |said| said.contains("role:master")).await;
+    assert_eq!(surely(level).await, [("level".to_owned(), "info".to_owned())]);
+    surely(|| store.set_session("x", "level", "error")).await;
+}
+
+#[test]
+fn addresses_are_read() {
+    let read = |url: &str| address::Address::read(url, None).map(drop).map_err(|error| error.to_string());
+    for good in [
+        "redis://redis:6379/0",
+        "rediss://user:secret@redis:6380/3",
+        "redis+unix:///run/redis.sock",
+        "redis+sentinel://a:26379,b:26379,c:26379/mymaster",
+        "rediss+sentinel://user:s%40cret@a:26379,b:26379/mymaster/2",
+        "redis+cluster://:secret@a:6379,b:6379,c:6379",
+    ] {
+        assert_eq!(read(good), Ok(()), "{good}");
+    }
+    for bad in [
+        "redis",
+        "http://redis:6379",
+        "redis+sentinel://a:26379",
+        "redis+sentinel://a:26379,:/x",
+        "redis+ring://a:1",
+    ] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
 }
 
 #[tokio::test]

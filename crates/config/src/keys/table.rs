@@ -491,7 +491,8 @@ pub(crate) static SCALE: Section = Section {
             "state",
             Text,
             "none",
-            "The Redis that replicas share, as `redis://host:6379/0`; `rediss` is over TLS.",
+            "The Redis that replicas share, as `redis://host:6379/0`; `rediss` is over TLS, `redis+sentinel` and `redis+cluster` \
+             name several.",
         ),
         guard("statePasswordFile", Text, "none", "A file with the password for it."),
         key("replica", Text, "the machine's name and the port", "The name of this replica in logs."),

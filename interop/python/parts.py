@@ -31,7 +31,8 @@ def wait_until(condition, what):
 class Part:
     """A program of interop/oauth: its address, and all that it has told."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, takes_orders=True):
+        self._takes_orders = takes_orders
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         self._lines = []
@@ -66,6 +67,9 @@ class Part:
 
     def requests(self, path=None):
         """Returns the requests that it answered, those of one path if one is named."""
+        if self._takes_orders and self._process.poll() is None:
+            # What it told before it has answered this is read by then.
+            self.set()
         found = [line for line in list(self._lines) if "method" in line]
         return [each for each in found if path is None or each["url"].split("?")[0] == path]
 
@@ -99,7 +103,7 @@ def provider(**settings):
 
 def protected(issuer, **settings):
     """Runs a FastMCP server that takes the tokens of this issuer."""
-    return Part(sys.executable, str(OAUTH / "protected.py"), json.dumps({"issuer": issuer, **settings}))
+    return Part(sys.executable, str(OAUTH / "protected.py"), json.dumps({"issuer": issuer, **settings}), takes_orders=False)
 
 
 def misbehaving(**settings):

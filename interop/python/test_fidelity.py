@@ -167,9 +167,10 @@ def test_a_tool_answers_the_same(peers, tool, arguments):
 
 def test_the_server_has_the_same_environment(peers):
     """Decision 30. The order of variables means nothing; the guard's mark is how it knows its own processes, the
-    gateway's how one below it knows who stands above (D1), and a server over HTTP is told its port; the cache is
+    gateway's how one below it knows who stands above (D1), and a server over HTTP is told its port; the folders are
     this test's, and so is that there is no daemon."""
-    ours = {"MANIFOLD_TREE", "MANIFOLD_ABOVE", "MANIFOLD_DAEMON", "PORT", "XDG_CACHE_HOME"}
+    folders = {"XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"}
+    ours = {"MANIFOLD_TREE", "MANIFOLD_ABOVE", "MANIFOLD_DAEMON", "PORT"} | folders
 
     def in_order(text):
         content = json.loads(text)["content"] if text else []

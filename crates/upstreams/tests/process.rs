@@ -107,6 +107,7 @@ fn run_tests(args: &[String]) {
         stopping::f16_stop_sends_term_to_the_group,
         stopping::f16_stubborn_server_is_gone_within_grace,
         stopping::f16_no_zombies,
+        stopping::a_start_that_comes_late_is_over_before_the_next,
         killed::f28_killed_gateway_leaves_nothing,
         killed::f28_killed_by_name_leaves_nothing,
         killed::killed_guard_ends_servers_and_is_replaced,

@@ -1,6 +1,7 @@
 //! The command a server is started by, with the variables it gets.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use manifold_config::{ABOVE, InheritEnv};
 use manifold_protocol::Fault;
@@ -9,11 +10,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Launch;
 use crate::process::{Limits, ServerProcess, SpawnCommand, StopGrace};
 
+/// How long a start that nobody waits for any more keeps the next one waiting.
+const MAY_STILL_COME: Duration = Duration::from_secs(10);
+
 impl Launch {
     /// Has the process started, which takes no time on a machine that is well.
     pub(super) async fn spawn(&self, deadline: Instant) -> Result<ServerProcess, Fault> {
-        let spawning = self.processes.spawn(self.command());
-        tokio::pin!(spawning);
+        let (processes, command) = (self.processes.clone(), self.command());
+        let mut spawning = Box::pin(async move { processes.spawn(command).await });
         let spawned = tokio::select! {
             biased;
             spawned = timeout_at(deadline, &mut spawning) => spawned,
@@ -22,7 +26,15 @@ impl Launch {
         match spawned {
             Ok(Ok(process)) => Ok(process),
             Ok(Err(error)) => Err(self.failed(with_causes(&error))),
-            Err(_) => Err(self.failed("the system did not start it in time".to_owned())),
+            Err(_) => {
+                // It may come yet, and until it has gone nobody starts another.
+                self.shutdowns.see_off(async {
+                    if let Ok(Ok(process)) = timeout(MAY_STILL_COME, spawning).await {
+                        process.control.sweep().await;
+                    }
+                });
+                Err(self.failed("the system did not start it in time".to_owned()))
+            }
         }
     }
 

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use manifold_engine::{Order, Phase};
 use manifold_testkit::figures;
 use manifold_upstreams::process::{ExitStatusInfo, StopGrace, stop};
+use nix::sys::signal::Signal;
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::proc_files::{alive, children_of, parent_of};
+use super::handover::{connect, ready as discovered, signal};
+use super::handover_askers::{fake, upstreams};
+use super::proc_files::{alive, children, children_of, descendants_of, parent_of};
 use super::{eventually, ready, shell, start_host, token};
 
 /// Ignores the end of its input and SIGTERM.
@@ -53,4 +58,32 @@ pub(super) async fn f16_no_zombies() {
     eventually("the orphans are reaped", || children_of(keeper) == [server.pid]).await;
     server.control.sweep().await;
     eventually("the keeper is reaped", || children_of(guard).is_empty()).await;
+}
+
+// A start that was given up before the machine came to it must not run beside the next one.
+pub(super) async fn a_start_that_comes_late_is_over_before_the_next() {
+    let host = upstreams();
+    let first = connect(&host, &fake(json!({}), &json!({})));
+    discovered(&*first).await;
+    let [guard] = children()[..] else { panic!("the guard is the only child") };
+    let server = connect(&host, &fake(json!({}), &json!({})));
+    // They are started alike, so one more than the first is all there may be.
+    let words = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let alike = words(first.status().pid.unwrap());
+    let servers = || descendants_of(guard).into_iter().filter(|pid| words(*pid) == alike).count();
+
+    signal(guard, Signal::SIGSTOP);
+    let starting = tokio::spawn(server.order(Order::Start));
+    eventually("it is being started", || server.status().phase == Phase::Starting).await;
+    server.order(Order::Stop).await.unwrap();
+    let again = tokio::spawn(server.order(Order::Start));
+    eventually("it is being started again", || server.status().phase == Phase::Starting).await;
+    signal(guard, Signal::SIGCONT);
+    while server.status().phase != Phase::Ready {
+        assert!(servers() <= 2, "two at once");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    again.await.unwrap().unwrap();
+    let _ = starting.await;
+    assert_eq!(servers(), 2);
 }

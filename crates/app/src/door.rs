@@ -14,6 +14,7 @@ use manifold_frontends::admin::SharedPage;
 use manifold_frontends::facts_of_anyone;
 use manifold_frontends::http::{self, Admission, Namespaces, Served, Site, TlsAcceptor, is_loopback};
 use manifold_frontends::replica::{Replica, path_of};
+use manifold_upstreams::spawner;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -116,7 +117,8 @@ impl Bound {
         let namespaces = Arc::new(Namespaces::new(served(services, &selected, eager, None)));
         let bound = tokio::sync::Mutex::new(Some(self));
         let stored = TokenFile::of(services.options());
-        let credentials = Credentials::new(given, stored, services.oauth_http());
+        let credentials =
+            Credentials::new(given, stored, (services.oauth_http(), spawner(services.tasks.clone())));
         let (admission, replica) = (OnceLock::new(), OnceLock::new());
         let services = services.clone();
         let door =

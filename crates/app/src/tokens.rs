@@ -4,13 +4,15 @@
 //! that do not watch it must hear of a revocation as well.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use manifold_config::{Grant, LoadOptions, NamedToken, TokenDigest, TokenOrigin, config_path};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::unistd::getuid;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -22,6 +24,8 @@ const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 8 << 20;
 /// Nobody else may read or write.
 const OTHERS: u32 = 0o077;
+/// Nor may anybody else write into the folder.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Where the tokens of one config are.
 #[derive(Debug, Clone)]
@@ -127,10 +131,16 @@ impl TokenFile {
     /// Returns the tokens. A file that others could have written says nothing.
     pub(crate) fn read(&self) -> Result<Vec<StoredToken>, String> {
         let wrong = |why: String| format!("{}: {why}", self.path.display());
-        let about = match std::fs::symlink_metadata(&self.path) {
+        let file = match open_no_link(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            about => about.map_err(|error| wrong(error.to_string()))?,
+            Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+                return Err(wrong("is no file of yours; remove it".to_owned()));
+            }
+            file => file.map_err(|error| wrong(error.to_string()))?,
         };
+        self.judge_folder()?;
+        // What is judged is what is read, whatever has taken its name meanwhile.
+        let about = file.metadata().map_err(|error| wrong(error.to_string()))?;
         if !about.is_file() || about.uid() != getuid().as_raw() {
             return Err(wrong("is no file of yours; remove it".to_owned()));
         }
@@ -141,13 +151,29 @@ impl TokenFile {
         if about.len() > MAX_BYTES {
             return Err(wrong("is too large".to_owned()));
         }
-        let text = std::fs::read_to_string(&self.path).map_err(|error| wrong(error.to_string()))?;
+        let mut text = String::new();
+        let read = (&file).take(MAX_BYTES).read_to_string(&mut text);
+        read.map_err(|error| wrong(error.to_string()))?;
         let kept: Kept =
             serde_json::from_str(&text).map_err(|error| wrong(format!("cannot be read: {error}")))?;
         if kept.version != VERSION {
             return Err(wrong(format!("is of version {}, which is not known here", kept.version)));
         }
         Ok(kept.tokens)
+    }
+
+    /// Whoever may write into the folder may put another file in its place.
+    fn judge_folder(&self) -> Result<(), String> {
+        let wrong = |why: String| format!("{}: {why}", self.folder().display());
+        let about = std::fs::symlink_metadata(self.folder()).map_err(|error| wrong(error.to_string()))?;
+        if !about.is_dir() || about.uid() != getuid().as_raw() {
+            return Err(wrong("is no folder of yours; remove it".to_owned()));
+        }
+        let mode = about.permissions().mode() & 0o7777;
+        match mode & OTHERS_WRITE {
+            0 => Ok(()),
+            _ => Err(wrong(format!("has mode {mode:o}; close it with `chmod 700`"))),
+        }
     }
 
     /// Returns the tokens as those that let in.
@@ -193,7 +219,14 @@ impl TokenFile {
 }
 
 fn private(path: &Path, is_new: bool) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(is_new).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(is_new).mode(0o600);
+    options.custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)
+}
+
+/// Opens a file, and nothing that only leads to one or that waits for somebody to write.
+fn open_no_link(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path)
 }
 
 /// Makes a token of 256 random bits.
@@ -228,8 +261,20 @@ mod tests {
         let named = file.named().unwrap();
         assert_eq!((named[0].name.as_str(), &named[0].grant), ("ci", &grant));
         assert_eq!(named[0].digest, TokenDigest::of(&token));
-        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(file.path(), 0o644);
         assert!(file.read().unwrap_err().contains("has mode 644"));
+        set(file.path(), 0o600);
+        set(file.folder(), 0o777);
+        assert!(file.read().unwrap_err().contains("has mode 777"));
+        set(file.folder(), 0o700);
+        assert_eq!(file.read().unwrap().len(), 1);
+        let elsewhere = home.path().join("elsewhere.json");
+        std::fs::rename(file.path(), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, file.path()).unwrap();
+        assert!(file.read().unwrap_err().contains("is no file of yours"));
     }
 
     #[test]

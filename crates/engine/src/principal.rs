@@ -74,6 +74,8 @@ pub struct Requester {
     process: Option<ClientProcess>,
     /// `None`: it may use whatever the namespace permits.
     grants: Option<ArcSwap<Grants>>,
+    /// Somebody stands between: where it comes from is where that one is.
+    is_forwarded: bool,
 }
 
 /// The process that a client is, on this machine.
@@ -86,12 +88,34 @@ pub struct ClientProcess {
 
 impl Requester {
     pub fn new(principal: Principal, address: Option<IpAddr>) -> Self {
-        Self { principal, address, name: OnceLock::new(), process: None, grants: None }
+        Self { principal, address, name: OnceLock::new(), process: None, grants: None, is_forwarded: false }
     }
 
     /// Returns somebody who may use no more than was granted.
     pub fn granted(principal: Principal, address: Option<IpAddr>, grants: Option<Arc<Grants>>) -> Self {
         Self { grants: grants.map(ArcSwap::new), ..Self::new(principal, address) }
+    }
+
+    /// Says whether somebody has passed on what it asks.
+    #[must_use]
+    pub fn forwarded(self, is_forwarded: bool) -> Self {
+        Self { is_forwarded, ..self }
+    }
+
+    pub fn is_forwarded(&self) -> bool {
+        self.is_forwarded
+    }
+
+    /// Returns whether it sits at this machine, as far as can be told: it is on a pipe, or comes straight from here and is
+    /// none of those to whom a gateway gives tokens because they are elsewhere.
+    pub fn is_near(&self) -> bool {
+        match (&self.address, &self.principal) {
+            (None, _) => true,
+            _ if self.is_forwarded => false,
+            (_, Principal::Gateway | Principal::User(_)) => false,
+            (_, Principal::Token(_)) if self.grants.is_some() => false,
+            (Some(address), _) => address.to_canonical().is_loopback(),
+        }
     }
 
     /// Returns what was granted, where that is not everything.
@@ -156,6 +180,31 @@ mod tests {
         assert_eq!(user("ann", Some("editor")), "user:ann of https://login.example with editor");
         assert_eq!(user("ann\n", None), "user:ann\\n of https://login.example");
         assert_ne!(user("ann of x", None), user("ann", None));
+    }
+
+    #[test]
+    fn who_may_be_elsewhere_is_not_near() {
+        let here = || Some(IpAddr::from([127, 0, 0, 1]));
+        let token = || Principal::Token("ci".into());
+        let user = User { issuer: "i".to_owned(), subject: "ann".to_owned(), client: None };
+        let some = || Some(Arc::new(Grants::default()));
+        for near in [
+            Requester::new(Principal::Local, None),
+            Requester::new(Principal::Local, here()),
+            Requester::new(token(), here()),
+            Requester::new(token(), Some(IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x7f00, 1]))),
+        ] {
+            assert!(near.is_near(), "{near:?}");
+        }
+        for far in [
+            Requester::new(Principal::Local, Some([192, 0, 2, 1].into())),
+            Requester::new(Principal::Local, here()).forwarded(true),
+            Requester::new(Principal::User(Arc::new(user)), here()),
+            Requester::new(Principal::Gateway, here()),
+            Requester::granted(token(), here(), some()),
+        ] {
+            assert!(!far.is_near(), "{far:?}");
+        }
     }
 
     #[test]

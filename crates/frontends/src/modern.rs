@@ -129,6 +129,14 @@ pub(crate) struct RequestHandle {
 }
 
 impl RequestHandle {
+    /// Ends, with its result, a request that only listens.
+    pub(crate) fn finish(&self) {
+        let open = self.number.and_then(|number| self.modern.lock().get(&number).cloned());
+        if let Some(Open::Listen(listener)) = open {
+            listener.finish();
+        }
+    }
+
     /// Takes the request back, with everything that hangs on it; without effect once it is answered.
     pub(crate) fn cancel(&self, reason: Option<Raw>) {
         let Some(number) = self.number else { return };
@@ -168,6 +176,10 @@ impl ModernService {
         let expiry = Arc::clone(&modern);
         tasks.spawn_background(async move { expiry.parked.expire().await });
         modern
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Serves a request; whatever follows from it goes to `lane`, in time.

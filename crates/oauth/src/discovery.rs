@@ -75,3 +75,5 @@ pub(crate) fn unavailable(host: String, response: &Response) -> LoginError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::FORMS;

@@ -14,10 +14,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use crate::clock::Clock;
 use crate::http::Http;
 use crate::secret::Secret;
-use cache::Cache;
+use crate::spawn::Spawn;
+use cache::{Cache, Key};
 use jwks::Keys;
 
 /// A longer token is not looked at.
@@ -26,6 +29,9 @@ pub const MAX_TOKEN_BYTES: usize = 8 << 10;
 const KEPT: Duration = Duration::from_secs(60);
 /// For how long a refusal of the authorization server counts.
 const REFUSAL_KEPT: Duration = Duration::from_secs(10);
+/// Tokens that are asked about at once, and how long another waits for its turn.
+const ASKED_AT_ONCE: usize = 16;
+const TURN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whose tokens are good, and how they are checked.
 #[derive(Debug, Clone)]
@@ -78,6 +84,8 @@ impl Verified {
 pub enum Unverified {
     /// It is no good, for a reason that holds nothing of it.
     Invalid(&'static str),
+    /// Nobody whose tokens are good here ever gave it out, or nothing shows it: somebody may be guessing.
+    Wrong(&'static str),
     /// Nobody can tell now; the same token may be good in a moment.
     Unavailable,
 }
@@ -88,8 +96,11 @@ pub struct Verifier {
     http: Arc<dyn Http>,
     clock: Arc<dyn Clock>,
     /// One for each issuer, in their order.
-    keys: Vec<Keys>,
+    keys: Vec<Arc<Keys>>,
     cache: Cache,
+    tasks: Arc<dyn Spawn>,
+    /// Held by whoever asks about a token; by its hash, so that nobody asks about one that is asked about.
+    asking: [tokio::sync::Mutex<()>; ASKED_AT_ONCE],
 }
 
 impl fmt::Debug for Verifier {
@@ -99,9 +110,10 @@ impl fmt::Debug for Verifier {
 }
 
 impl Verifier {
-    pub fn new(rules: Rules, http: Arc<dyn Http>, clock: Arc<dyn Clock>) -> Self {
-        let keys = rules.issuers.iter().map(|issuer| Keys::new(issuer, rules.jwks.as_deref())).collect();
-        Self { rules, http, clock, keys, cache: Cache::default() }
+    pub fn new(rules: Rules, http: Arc<dyn Http>, clock: Arc<dyn Clock>, tasks: Arc<dyn Spawn>) -> Self {
+        let keys = |issuer: &String| Arc::new(Keys::new(issuer, rules.jwks.as_deref()));
+        let keys = rules.issuers.iter().map(keys).collect();
+        Self { rules, http, clock, keys, cache: Cache::default(), tasks, asking: Default::default() }
     }
 
     /// Returns the time of day, in seconds since 1970.
@@ -115,31 +127,51 @@ impl Verifier {
             return Err(Unverified::Invalid("it is too long"));
         }
         let key = Cache::key(token);
-        if let Some(known) = self.cache.get(&key, self.clock.now()) {
-            return match known {
-                Ok(verified) if verified.expires > self.now() => Ok(verified),
-                Ok(_) => Err(Unverified::Invalid("it has expired")),
-                Err(why) => Err(Unverified::Invalid(why)),
-            };
+        if let Some(known) = self.known(&key) {
+            return known;
         }
-        let found = match jwt::parse(token) {
-            Some(jwt) if self.is_ours(&jwt) || self.rules.introspection.is_none() => self.check(&jwt).await,
-            _ => match &self.rules.introspection {
-                Some(asked) => {
-                    let found = introspection::ask(asked, &self.rules, token, &*self.http, self.now()).await;
-                    // What is no good for the one who knows is not asked again for a while.
-                    if let Err(Unverified::Invalid(why)) = found {
-                        self.cache.put(key, Err(why), self.clock.now() + REFUSAL_KEPT);
-                    }
-                    found
-                }
-                None => Err(Unverified::Invalid("it is no JWT")),
-            },
-        }?;
-        let verified = Arc::new(found);
+        match (jwt::parse(token), &self.rules.introspection) {
+            (Some(jwt), asked) if asked.is_none() || self.is_ours(&jwt) => {
+                let verified = self.check(&jwt).await?;
+                Ok(self.keep(key, verified))
+            }
+            (_, Some(asked)) => self.ask(asked, key, token).await,
+            (_, None) => Err(Unverified::Wrong("it is no JWT")),
+        }
+    }
+
+    /// Asks about a token; one at a time is asked about of those that share a turn.
+    async fn ask(&self, asked: &Introspection, key: Key, token: &str) -> Result<Arc<Verified>, Unverified> {
+        let turn = self.asking.get(usize::from(key[0]) % ASKED_AT_ONCE).ok_or(Unverified::Unavailable)?;
+        let turn = timeout(TURN_PATIENCE, turn.lock()).await.map_err(|_| Unverified::Unavailable)?;
+        // Whoever had it before may have asked the same.
+        if let Some(known) = self.known(&key) {
+            return known;
+        }
+        let found = introspection::ask(asked, &self.rules, token, &*self.http, self.now()).await;
+        // What is no good for the one who knows is not asked again for a while.
+        if let Err(why @ (Unverified::Invalid(_) | Unverified::Wrong(_))) = found {
+            self.cache.refuse(key, why, self.clock.now() + REFUSAL_KEPT);
+        }
+        let kept = found.map(|verified| self.keep(key, verified));
+        drop(turn);
+        kept
+    }
+
+    /// Returns what was found out of a token a while ago.
+    fn known(&self, key: &Key) -> Option<Result<Arc<Verified>, Unverified>> {
+        Some(match self.cache.get(key, self.clock.now())? {
+            Ok(verified) if verified.expires > self.now() => Ok(verified),
+            Ok(_) => Err(Unverified::Invalid("it has expired")),
+            Err(why) => Err(why),
+        })
+    }
+
+    fn keep(&self, key: Key, verified: Verified) -> Arc<Verified> {
+        let verified = Arc::new(verified);
         let until = self.clock.now() + verified.good_for(self.now());
-        self.cache.put(key, Ok(Arc::clone(&verified)), until);
-        Ok(verified)
+        self.cache.keep(key, Arc::clone(&verified), until);
+        verified
     }
 
     fn is_ours(&self, jwt: &jwt::Jwt<'_>) -> bool {
@@ -154,10 +186,10 @@ impl Verifier {
         let keys = keys.ok_or(Unverified::Invalid("it is of another issuer"))?;
         // What its claims forbid needs no key: nobody makes us fetch one for it.
         let verified = jwt.claims(&self.rules, self.now())?;
-        let key = keys.find(&head, &*self.http, &*self.clock).await?;
+        let key = keys.find(&head, &self.http, &self.clock, &*self.tasks).await?;
         match jwt.is_signed_by(&key, head.algorithm) {
             true => Ok(verified),
-            false => Err(Unverified::Invalid("its signature is wrong")),
+            false => Err(Unverified::Wrong("its signature is wrong")),
         }
     }
 }

@@ -2,17 +2,23 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, timeout, timeout_at};
+
 use crate::address::Reach;
 use crate::http::{HttpError, Method, Request};
 use crate::login::{Context, LoginError};
 use crate::record::{Credential, CredentialKey};
 use crate::secret::Secret;
-use crate::store::{CredentialStore, StoreError};
+use crate::store::{CredentialStore, StoreError, StoreLock};
 use crate::token::Issuer;
 use crate::url::Url;
 
-/// How long the issuer may take over all of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// When a logout is over, whatever the issuer does.
+const PATIENCE: Duration = Duration::from_millis(4500);
+/// How long whoever refreshes may hold the credential; its request may hang for as long as it likes.
+const LOCK_PATIENCE: Duration = Duration::from_millis(1500);
+/// How often a record that changes under us is read anew.
+const TRIES: usize = 5;
 
 /// What a logout did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,28 +51,50 @@ pub async fn logout(
 ) -> Result<LoggedOut, StoreError> {
     let key = CredentialKey::of(&context.server, &context.settings)
         .map_err(|error| StoreError::Unreadable(error.to_string()))?;
-    let lock = store.lock(&key).await?;
-    let Some(credential) = store.load(&key).await? else {
-        return Ok(LoggedOut { was_signed_in: false, revoked: Revoked::Nothing, client_deleted: None });
+    let deadline = Instant::now() + PATIENCE;
+    let lock = match timeout(LOCK_PATIENCE, store.lock(&key)).await {
+        Ok(lock) => lock?,
+        // The store itself lets nobody write over what is newer: whoever refreshes finds our record, and yields to it.
+        Err(_) => StoreLock::new(key.clone(), ()),
     };
-    let was_signed_in = credential.tokens.is_some();
-    let asked = tokio::time::timeout(PATIENCE, async {
-        let revoked = revoke(context, &credential).await;
-        let deleted = if forget_client { delete_client(context, &credential).await } else { None };
-        (revoked, deleted)
-    });
-    let late =
-        || (Revoked::Failed("the issuer did not answer in time".to_owned()), forget_client.then_some(false));
-    let (revoked, client_deleted) = asked.await.unwrap_or_else(|_| late());
-    if forget_client {
-        store.remove(&lock).await?;
-    } else {
-        let expected = credential.generation;
-        let blank =
-            Credential { tokens: None, ended: None, marker: None, generation: expected + 1, ..credential };
-        store.save(&lock, &blank, Some(expected)).await?;
+    let mut done = LoggedOut { was_signed_in: false, revoked: Revoked::Nothing, client_deleted: None };
+    for tries_left in (0..TRIES).rev() {
+        let Some(credential) = store.load(&key).await? else { return Ok(done) };
+        if credential.tokens.is_some() {
+            done.was_signed_in = true;
+            done.revoked =
+                timeout_at(deadline, revoke(context, &credential)).await.unwrap_or_else(|_| late());
+        }
+        if forget_client && done.client_deleted.is_none() {
+            done.client_deleted =
+                timeout_at(deadline, delete_client(context, &credential)).await.unwrap_or(Some(false));
+        }
+        match forget(store, &lock, credential, forget_client).await {
+            Err(StoreError::Conflict { .. }) if tries_left > 0 => {}
+            outcome => return outcome.map(|()| done),
+        }
     }
-    Ok(LoggedOut { was_signed_in, revoked, client_deleted })
+    Ok(done)
+}
+
+fn late() -> Revoked {
+    Revoked::Failed("the issuer did not answer in time".to_owned())
+}
+
+/// Has the store forget the tokens, or everything.
+async fn forget(
+    store: &dyn CredentialStore,
+    lock: &StoreLock,
+    credential: Credential,
+    is_all: bool,
+) -> Result<(), StoreError> {
+    if is_all {
+        return store.remove(lock).await.map(drop);
+    }
+    let expected = credential.generation;
+    let blank =
+        Credential { tokens: None, ended: None, marker: None, generation: expected + 1, ..credential };
+    store.save(lock, &blank, Some(expected)).await
 }
 
 /// Revokes the refresh token, then the access token (RFC 7009).

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::model::Kind;
 use crate::raw::{Raw, RawObject};
 pub use code::CodeSet;
+pub use message::login_command;
 
 /// Something that went wrong on our side of a call. A server's own error is none of these and passes untouched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub enum Fault {
     /// The server wants to know who asks, and nobody is signed in.
     SignInNeeded {
         server: String,
+        /// Which of several accounts, where it is not the usual one.
+        account: Option<String>,
         /// How the sign-in stands, in the words of `status`.
         state: &'static str,
         /// What is known beyond that.

@@ -15,7 +15,7 @@ pub mod scan;
 pub mod tools;
 mod version;
 
-pub use fault::{CodeSet, Fault};
+pub use fault::{CodeSet, Fault, login_command};
 pub use id::{Id, put_decimal};
 pub use method::{Method, notification};
 pub use model::{Answer, Call, Caller, Failure, Freshness, Kind, List, Mark, Reply, Scope, Words};

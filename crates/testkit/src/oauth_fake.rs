@@ -29,6 +29,8 @@ pub enum Misbehaviour {
     Broken,
     /// Answers 500 to revocations.
     NoRevocation,
+    /// Takes requests for tokens and revocations, and does not answer them.
+    Hangs,
     /// Wants another scope than was granted for every call.
     WantsScope,
     /// Lets in whoever comes, token or not.
@@ -120,6 +122,16 @@ impl OAuthFake {
         self.state().moved_to = Some(other.issuer());
     }
 
+    /// Takes spent refresh tokens again from now on, as many do for a while: the answer may have been lost.
+    pub fn forgive(&self) {
+        self.state().has_grace = true;
+    }
+
+    /// Returns in how many requests this was.
+    pub fn times_heard(&self, text: &str) -> usize {
+        self.state().heard.iter().filter(|request| request.contains(text)).count()
+    }
+
     /// Returns whether anything that it was ever sent has this in it.
     pub fn heard(&self, text: &str) -> bool {
         self.state().heard.iter().any(|request| request.contains(text))
@@ -167,6 +179,11 @@ impl OAuthFake {
             ("GET", "/.well-known/oauth-authorization-server") => Answer::json(&self.metadata()),
             ("POST", "/register") => self.register(request),
             ("GET", "/authorize") => self.authorize(request),
+            ("POST", "/token" | "/revoke") if self.state().misbehaviour == Some(Misbehaviour::Hangs) => {
+                // Longer than anybody waits.
+                thread::sleep(Duration::from_secs(600));
+                Answer::status(500)
+            }
             ("POST", "/token") => {
                 let pause = self.state().pause;
                 thread::sleep(pause);

@@ -31,7 +31,8 @@ use leased::Leased;
 pub use leased::{Holder, Leases, Way};
 use process::ProcessHost;
 pub use remote::{
-    CollectorHttp, Fetched, GetError, OAuthHttp, SignIns, get as http_get, settings_of as sign_in_settings_of,
+    CollectorHttp, Fetched, GetError, OAuthHttp, SignIns, get as http_get,
+    settings_of as sign_in_settings_of, spawner,
 };
 use supervisor::{FollowedSignIn, Supervised};
 

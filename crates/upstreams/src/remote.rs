@@ -16,7 +16,7 @@ mod streamable;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{RemoteKind, RemoteSpec, Secret, Server};
+use manifold_config::{DEFAULT_ACCOUNT, RemoteKind, RemoteSpec, Secret, Server};
 use manifold_engine::{Host, Tasks};
 use manifold_oauth::{SignIn, State};
 use manifold_protocol::{Era, Fault, Outgoing};
@@ -37,8 +37,8 @@ pub use collector::CollectorHttp;
 pub(crate) use dial::Trust;
 pub(crate) use h1::{Fields, Noted, Stream};
 pub(crate) use retries::Retries;
-pub use sign_in::{OAuthHttp, SignIns, settings_of};
-use sign_in::{SignedIn, fault_of};
+pub use sign_in::{OAuthHttp, SignIns, settings_of, spawner};
+use sign_in::{SignedIn, fault_of, named_account};
 
 /// How long a server may take over a message that nobody waits for.
 const NOTICE_PATIENCE: Duration = Duration::from_secs(90);
@@ -95,7 +95,7 @@ impl Launcher for Remote {
         let state = self.sign_in.as_ref()?.state();
         // What a token allows too little of stands in the way of some calls only.
         let is_shut = state.needs_login() && !matches!(state, State::NeedsScope { .. });
-        is_shut.then(|| self.told(fault_of(&self.server.key.id, &state)))
+        is_shut.then(|| self.told(fault_of(&self.server.key.id, self.account(), &state)))
     }
 
     async fn launch(&self) -> Result<Running<Reached>, Fault> {
@@ -200,11 +200,17 @@ impl Remote {
         }
     }
 
+    /// Returns as which account one signs in.
+    fn account(&self) -> &str {
+        self.spec.sign_in.as_ref().map_or(DEFAULT_ACCOUNT, |sign_in| &sign_in.account)
+    }
+
     /// Decision 16, unless no credentials are configured at all: then they are what is missing (D7).
     pub(crate) fn unauthorized(&self) -> Fault {
         if self.spec.credential_variables.is_empty() && !self.spec.headers.iter().any(is_credential) {
             let state = if self.sign_in.is_some() { "needs login" } else { "off" };
-            return Fault::SignInNeeded { server: self.server.key.id.clone(), state, reason: None };
+            let (server, account) = (self.server.key.id.clone(), named_account(self.account()));
+            return Fault::SignInNeeded { server, account, state, reason: None };
         }
         self.bad_credentials()
     }

@@ -8,7 +8,7 @@ use manifold_config::{Auth, Config, Grant, HttpSettings, NamedToken, Secret, Sel
 use manifold_engine::{Grants, Lock as _};
 use manifold_frontends::http::{Accepted, Protection, Token, Until, is_loopback};
 use manifold_oauth::door::{Introspection, Rules, Verifier};
-use manifold_oauth::{Http, SystemClock};
+use manifold_oauth::{Http, Spawn, SystemClock};
 use tracing::warn;
 
 use crate::tokens::TokenFile;
@@ -26,6 +26,7 @@ pub(super) struct Credentials {
     /// Once a token was needed, the door is not opened to those without for as long as it is served.
     was_closed: AtomicBool,
     http: Arc<dyn Http>,
+    tasks: Arc<dyn Spawn>,
     /// What checks tokens of authorization servers, for as long as the rules are the same.
     verifier: Mutex<Option<(Auth, Arc<Verifier>)>>,
 }
@@ -38,13 +39,18 @@ pub(super) struct Address<'a> {
 }
 
 impl Credentials {
-    pub(super) fn new(given: Option<Secret>, stored: Option<TokenFile>, http: Arc<dyn Http>) -> Self {
+    pub(super) fn new(
+        given: Option<Secret>,
+        stored: Option<TokenFile>,
+        (http, tasks): (Arc<dyn Http>, Arc<dyn Spawn>),
+    ) -> Self {
         Self {
             given,
             stored,
             known: Mutex::default(),
             was_closed: AtomicBool::new(false),
             http,
+            tasks,
             verifier: Mutex::default(),
         }
     }
@@ -100,8 +106,8 @@ impl Credentials {
             match &*kept {
                 Some((rules, verifier)) if rules == auth => Arc::clone(verifier),
                 _ => {
-                    let verifier =
-                        Arc::new(Verifier::new(rules(auth), Arc::clone(&self.http), Arc::new(SystemClock)));
+                    let (http, tasks) = (Arc::clone(&self.http), Arc::clone(&self.tasks));
+                    let verifier = Arc::new(Verifier::new(rules(auth), http, Arc::new(SystemClock), tasks));
                     *kept = Some((auth.clone(), Arc::clone(&verifier)));
                     verifier
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifold_config::Server;
-use manifold_engine::{BoxFuture, Logins, OpenLogin, Tasks};
+use manifold_engine::{BoxFuture, Lock as _, Logins, OpenLogin, Tasks};
 use manifold_oauth::{Clock as _, CredentialKey, State, SystemClock};
 use manifold_protocol::Fault;
 use manifold_upstreams::{SignIns, sign_in_settings_of};
@@ -20,9 +20,12 @@ pub(crate) struct RunningLogins {
     sign_ins: Arc<SignIns>,
     tasks: Tasks,
     landings: Arc<Landings>,
-    /// Held while one is begun, so that nobody begins a second.
-    open: Arc<Mutex<HashMap<CredentialKey, OpenLogin>>>,
+    open: Arc<AllOpen>,
 }
+
+/// The one login of each credential. Its lock is held while one is begun, so that nobody begins a second; whose issuer
+/// does not answer keeps nobody else from signing in.
+type AllOpen = std::sync::Mutex<HashMap<CredentialKey, Arc<Mutex<Option<OpenLogin>>>>>;
 
 impl RunningLogins {
     pub(crate) fn new(sign_ins: Arc<SignIns>, landings: Arc<Landings>, tasks: Tasks) -> Self {
@@ -33,14 +36,14 @@ impl RunningLogins {
         sign_ins: Arc<SignIns>,
         landings: Arc<Landings>,
         tasks: Tasks,
-        open: Arc<Mutex<HashMap<CredentialKey, OpenLogin>>>,
+        open: Arc<AllOpen>,
         server: Arc<Server>,
     ) -> Result<OpenLogin, Failed> {
         let (of, settings) = sign_in_settings_of(&server).ok_or(Failed::NotSignedInTo)?;
         let key = CredentialKey::of(&of, &settings).map_err(manifold_oauth::LoginError::from)?;
-        let mut all = open.lock().await;
-        all.retain(|_, login| login.done.borrow().is_none());
-        if let Some(login) = all.get(&key) {
+        let place = Arc::clone(open.locked().entry(key).or_default());
+        let mut place = place.lock().await;
+        if let Some(login) = place.as_ref().filter(|login| login.done.borrow().is_none()) {
             return Ok(login.clone());
         }
         // A client that calls again and again for what it was not granted asks its user once an hour.
@@ -55,7 +58,8 @@ impl RunningLogins {
         let (tell, done) = watch::channel(None);
         let login =
             OpenLogin { url: begun.url().to_owned(), host: begun.host(), until: begun.expires(), done };
-        all.insert(key, login.clone());
+        *place = Some(login.clone());
+        drop(place);
         let sign_in = sign_ins.of(&server);
         if let Some(sign_in) = &sign_in {
             sign_in.login_open(Some(login.until));

@@ -3,6 +3,7 @@
 
 mod certificates;
 mod oauth;
+mod outlived;
 mod owners;
 mod tokens;
 

@@ -3,6 +3,8 @@
 
 mod http;
 
+pub(crate) use http::{Socket, close_code, open, receive, send};
+
 use manifold_engine::Lock as _;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -184,7 +186,7 @@ impl Lite {
     }
 }
 
-fn message(id: u64, word: &str, data: &Value) -> String {
+pub(crate) fn message(id: u64, word: &str, data: &Value) -> String {
     format!("{:#}\n\n\n", json!({"version": [1, 0, 0], "id": id, "type": word, "data": data}))
 }
 

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod calls;
+mod killed;
 mod login;
 mod many;
 mod questions;

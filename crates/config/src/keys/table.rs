@@ -351,6 +351,12 @@ pub(crate) static OAUTH: Section = Section {
         ),
         key("pkce", Choice(&["assume"]), "as listed", "`assume`: use it though the server does not list it."),
         key("allowPrivate", Flag, "false", "Whether its authorization server may be inside your network."),
+        key(
+            "assumeEndpoints",
+            Flag,
+            "false",
+            "Whether an old server that says nothing of signing in has `/authorize`, `/token` and `/register` at its root.",
+        ),
         key("credential", Text, "its own", "A name under which several servers share one sign-in."),
         key(
             "grant",

@@ -98,6 +98,8 @@ pub struct SignIn {
     pub assume_pkce: bool,
     /// The authorization server may be inside the network.
     pub allow_private: bool,
+    /// Where nobody says where to sign in, it is at the usual places of the server itself.
+    pub assume_endpoints: bool,
     /// A name under which several servers share one sign-in.
     pub credential: Option<String>,
     pub grant: GrantSetting,
@@ -142,6 +144,7 @@ impl Default for SignIn {
             callback_url: None,
             assume_pkce: false,
             allow_private: false,
+            assume_endpoints: false,
             credential: None,
             grant: GrantSetting::default(),
         }

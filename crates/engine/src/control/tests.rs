@@ -322,7 +322,8 @@ async fn what_cannot_be_done_is_said_by_a_code() {
     assert_eq!(code(Command::Reload).await, ErrorCode::ConfigRefused);
     assert_eq!(code(Command::Other).await, ErrorCode::Unsupported);
     assert_eq!(code(Command::Disconnect { client: u64::MAX }).await, ErrorCode::UnknownClient);
-    let fault = Fault::SignInNeeded { server: "b".to_owned(), state: "needs login", reason: None };
+    let fault =
+        Fault::SignInNeeded { server: "b".to_owned(), account: None, state: "needs login", reason: None };
     let error = words::refusal(&fault, named("b"));
     assert_eq!((error.code, error.server), (ErrorCode::SignIn, Some(named("b"))));
     drop(world);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use manifold_protocol::{Fault, RawObject};
+use manifold_config::DEFAULT_ACCOUNT;
+use manifold_protocol::{Fault, RawObject, login_command};
 
 use super::Gateway;
 use crate::catalog::Member;
@@ -79,15 +80,20 @@ impl Gateway {
                 && (matches!(member.upstream.status().phase, Phase::Failed(Fault::SignInNeeded { .. }))
                     || member.upstream.sign_in().is_some_and(|sign_in| sign_in.needs_login))
         };
-        let names: Vec<&str> =
-            catalog.view.members.iter().filter(needs).map(|member| member.key.id.as_str()).collect();
+        let members: Vec<&Member> = catalog.view.members.iter().filter(needs).collect();
+        let names: Vec<&str> = members.iter().map(|member| member.key.id.as_str()).collect();
         let (count, verb) = match names.len() {
             0 => return None,
             1 => ("1 server".to_owned(), "needs"),
             more => (format!("{more} servers"), "need"),
         };
-        let one = names.first().copied().unwrap_or_default();
-        Some(format!("{count} {verb} login: {}. The user runs `manifold login {one}`.", names.join(", ")))
+        let command = members.first().map(|member| {
+            let sign_in = member.upstream.sign_in();
+            let account = sign_in.map(|sign_in| sign_in.account);
+            let named = account.filter(|account| !account.is_empty() && account != DEFAULT_ACCOUNT);
+            login_command(&member.key.id, named.as_deref())
+        })?;
+        Some(format!("{count} {verb} login: {}. The user runs `{command}`.", names.join(", ")))
     }
 
     /// Returns what a client must know of a config that could not be read, at the start or since (D9, D6).

@@ -45,8 +45,10 @@ impl Gateway {
     /// Sends a call to a member. One that is refused because nobody is signed in was not carried out: it is sent once more
     /// when the client has signed in, where it can be asked to.
     pub(super) fn deliver(self: &Arc<Self>, member: &Member, call: Call, exchange: Exchange) {
-        let Some(server) = member.server.as_ref().filter(|server| can_be_asked(server, &call, &exchange))
-        else {
+        // A gateway with a public address has clients that come from this machine only as far as can be seen.
+        let is_public = self.fleet.config().settings.http.public_url.is_some();
+        let asked = |server: &&Arc<Server>| can_be_asked(server, &call, &exchange, is_public);
+        let Some(server) = member.server.as_ref().filter(asked) else {
             return member.upstream.send(call, exchange);
         };
         let (gateway, server) = (Arc::downgrade(self), Arc::clone(server));
@@ -63,7 +65,7 @@ impl Gateway {
 
 /// Returns whether whoever makes the call can be sent to an address, and opens it where the gateway runs: nobody else may
 /// be given one.
-fn can_be_asked(server: &Server, call: &Call, exchange: &Exchange) -> bool {
+fn can_be_asked(server: &Server, call: &Call, exchange: &Exchange, is_public: bool) -> bool {
     let Transport::Remote(spec) = &server.transport else { return false };
     let can = |call: &Call| {
         let caller = call.caller.as_ref()?;
@@ -71,7 +73,7 @@ fn can_be_asked(server: &Server, call: &Call, exchange: &Exchange) -> bool {
     };
     let is_near = || {
         let requester = exchange.requester();
-        requester.is_some_and(|requester| requester.address.is_none_or(|address| address.is_loopback()))
+        requester.is_some_and(|who| who.is_near() && (who.address.is_none() || !is_public))
     };
     spec.sign_in.is_some() && !spec.has_authorization() && can(call).is_some() && is_near()
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hyper::header::{
@@ -20,14 +21,17 @@ use hyper::{HeaderMap, Method, Response, Uri};
 use manifold_config::Cors;
 use manifold_engine::{Principal, Requester};
 use manifold_oauth::door::Unverified;
-use percent_encoding::percent_decode_str;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::body::Body;
 use super::callback::is_callback;
+use super::endpoint::segments;
 use super::headers::wants_websocket;
-use credentials::{AUTHENTICATION, Brought, Known, brought};
+pub(super) use credentials::AUTHENTICATION;
 pub use credentials::{Accepted, Token, Until};
+use credentials::{Brought, Known, brought};
 pub use protection::Protection;
 pub(super) use protection::WELL_KNOWN;
 pub(super) use refused::Refused;
@@ -47,13 +51,18 @@ pub struct Admission {
     accepted: ArcSwap<Accepted>,
     /// Counts how often that was replaced.
     generation: AtomicU64,
+    /// Tells those who have something open.
+    changed: watch::Sender<()>,
 }
 
 /// Who was let in, and for how long that stands.
 #[derive(Debug, Clone)]
 pub(super) struct Admitted {
     pub(super) requester: Arc<Requester>,
+    /// Then it is to be judged again.
     until: Option<Until>,
+    /// Then its credential is over, whatever else is known.
+    expires: Option<Until>,
     generation: u64,
 }
 
@@ -63,8 +72,21 @@ impl Admitted {
         Self {
             requester: Arc::new(Requester::new(Principal::Local, Some(address))),
             until: None,
+            expires: None,
             generation: 0,
         }
+    }
+
+    /// Returns for how long it stands if what lets in stays as it is; `None`: for as long as one likes.
+    pub(super) fn lasts(&self) -> Option<Duration> {
+        self.until.map(Until::left)
+    }
+
+    /// Lets it stand a while longer, if its credential is not over. Returns whether it does.
+    pub(super) fn put_off(&mut self, time: Duration) -> bool {
+        let left = self.expires.map_or(time, Until::left);
+        self.until = Some(Until::At(Instant::now() + time.min(left)));
+        !left.is_zero()
     }
 
     /// Returns whether it still stands; else the request is to be judged again.
@@ -87,6 +109,7 @@ pub(super) struct Accepting {
     accepted: Arc<Accepted>,
     generation: u64,
     token: String,
+    is_forwarded: bool,
 }
 
 impl fmt::Debug for Accepting {
@@ -100,6 +123,8 @@ impl fmt::Debug for Accepting {
 pub(super) struct Comer<'c> {
     pub(super) address: IpAddr,
     pub(super) certificate: Option<&'c Arc<str>>,
+    /// Somebody stands between, and says so.
+    pub(super) is_forwarded: bool,
 }
 
 impl Admission {
@@ -124,6 +149,12 @@ impl Admission {
     pub fn accept(&self, accepted: Accepted) {
         self.accepted.store(Arc::new(accepted));
         self.generation.fetch_add(1, Ordering::Relaxed);
+        self.changed.send_replace(());
+    }
+
+    /// Returns where changes of what lets in are seen.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Returns one that lets in by this.
@@ -151,6 +182,8 @@ impl Admission {
         comer: Comer<'_>,
     ) -> Result<Entry, Refused> {
         let path = uri.path();
+        let is_forwarded = comer.address.to_canonical().is_loopback() && is_passed_on(headers);
+        let comer = Comer { is_forwarded, ..comer };
         let is_metadata = path.starts_with(WELL_KNOWN) && matches!(*method, Method::GET | Method::OPTIONS);
         // Whoever somebody signed in at sends the browser there.
         let is_callback = is_callback(path) && *method == Method::GET;
@@ -163,15 +196,18 @@ impl Admission {
         // Read before what is accepted: what is replaced meanwhile is asked again.
         let generation = self.generation.load(Ordering::Relaxed);
         let accepted = self.accepted.load();
-        let known = match authenticate(&accepted, uri, headers, comer) {
+        let known = match authenticate(&accepted, uri.query(), headers, comer) {
             Ok(Judged::Known(known)) => known,
             Ok(Judged::Unverified(token)) if !is_for_all => {
                 let accepted = Arc::clone(&accepted);
                 return match *method == Method::POST && !is_json(headers) {
                     true => Err(Refused::ContentType),
-                    false => {
-                        Ok(Entry::Unverified(Accepting { accepted, generation, token: token.to_owned() }))
-                    }
+                    false => Ok(Entry::Unverified(Accepting {
+                        accepted,
+                        generation,
+                        token: token.to_owned(),
+                        is_forwarded,
+                    })),
                 };
             }
             Ok(Judged::Unverified(_)) | Err(_) if is_for_all => nobody(),
@@ -190,22 +226,44 @@ impl Admission {
         path: &str,
         comer: Comer<'_>,
     ) -> Result<Admitted, Refused> {
-        let Accepting { accepted, generation, token } = entering;
+        let Accepting { accepted, generation, token, is_forwarded } = entering;
+        let comer = Comer { is_forwarded, ..comer };
         let Some(protection) = &accepted.protection else { return Err(Refused::Token) };
         let verified = protection.verifier().verify(&token).await.map_err(|why| match why {
             Unverified::Invalid(why) => {
                 debug!(why, "a token was refused");
                 Refused::InvalidToken
             }
+            Unverified::Wrong(why) => {
+                debug!(why, "a token was refused");
+                Refused::WrongToken
+            }
             Unverified::Unavailable => Refused::Unavailable,
         })?;
         Ok(admitted(protection.known(&verified, path)?, comer, generation))
     }
 
+    /// Judges once more what let somebody in who has something open.
+    pub(super) async fn admit_again(
+        &self,
+        credential: &HeaderMap,
+        path: &str,
+        comer: Comer<'_>,
+    ) -> Result<Admitted, Refused> {
+        let generation = self.generation.load(Ordering::Relaxed);
+        let accepted = self.accepted.load_full();
+        let entering = match authenticate(&accepted, None, credential, comer)? {
+            Judged::Known(known) => return Ok(admitted(known, comer, generation)),
+            Judged::Unverified(token) => token.to_owned(),
+        };
+        let entering = Accepting { accepted, generation, token: entering, is_forwarded: comer.is_forwarded };
+        Self::verify(entering, path, comer).await
+    }
+
     /// Returns what to say to those who are refused for their token.
     pub(super) fn challenge(&self, head: &Parts, refused: Refused) -> String {
         let error = match refused {
-            Refused::InvalidToken => Some("invalid_token"),
+            Refused::InvalidToken | Refused::WrongToken => Some("invalid_token"),
             Refused::Token if has_bearer(&head.headers) => Some("invalid_token"),
             Refused::Scope => Some("insufficient_scope"),
             Refused::TokenElsewhere => Some("invalid_request"),
@@ -242,7 +300,7 @@ impl Admission {
         let generation = self.generation.load(Ordering::Relaxed);
         let Brought::Bearer(given) = brought(headers) else { return None };
         let known = self.accepted.load().by_token(&given).filter(|known| known.is_operators)?;
-        Some(admitted(known, Comer { address, certificate: None }, generation))
+        Some(admitted(known, Comer { address, certificate: None, is_forwarded: false }, generation))
     }
 
     /// Lets in another gateway, which has judged whoever asks.
@@ -250,7 +308,7 @@ impl Admission {
         let generation = self.generation.load(Ordering::Relaxed);
         admitted(
             Known { principal: Principal::Gateway, ..nobody() },
-            Comer { address, certificate: None },
+            Comer { address, certificate: None, is_forwarded: false },
             generation,
         )
     }
@@ -407,7 +465,7 @@ enum Judged<'h> {
 /// Returns who asks by the credential it brings.
 fn authenticate<'h>(
     accepted: &Accepted,
-    uri: &Uri,
+    query: Option<&str>,
     headers: &'h HeaderMap,
     comer: Comer<'_>,
 ) -> Result<Judged<'h>, Refused> {
@@ -416,7 +474,7 @@ fn authenticate<'h>(
     }
     // One in an address ends up in logs and histories (RFC 6750, 5.3).
     let has_in_query = |query: &str| query.split('&').any(|pair| pair.starts_with("access_token="));
-    if accepted.protection.is_some() && uri.query().is_some_and(has_in_query) {
+    if accepted.protection.is_some() && query.is_some_and(has_in_query) {
         return Err(Refused::TokenElsewhere);
     }
     let given = match brought(headers) {
@@ -438,12 +496,22 @@ fn authenticate<'h>(
 }
 
 fn nobody() -> Known {
-    Known { principal: Principal::Local, until: None, grants: None, is_operators: false }
+    Known { principal: Principal::Local, until: None, expires: None, grants: None, is_operators: false }
 }
 
 fn admitted(known: Known, comer: Comer<'_>, generation: u64) -> Admitted {
     let requester = Requester::granted(known.principal, Some(comer.address), known.grants);
-    Admitted { requester: Arc::new(requester), until: known.until, generation }
+    let requester = requester.forwarded(comer.is_forwarded);
+    Admitted { requester: Arc::new(requester), until: known.until, expires: known.expires, generation }
+}
+
+/// Returns whether a request says that somebody has passed it on: it may come from anywhere.
+fn is_passed_on(headers: &HeaderMap) -> bool {
+    let names = |name: &HeaderName| {
+        matches!(name.as_str(), "forwarded" | "via" | "x-real-ip")
+            || name.as_str().starts_with("x-forwarded-")
+    };
+    headers.keys().any(names)
 }
 
 /// Returns the host that a request is addressed to.
@@ -463,8 +531,8 @@ fn has_bearer(headers: &HeaderMap) -> bool {
 /// Returns whether a page could read the answer though no preflight asked us first: a WebSocket, or the old transport's
 /// stream.
 fn is_readable_without_preflight(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    let first = || uri.path().trim_matches('/').split('/').next().unwrap_or("");
-    wants_websocket(headers) || (*method == Method::GET && percent_decode_str(first()).eq("sse".bytes()))
+    wants_websocket(headers)
+        || (*method == Method::GET && segments(uri.path()).first().is_some_and(|first| first == "sse"))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

@@ -48,9 +48,8 @@ pub(super) async fn answer(
     // Behind one connection there are many clients, and none of them may hear what another's call is asked (H3): here each
     // call is a client of its own.
     let peer = Peer::new(origin.peer.address, &shared.site);
-    let origin = Origin { peer: &peer, requester: origin.requester };
-    let sender =
-        Sender { headers: &head.headers, gateway, namespace: Some(path), origin, seen: seen.as_ref() };
+    let origin = Origin { peer: &peer, ..origin };
+    let sender = Sender { head, gateway, namespace: Some(path), origin, seen: seen.as_ref() };
     let answered = modern::post(sender, incoming, false, shared).await;
     Some(answered.unwrap_or_else(|_| problem(StatusCode::BAD_REQUEST, "replicas speak without sessions")))
 }

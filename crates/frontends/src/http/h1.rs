@@ -186,8 +186,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     let mut response = match admitted {
         Err(response) => *response,
         Ok(admitted) => {
-            let requester = &head.admitted.insert(admitted).requester;
-            let origin = Origin { peer, requester };
+            let origin = Origin::new(peer, head.admitted.insert(admitted));
             let body = body::read(wire, &head.request, peer, &shared.site).await;
             // Boxed, so that it is gone once the answer begins: a stream may rest for hours (F37).
             let mut answering = Box::pin(route::answer(&head.request.parts, body, origin, shared));

@@ -132,7 +132,7 @@ async fn answer(head: Parts, body: RecvStream, peer: &Arc<Peer>, shared: &Arc<Sh
         },
         Err(response) => return *response,
     };
-    let origin = Origin { peer, requester: &admitted.requester };
+    let origin = Origin::new(peer, &admitted);
     let body = read(&head.headers, body, peer, &shared.site).await;
     route::answer(&head, body, origin, shared).await
 }

@@ -13,6 +13,7 @@ use super::granted::{self, Closed};
 use super::peer::Origin;
 use super::sessions::{Entrance, HttpSession, expects_answer};
 use super::shared::Shared;
+use super::standing::{Standing, closed_or_over};
 use crate::session::{Outlet, refusal_fault};
 
 /// Opens a session that lasts as long as its stream.
@@ -40,7 +41,9 @@ pub(super) fn open(
         };
     shared.let_be_ended(&session);
     let endpoint = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", session.id));
-    let (closed, answered) = (shared.closed(), Arc::clone(&session.session));
+    let standing =
+        Standing::of(&head.headers, head.uri.path(), origin, (&gateway, session.requester()), shared);
+    let (closed, answered) = (closed_or_over(shared, standing), Arc::clone(&session.session));
     let body = session.general.attach(0, endpoint, async move {
         closed.await;
         // Its answers come on this stream as well.

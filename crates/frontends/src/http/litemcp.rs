@@ -17,6 +17,7 @@ use super::granted::{self, Closed};
 use super::headers::wants_websocket;
 use super::peer::Origin;
 use super::shared::Shared;
+use super::standing::Standing;
 use super::websocket;
 use crate::litemcp::Service;
 
@@ -50,10 +51,14 @@ pub(super) async fn answer(
     if let Some(response) = refused {
         return response;
     }
-    let service =
-        Service::new(Ok(gateway), tool.map(str::to_owned)).of_client(origin.peer.client, origin.requester);
+    let service = Service::new(Ok(Arc::clone(&gateway)), tool.map(str::to_owned))
+        .of_client(origin.peer.client, origin.requester);
     match head.method {
-        Method::GET if wants_websocket(&head.headers) => websocket::open(head, service, origin.peer, shared),
+        Method::GET if wants_websocket(&head.headers) => {
+            let who = (&gateway, origin.requester);
+            let standing = Standing::of(&head.headers, head.uri.path(), origin, who, shared);
+            websocket::open(head, service, standing, origin.peer, shared)
+        }
         Method::GET => match service.describe().await {
             Ok(tool) => json(StatusCode::OK, tool.encode().bytes()),
             Err(fault) if is_unknown(&fault) => problem(StatusCode::NOT_FOUND, &fault.message()),

@@ -3,11 +3,11 @@
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HOST, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use percent_encoding::percent_decode_str;
 
 use super::admission::WELL_KNOWN;
 use super::answers::json;
 use super::body::Body;
+use super::endpoint::Endpoint;
 use super::site::Site;
 
 /// Returns the document that a request is for, if its address is protected and there.
@@ -16,15 +16,15 @@ pub(super) fn document(head: &Parts, site: &Site) -> Option<Response<Body>> {
     let accepted = site.admission.accepted();
     let protection = accepted.protection.as_ref()?;
     let served = site.namespaces.served();
-    let mut segments = path.split('/').skip(1);
-    let described = match (segments.next(), segments.next(), segments.next()) {
+    let described = match (path, Endpoint::of(path)) {
         // The root is nobody's where there are several.
-        (None, ..) => (served.config.namespaces.len() <= 1).then_some("/mcp")?,
+        ("", _) => (served.config.namespaces.len() <= 1).then_some("/mcp")?,
+        // What only begins like it is another address.
+        _ if !path.starts_with('/') => return None,
         // Whoever is refused there is sent here, and hears of the namespaces once it is let in.
-        (Some("mcp" | "sse"), None, None) => path,
-        (Some("mcp" | "sse"), Some(namespace), None) => {
-            let namespace = percent_decode_str(namespace).decode_utf8_lossy();
-            served.namespaces.get(&*namespace).map(|_| path)?
+        (_, Endpoint::Described { namespace: None }) => path,
+        (_, Endpoint::Described { namespace: Some(namespace) }) => {
+            served.namespaces.get(&namespace).map(|_| path)?
         }
         _ => return None,
     };

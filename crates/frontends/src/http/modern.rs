@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
 use manifold_engine::{Gateway, Principal, Requester};
 use manifold_protocol::dialect::modern;
@@ -19,6 +20,7 @@ use super::body::Body;
 use super::modern_lane::{self, First, Guard, LaneBody, PostLane};
 use super::peer::Origin;
 use super::shared::Shared;
+use super::standing::Standing;
 use crate::modern::{Request, Seen, Verdict, refusal};
 use crate::session::refusal_fault;
 use crate::tap::tap;
@@ -35,7 +37,7 @@ pub(super) fn is_named(headers: &HeaderMap) -> bool {
 /// Who sent a request, and where it came in.
 #[derive(Clone, Copy)]
 pub(super) struct Sender<'r> {
-    pub(super) headers: &'r HeaderMap,
+    pub(super) head: &'r Parts,
     pub(super) gateway: &'r Arc<Gateway>,
     pub(super) namespace: Option<&'r str>,
     pub(super) origin: Origin<'r>,
@@ -50,7 +52,7 @@ pub(super) async fn post(
     has_session: bool,
     shared: &Arc<Shared>,
 ) -> Result<Response<Body>, Incoming> {
-    let is_named = is_named(sender.headers) && !has_session;
+    let is_named = is_named(&sender.head.headers) && !has_session;
     match incoming {
         // What the body says counts; a header may be anybody's.
         Incoming::One(Message::Request { id, method, params })
@@ -77,22 +79,25 @@ async fn request(
     params: Option<Raw>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
-    let Sender { headers, gateway, namespace, origin, seen } = sender;
-    let Origin { peer, requester } = origin;
+    let Sender { head, gateway, namespace, origin, seen } = sender;
+    let (headers, Origin { peer, requester, .. }) = (&head.headers, origin);
     if let Err(fault) = headers::check(headers, &method, params.as_ref(), gateway, &requester.principal) {
         return bad_request(Some(&id), &fault);
     }
     let accepts = Accepts::of(headers);
+    let is_listening = method == Method::Listen;
     let patience = match (&method, accepts) {
         (Method::Listen, _) => Some(PLAIN_PATIENCE),
         (_, Accepts::JsonOnly) => None,
         (Method::Other(_), _) => Some(UNKNOWN_PATIENCE),
         (_, Accepts::JsonFirst | Accepts::EventsFirst) => Some(PLAIN_PATIENCE),
     };
-    let entered = match if method == Method::Listen { peer.listen() } else { peer.begin(1) } {
+    let entered = match if is_listening { peer.listen() } else { peer.begin(1) } {
         Ok(entered) => entered,
         Err(fault) => return answers::busy(refusal(Some(&id), &fault), 1),
     };
+    let over = is_listening
+        .then(|| Standing::of(headers, head.uri.path(), origin, (gateway, requester), shared).over());
     let lane = PostLane::new(patience.is_some(), &peer.budget);
     let (requester, entrance) = (Arc::clone(requester), entrance(headers, namespace, requester));
     let seen = seen.map(|message| Seen::new(tap(gateway, Some(peer.client)), message.clone()));
@@ -111,7 +116,7 @@ async fn request(
             response
         }
         First::Refused => answers::overloaded(peer.budget.limit_bytes(), shared.site.codes),
-        First::Stream => streaming(Body::lane(LaneBody::new(lane, guard))),
+        First::Stream => streaming(Body::lane(LaneBody::new(lane, guard).until(over.flatten()))),
     }
 }
 

@@ -171,19 +171,31 @@ pub(crate) struct LaneBody {
     /// Written first, so that the head leaves at once.
     preamble: Bytes,
     keep_alive: Pin<Box<Sleep>>,
-    _guard: Guard,
+    guard: Guard,
+    /// Resolves when what let its client in does so no longer.
+    over: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
 impl LaneBody {
     pub(super) fn new(lane: Arc<PostLane>, guard: Guard) -> Self {
         let preamble = Bytes::from_static(b":\n\n");
-        Self { lane, preamble, keep_alive: Box::pin(sleep(KEEP_ALIVE)), _guard: guard }
+        Self { lane, preamble, keep_alive: Box::pin(sleep(KEEP_ALIVE)), guard, over: None }
+    }
+
+    /// Has it end when that resolves.
+    pub(super) fn until(mut self, over: Option<impl Future<Output = ()> + Send + Sync + 'static>) -> Self {
+        self.over = over.map(|over| Box::pin(over) as _);
+        self
     }
 
     /// Gives the next bytes, all messages that are ready together; `None` ends the body.
     pub(crate) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if !self.preamble.is_empty() {
             return Poll::Ready(Some(std::mem::take(&mut self.preamble)));
+        }
+        if self.over.as_mut().is_some_and(|over| over.as_mut().poll(context).is_ready()) {
+            self.over = None;
+            self.guard.handle.finish();
         }
         {
             let mut state = self.lane.lock();

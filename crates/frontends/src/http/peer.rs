@@ -7,7 +7,7 @@ use manifold_config::ClientLimits;
 use manifold_engine::{Budget, ClientId, Requester};
 use manifold_protocol::Fault;
 
-use super::admission::Comer;
+use super::admission::{Admitted, Comer};
 use super::site::Site;
 use super::tally::{Entered, Tally};
 use crate::session::batch_too_large;
@@ -46,7 +46,7 @@ impl Peer {
     }
 
     pub(super) fn comer(&self) -> Comer<'_> {
-        Comer { address: self.address, certificate: self.certificate.get() }
+        Comer { address: self.address, certificate: self.certificate.get(), is_forwarded: false }
     }
 
     /// Counts calls in flight that belong to no session, for as long as what is returned is held (M8).
@@ -67,7 +67,14 @@ impl Peer {
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'r> {
     pub(super) peer: &'r Arc<Peer>,
+    pub(super) admitted: &'r Admitted,
     pub(super) requester: &'r Arc<Requester>,
+}
+
+impl<'r> Origin<'r> {
+    pub(super) fn new(peer: &'r Arc<Peer>, admitted: &'r Admitted) -> Self {
+        Self { peer, admitted, requester: &admitted.requester }
+    }
 }
 
 /// Says that a client has as many calls in flight as it may.

@@ -1,6 +1,5 @@
 //! From a request line to what answers it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,12 +7,12 @@ use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, ORIGIN, RETRY_AFTER
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 use manifold_protocol::{Fault, Raw, RawObject, envelope};
-use percent_encoding::percent_decode_str;
 use tracing::debug;
 
 use super::admission::{Accepting, Admission, Admitted, Entry, Refused, WELL_KNOWN};
 use super::answers::{bare, json, overloaded, problem};
 use super::body::{Body, Unread};
+use super::endpoint::segments;
 use super::peer::{Origin, Peer};
 use super::shared::Shared;
 use super::{callback, for_replicas, json_api, legacy_sse, litemcp, metadata, page, status, streamable};
@@ -82,13 +81,20 @@ fn refusal(head: &Parts, mut refused: Refused, peer: &Peer, shared: &Shared) -> 
         return response;
     }
     // Only who fails is counted: a right token is never made to wait (L17).
-    let is_wrong = refused == Refused::Token && Admission::is_guess(&head.headers);
+    let is_wrong = match refused {
+        Refused::Token => Admission::is_guess(&head.headers),
+        refused => refused == Refused::WrongToken,
+    };
     if is_wrong && !shared.token_failures.may_fail(peer.address) {
         refused = Refused::Guessed;
     }
     let mut response = problem(refused.status(), refused.message());
     match refused {
-        Refused::Token | Refused::InvalidToken | Refused::Scope | Refused::TokenElsewhere => {
+        Refused::Token
+        | Refused::InvalidToken
+        | Refused::WrongToken
+        | Refused::Scope
+        | Refused::TokenElsewhere => {
             let challenge = shared.site.admission.challenge(head, refused);
             let challenge = HeaderValue::from_str(&challenge);
             let challenge = challenge.unwrap_or(HeaderValue::from_static("Bearer"));
@@ -155,9 +161,7 @@ async fn dispatch(head: &Parts, body: Bytes, origin: Origin<'_>, shared: &Arc<Sh
     {
         return response;
     }
-    // Cut before decoding: an escaped slash is part of a name.
-    let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
-    let segments: Vec<Cow<'_, str>> = path.trim_matches('/').split('/').map(decode).collect();
+    let segments = segments(path);
     let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
     match (segments.as_slice(), &head.method) {
         (["health"], &Method::GET | &Method::HEAD) => status::health(&shared.site),

@@ -104,7 +104,8 @@ impl HttpSession {
         let address = origin.peer.address;
         // Its own: the connection's may serve other sessions, whose clients have other names.
         let principal = origin.requester.principal.clone();
-        let requester = Arc::new(Requester::granted(principal, Some(address), origin.requester.grants()));
+        let requester = Requester::granted(principal, Some(address), origin.requester.grants());
+        let requester = Arc::new(requester.forwarded(origin.requester.is_forwarded()));
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,
@@ -210,7 +211,7 @@ impl HttpSession {
     }
 
     /// Returns who opened it.
-    pub(super) fn requester(&self) -> &Requester {
+    pub(super) fn requester(&self) -> &Arc<Requester> {
         &self.requester
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use manifold_engine::Requester;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::info;
@@ -68,19 +69,26 @@ impl Shared {
         loop {
             self.site.namespaces.changed().await;
             let (served, accepted) = (self.site.namespaces.served(), self.site.admission.accepted());
-            self.modern.end_listening(|gateway| !served.serves(gateway));
-            for session in self.sessions.all() {
-                let is_known = accepted.still_knows(&session.requester().principal);
-                if served.serves(&session.gateway) && is_known {
-                    continue;
-                }
-                match is_known {
+            let is_known = |who: &Requester| accepted.still_knows(&who.principal);
+            self.modern.end_listening(|gateway, who| !served.serves(gateway) || !is_known(who));
+            let is_over = |session: &Arc<HttpSession>| {
+                !served.serves(&session.gateway) || !is_known(session.requester())
+            };
+            let ending: Vec<_> = self.sessions.all().into_iter().filter(is_over).collect();
+            // None of them calls on while another is waited for.
+            for session in &ending {
+                match is_known(session.requester()) {
                     true => info!("a session ends: its namespace is no longer served"),
                     false => info!("a session ends: what let its client in does so no longer"),
                 }
                 session.session.stop_taking_calls();
-                let _ = timeout(drain, session.session.settled()).await;
-                self.sessions.remove(&session.id);
+            }
+            for session in ending {
+                let shared = Arc::clone(&self);
+                self.modern.tasks().spawn_background(async move {
+                    let _ = timeout(drain, session.session.settled()).await;
+                    shared.sessions.remove(&session.id);
+                });
             }
         }
     }

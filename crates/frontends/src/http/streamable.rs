@@ -26,6 +26,7 @@ use super::resume;
 use super::sealed;
 use super::sessions::{Entrance, HttpSession, expects_answer};
 use super::shared::Shared;
+use super::standing::{Standing, closed_or_over};
 use super::stream::{Stream, parse_event_id, priming};
 use super::timeouts::UNREAD_PATIENCE;
 use crate::replica::Replica;
@@ -68,7 +69,7 @@ pub(super) async fn answer(
             modern::only_post()
         }
         HttpMethod::POST => post(head, body, &gateway, namespace, origin, shared).await,
-        HttpMethod::GET => get(&head.headers, &gateway, namespace, origin, shared).await,
+        HttpMethod::GET => get(head, &gateway, namespace, origin, shared).await,
         HttpMethod::DELETE => delete(&head.headers, &gateway, namespace, origin, shared).await,
         _ => {
             let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
@@ -115,7 +116,7 @@ async fn post(
         }
         known => known,
     };
-    let sender = modern::Sender { headers: &head.headers, gateway, namespace, origin, seen: seen.as_ref() };
+    let sender = modern::Sender { head, gateway, namespace, origin, seen: seen.as_ref() };
     let incoming = match modern::post(sender, incoming, known.is_some(), shared).await {
         Ok(response) => return response,
         Err(incoming) => incoming,
@@ -215,12 +216,13 @@ async fn initialize(
 }
 
 async fn get(
-    headers: &HeaderMap,
+    head: &Parts,
     gateway: &Arc<Gateway>,
     namespace: Option<&str>,
     origin: Origin<'_>,
     shared: &Arc<Shared>,
 ) -> Response<Body> {
+    let headers = &head.headers;
     if !accepts_events(headers) {
         return answers::problem(StatusCode::NOT_ACCEPTABLE, "Accept must include text/event-stream");
     }
@@ -233,7 +235,9 @@ async fn get(
         Err(response) => return *response,
     };
     let beat = Bytes::from_static(b":\n\n");
-    let closing = shared.closed();
+    let who = (gateway, session.requester());
+    let standing = Standing::of(headers, head.uri.path(), origin, who, shared);
+    let closing = closed_or_over(shared, standing);
     let reader = match session.listen() {
         Ok(reader) => reader,
         Err(fault) => return answers::over_limit(&fault, shared.site.codes),

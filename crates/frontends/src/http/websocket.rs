@@ -14,7 +14,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
-use manifold_engine::{Budget, Outbox, Requester};
+use manifold_engine::{Budget, Outbox};
 use manifold_protocol::Outgoing;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -30,6 +30,7 @@ use super::body::{Body, Upgraded};
 use super::headers::has_word;
 use super::peer::Peer;
 use super::shared::Shared;
+use super::standing::Standing;
 use crate::litemcp::{Conversation, Service};
 use crate::serve::{CROWDED_BYTES, LAST_WORDS};
 use inflow::Inflow;
@@ -42,7 +43,13 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Turns the connection into a WebSocket and serves on it.
-pub(super) fn open(head: &Parts, service: Service, peer: &Arc<Peer>, shared: &Arc<Shared>) -> Response<Body> {
+pub(super) fn open(
+    head: &Parts,
+    service: Service,
+    standing: Standing,
+    peer: &Arc<Peer>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     let Ok(place) = Arc::clone(&shared.sockets.places).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "too many WebSockets are open");
     };
@@ -55,7 +62,7 @@ pub(super) fn open(head: &Parts, service: Service, peer: &Arc<Peer>, shared: &Ar
             .max_frame_size(Some(limit_bytes));
         let stream = Inflow::new(stream, budget.clone());
         let stream = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
-        Socket::new(stream, service, budget, &serving).serve(serving.closed()).await;
+        Socket::new(stream, (service, standing), budget, &serving).serve(serving.closed()).await;
         drop(place);
     })
 }
@@ -93,8 +100,8 @@ struct Socket<S> {
     conversation: Conversation,
     /// What is held for it.
     budget: Budget,
-    /// Who was let in with it.
-    requester: Arc<Requester>,
+    /// What let its client in.
+    standing: Standing,
     shared: Arc<Shared>,
 }
 
@@ -114,16 +121,15 @@ enum Ended {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    fn new(stream: WebSocketStream<S>, service: Service, budget: Budget, shared: &Arc<Shared>) -> Self {
+    fn new(
+        stream: WebSocketStream<S>,
+        (service, standing): (Service, Standing),
+        budget: Budget,
+        shared: &Arc<Shared>,
+    ) -> Self {
         let outbox = Arc::new(Outbox::new(CROWDED_BYTES).within(&budget));
-        let requester = Arc::clone(service.requester());
         let conversation = Conversation::new(service, Arc::clone(&outbox));
-        Self { line: Line { stream, outbox }, conversation, budget, requester, shared: Arc::clone(shared) }
-    }
-
-    /// Returns whether what let its client in still would.
-    fn is_known(&self) -> bool {
-        self.shared.site.admission.accepted().still_knows(&self.requester.principal)
+        Self { line: Line { stream, outbox }, conversation, budget, standing, shared: Arc::clone(shared) }
     }
 
     async fn serve(mut self, closed: impl Future<Output = ()>) {
@@ -160,10 +166,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                         return Ended::Gone;
                     }
                 }
-                _ = ping.tick() => {
-                    if !self.is_known() {
+                () = self.standing.doubted() => {
+                    if !self.standing.stands().await {
                         return Ended::Refused(CloseCode::Policy);
                     }
+                }
+                _ = ping.tick() => {
                     // Nothing since the last ping, not even its answer.
                     if !std::mem::take(&mut heard) || !self.line.send(Message::Ping(Bytes::new())).await {
                         return Ended::Gone;
@@ -175,7 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 
     /// Takes what was read; returns why that is the end, if it is.
     async fn take(&mut self, message: Option<Result<Message, Error>>) -> Option<Ended> {
-        if matches!(message, Some(Ok(Message::Text(_)))) && !self.is_known() {
+        if matches!(message, Some(Ok(Message::Text(_)))) && !self.standing.stands().await {
             return Some(Ended::Refused(CloseCode::Policy));
         }
         let budget = &self.budget;

@@ -156,11 +156,6 @@ impl Service {
         }
     }
 
-    /// Returns who asks.
-    pub(crate) fn requester(&self) -> &Arc<Requester> {
-        &self.requester
-    }
-
     /// Finds a tool, if whoever asks may use it.
     async fn look_up(&self, gateway: &Arc<Gateway>, name: &str) -> Result<KnownTool, Fault> {
         let known = gateway.look_up(name, &self.requester.principal).await?;

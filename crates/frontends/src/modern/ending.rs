@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use manifold_engine::Gateway;
+use manifold_engine::{Gateway, Requester};
 
 use super::{ModernService, Open};
 
@@ -11,15 +11,15 @@ impl ModernService {
     /// Takes no more requests and ends those that only listen; calls in flight go on.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.end_listening(|_| true);
+        self.end_listening(|_, _| true);
     }
 
-    /// Ends, with their result, the requests that only listen to a gateway that is `over`.
-    pub(crate) fn end_listening(&self, over: impl Fn(&Arc<Gateway>) -> bool) {
+    /// Ends, with their result, the requests that only listen and are `over`, by their gateway or by who sent them.
+    pub(crate) fn end_listening(&self, over: impl Fn(&Arc<Gateway>, &Requester) -> bool) {
         let open: Vec<Open> = self.lock().values().cloned().collect();
         for open in open {
             if let Open::Listen(listener) = open
-                && over(listener.gateway())
+                && over(listener.gateway(), listener.requester())
             {
                 listener.finish();
             }

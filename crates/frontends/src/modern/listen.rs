@@ -98,6 +98,10 @@ impl Listener {
         &self.gateway
     }
 
+    pub(super) fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
     /// Takes up the subscriptions and promises those that were.
     pub(super) async fn open(self: Arc<Self>) {
         let client = self.gateway.attach_for(self.owner, Arc::clone(&self) as Arc<dyn Client>);

@@ -35,7 +35,7 @@ pub(super) async fn ask(
         }
     };
     if answer.get("active") != Some(&Value::Bool(true)) {
-        return Err(Unverified::Invalid("it is no good any more, or never was"));
+        return Err(Unverified::Wrong("it is no good any more, or never was"));
     }
     read(answer, rules, now)
 }

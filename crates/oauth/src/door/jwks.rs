@@ -16,6 +16,7 @@ use crate::address::Reach;
 use crate::clock::Clock;
 use crate::http::{Http, Request, Response};
 use crate::metadata::ServerMetadata;
+use crate::spawn::Spawn;
 use crate::url::Url;
 
 /// Within this time keys are fetched no oftener than twice.
@@ -34,7 +35,7 @@ pub(super) struct Keys {
     configured: Option<String>,
     state: Mutex<State>,
     /// Held by whoever fetches: others wait for what comes of it.
-    fetching: tokio::sync::Mutex<()>,
+    fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -64,16 +65,17 @@ impl Keys {
             issuer: issuer.to_owned(),
             configured: configured.map(str::to_owned),
             state: Mutex::default(),
-            fetching: tokio::sync::Mutex::default(),
+            fetching: Arc::default(),
         }
     }
 
     /// Returns the key that a token was signed with, by its name and by what it is for.
     pub(super) async fn find(
-        &self,
+        self: &Arc<Self>,
         head: &Head,
-        http: &dyn Http,
-        clock: &dyn Clock,
+        http: &Arc<dyn Http>,
+        clock: &Arc<dyn Clock>,
+        tasks: &dyn Spawn,
     ) -> Result<DecodingKey, Unverified> {
         let (known, rounds) = self.known();
         let found = known.as_ref().and_then(|set| set.find(head));
@@ -81,25 +83,32 @@ impl Keys {
         if let (Some(key), true) = (&found, is_fresh) {
             return Ok(key.clone());
         }
-        // Who has a key that was good goes on with it unless it is their turn to look for others.
-        let turn = match &found {
-            Some(key) => match self.fetching.try_lock() {
-                Ok(turn) => turn,
-                Err(_) => return Ok(key.clone()),
-            },
-            None => self.fetching.lock().await,
-        };
+        // A key that was good is good while others are looked for, however long that takes.
+        if let Some(key) = found {
+            self.renew(rounds, http, clock, tasks);
+            return Ok(key);
+        }
+        let turn = self.fetching.lock().await;
         if self.known().1 == rounds && self.may_fetch(clock.now()) {
-            self.fetch(http, clock).await;
+            self.fetch(&**http, &**clock).await;
         }
         drop(turn);
         let (known, _) = self.known();
-        match known {
-            None => Err(Unverified::Unavailable),
-            Some(set) => {
-                set.find(head).or(found).ok_or(Unverified::Invalid("it is signed with an unknown key"))
-            }
+        let set = known.ok_or(Unverified::Unavailable)?;
+        set.find(head).ok_or(Unverified::Invalid("it is signed with an unknown key"))
+    }
+
+    /// Has the keys fetched by nobody who waits for them, unless somebody does so already.
+    fn renew(self: &Arc<Self>, rounds: u64, http: &Arc<dyn Http>, clock: &Arc<dyn Clock>, tasks: &dyn Spawn) {
+        let Ok(turn) = Arc::clone(&self.fetching).try_lock_owned() else { return };
+        if self.known().1 != rounds || !self.may_fetch(clock.now()) {
+            return;
         }
+        let (keys, http, clock) = (Arc::clone(self), Arc::clone(http), Arc::clone(clock));
+        tasks.spawn_background(Box::pin(async move {
+            keys.fetch(&*http, &*clock).await;
+            drop(turn);
+        }));
     }
 
     fn known(&self) -> (Option<Arc<Set>>, u64) {
@@ -127,18 +136,19 @@ impl Keys {
                     state.set = Some(Arc::new(set));
                     state.rounds += 1;
                 }
-                None => self.failed("its answer holds no keys"),
+                None => {
+                    self.lock().address = None;
+                    self.failed("its answer holds no keys");
+                }
             },
             Err(why) => self.failed(&why),
         }
     }
 
-    /// Says that there are no newer keys, and has the issuer asked again where they are.
+    /// Says that there are no newer keys.
     fn failed(&self, why: &str) {
         warn!(issuer = self.issuer, "keys of an issuer could not be fetched: {why}");
-        let mut state = self.lock();
-        state.address = None;
-        state.rounds += 1;
+        self.lock().rounds += 1;
     }
 
     async fn ask(&self, http: &dyn Http) -> Result<Response, String> {
@@ -150,10 +160,12 @@ impl Keys {
         };
         let request = Request::metadata(address.clone(), self.reach()?);
         let answer = http.send(request).await.map_err(|error| error.to_string())?;
+        // Where there is nothing any more the issuer is asked again; one that is in trouble has not moved.
+        let is_there = answer.is_success() || answer.status >= 500 || answer.status == 429;
+        self.lock().address = Some(address.clone()).filter(|_| is_there);
         if !answer.is_success() {
             return Err(format!("{} answers with {}", address.host(), answer.status));
         }
-        self.lock().address = Some(address);
         Ok(answer)
     }
 

@@ -68,6 +68,17 @@ impl LoginError {
         }
     }
 
+    /// Tells whether it is the issuer that says no. A portal before the network, a name that leads elsewhere, a proxy or a
+    /// page in place of an answer say nothing of what we are worth there.
+    pub fn is_said_by_issuer(&self) -> bool {
+        let Self::Refused(refusal) = self else { return false };
+        match refusal.status {
+            400 | 401 => true,
+            402..=499 => refusal.code.is_some(),
+            _ => false,
+        }
+    }
+
     /// Returns how long the issuer wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -122,12 +122,11 @@ async fn without_s256_nobody_signs_in() {
 /// What is sent as `resource` is the same, byte for byte, when signing in, when getting the token and at each refresh.
 #[tokio::test(start_paused = true)]
 async fn the_resource_is_the_same_everywhere() {
-    for (resource, choice, sent) in [
-        ("https://MCP.example:443/mcp/", ResourceChoice::Discovered, Some("https://MCP.example:443/mcp/")),
-        ("https://mcp.example", ResourceChoice::Discovered, Some("https://mcp.example")),
+    let said = crate::discovery::FORMS.iter().map(|form| (*form, ResourceChoice::Discovered, Some(*form)));
+    for (resource, choice, sent) in said.chain([
         (SERVER, ResourceChoice::Given("urn:x y".to_owned()), Some("urn:x y")),
         (SERVER, ResourceChoice::Omitted, None),
-    ] {
+    ]) {
         let mut world = World::new(Rules { resource: resource.to_owned(), ..Rules::default() });
         world.settings.resource = choice;
         let pending = pending(&world).await;

@@ -46,8 +46,53 @@ async fn an_issuer_that_never_answers_costs_five_seconds() {
     let mut silent = crate::fakes::FakeHttp::new(|_| Ok(crate::fakes::json(200, "")));
     std::sync::Arc::get_mut(&mut silent).unwrap().delay = Duration::from_secs(3600);
     world.http = silent;
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     let done = logout(&world.context(), world.store.as_ref(), false).await.unwrap();
     assert!(matches!(done.revoked, Revoked::Failed(_)) && began.elapsed() < Duration::from_secs(6));
     assert!(world.store.record().unwrap().tokens.is_none());
+}
+
+/// Row 21: somebody refreshes, and the issuer lets it hang.
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_hangs_keeps_nobody_signed_in() {
+    for forget_client in [false, true] {
+        let mut world = World::new(Rules { life: Some(60), ..Rules::default() });
+        world.log_in().await;
+        let mut silent = crate::fakes::FakeHttp::new(|_| Ok(crate::fakes::json(200, "")));
+        std::sync::Arc::get_mut(&mut silent).unwrap().delay = Duration::from_secs(3600);
+        world.http = silent;
+        let sign_in = world.process().await;
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        let refreshing = sign_in.clone();
+        #[expect(clippy::disallowed_methods, reason = "tests end with their runtime")]
+        tokio::spawn(async move { refreshing.bearer().await.map(drop) });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let began = Instant::now();
+        let done = logout(&world.context(), world.store.as_ref(), forget_client).await.unwrap();
+        assert!(done.was_signed_in && matches!(done.revoked, Revoked::Failed(_)), "{done:?}");
+        assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(world.store.record().is_none_or(|record| record.tokens.is_none()));
+    }
+}
+
+/// The refresh comes back after the logout: what it brings is not kept.
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_ends_after_the_logout_signs_nobody_in() {
+    let mut world = World::new(Rules { life: Some(60), ..Rules::default() });
+    world.log_in().await;
+    let issuer = world.issuer.clone();
+    let mut slow = crate::fakes::FakeHttp::new(move |request| issuer.answer(request));
+    std::sync::Arc::get_mut(&mut slow).unwrap().delay = Duration::from_secs(20);
+    world.http = slow;
+    let sign_in = world.process().await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    let refreshing = sign_in.clone();
+    #[expect(clippy::disallowed_methods, reason = "tests end with their runtime")]
+    let refreshed = tokio::spawn(async move { refreshing.bearer().await.map(drop) });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    logout(&world.context(), world.store.as_ref(), false).await.unwrap();
+    let _ = refreshed.await.unwrap();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(world.store.record().unwrap().tokens.is_none());
+    assert!(sign_in.bearer().await.is_err());
 }

@@ -19,6 +19,10 @@ const STEP_UP_EVERY: Duration = Duration::from_secs(3600);
 /// More sets of scopes than this are not told apart.
 const MAX_STEP_UPS: usize = 32;
 
+/// Scopes that a server may have us want, in all: it names them, call by call.
+const MAX_WANTED: usize = 64;
+const MAX_WANTED_BYTES: usize = 4 << 10;
+
 pub(super) type Outcome = Result<Arc<Bearer>, State>;
 
 #[derive(Default)]
@@ -73,6 +77,10 @@ impl Memory {
         }
         self.step_ups.push((scopes, now));
         true
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.credential.as_ref().map(|credential| credential.generation)
     }
 
     pub(super) fn has_tokens(&self) -> bool {
@@ -176,12 +184,19 @@ impl Inner {
 
     /// Reads the store and takes over what is another there. What only we have is kept.
     pub(super) async fn read_again(self: &Arc<Self>) {
-        let loaded = self.parts.store.load(&self.key).await;
-        let mut memory = self.memory();
-        // Whoever refreshes reads the store itself, under the lock.
-        if memory.flight.is_some() || memory.unsaved.is_some() {
-            return;
-        }
+        let (loaded, mut memory) = loop {
+            let before = self.memory().generation();
+            let loaded = self.parts.store.load(&self.key).await;
+            let memory = self.memory();
+            // Whoever refreshes reads the store itself, under the lock.
+            if memory.flight.is_some() || memory.unsaved.is_some() {
+                return;
+            }
+            // What was read may be older than what was published while it was.
+            if memory.generation() == before {
+                break (loaded, memory);
+            }
+        };
         match loaded {
             Ok(found) if is_same(found.as_ref(), memory.credential.as_ref()) => {
                 if matches!(memory.trouble, Some(State::StoreFailed { .. })) {
@@ -234,6 +249,29 @@ pub(super) fn is_same(one: Option<&Credential>, other: Option<&Credential>) -> b
 /// Adds to the scopes that the next login asks for.
 pub(super) fn want(credential: &mut Credential, scopes: &[String]) -> bool {
     let before = credential.wanted_scopes.len();
-    scope::add(&mut credential.wanted_scopes, scopes.iter().map(String::as_str));
+    for scope in scopes {
+        let bytes: usize = credential.wanted_scopes.iter().map(String::len).sum();
+        if credential.wanted_scopes.len() < MAX_WANTED && bytes + scope.len() <= MAX_WANTED_BYTES {
+            scope::add(&mut credential.wanted_scopes, [scope.as_str()]);
+        }
+    }
     credential.wanted_scopes.len() != before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_makes_us_want_only_so_much() {
+        let mut credential = crate::fakes::credential();
+        for n in 0..1000 {
+            want(&mut credential, &[format!("scope-{n}")]);
+        }
+        assert_eq!(credential.wanted_scopes.len(), MAX_WANTED);
+        let mut credential = crate::fakes::credential();
+        assert!(want(&mut credential, &["a".to_owned()]));
+        assert!(!want(&mut credential, &["x".repeat(MAX_WANTED_BYTES)]), "too long for what is left");
+        assert!(want(&mut credential, &["b".to_owned()]) && !want(&mut credential, &["b".to_owned()]));
+    }
 }

@@ -8,6 +8,7 @@ use super::memory::want;
 use super::{Bearer, Inner, State, Verdict};
 use crate::challenge::Challenge;
 use crate::discovery::Discovery;
+use crate::http::{HttpError, METADATA_TIMEOUT};
 use crate::login::LoginError;
 use crate::record::{ClientSource, Credential, Ended};
 use crate::settings::Grant;
@@ -114,13 +115,19 @@ impl Inner {
             challenge: challenge.as_ref(),
             known_issuer: Some(&known.issuer),
         };
-        let found = discovery.find().await;
+        // The lock is held meanwhile, and others wait for it.
+        let found = tokio::time::timeout(METADATA_TIMEOUT, discovery.find()).await;
+        let late = |_| Err(LoginError::from(HttpError::TimedOut { host: self.url.authority() }));
+        let found = found.unwrap_or_else(late);
         let expected = known.generation;
         let mut over = Credential { tokens: None, marker: None, generation: expected + 1, ..known };
         let is_configured = over.registration.source == ClientSource::Configured;
         let mut trouble = None;
         match found {
-            Err(error) if error.is_transient() => return self.wait(&error),
+            // What is in the way says nothing of the sign-in.
+            Err(error) if error.is_transient() || matches!(error, LoginError::Http(_)) => {
+                return self.wait(&error);
+            }
             Ok(found) if found.metadata.issuer == over.issuer => {
                 over.ended = Some(self.ended("the server refuses a fresh token"))
             }

@@ -37,7 +37,7 @@ impl Inner {
         match error.code() {
             Some("invalid_grant") => self.grant_is_gone(lock, credential, attempt, why).await,
             _ if error.refuses_client() => Err(self.client_is_gone(lock, credential, why).await),
-            _ if error.is_transient() => Err(self.wait(&error)),
+            _ if !error.is_said_by_issuer() => Err(self.wait(&error)),
             _ => {
                 let is_over = {
                     let mut memory = self.memory();

@@ -65,9 +65,13 @@ impl Fault {
                 .retryable(),
             // Who asks, and what it can and may do.
             Self::Authentication { server, .. } => facts.text("service", server),
-            Self::SignInNeeded { server, state, .. } => {
+            Self::SignInNeeded { server, account, state, .. } => {
                 let facts = facts.text("service", server).text("state", state);
-                match sign_in_command(server, state) {
+                let facts = match account {
+                    Some(account) => facts.text("account", account),
+                    None => facts,
+                };
+                match sign_in_command(server, account.as_deref(), state) {
                     Some(command) => facts.text("command", &command),
                     None => facts,
                 }

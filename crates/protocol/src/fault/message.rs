@@ -67,7 +67,9 @@ impl Fault {
             Self::Authentication { variable, .. } => {
                 format!("Authentication failed: Invalid or missing {variable}")
             }
-            Self::SignInNeeded { server, state, reason } => sign_in_needed(server, state, reason.as_deref()),
+            Self::SignInNeeded { server, account, state, reason } => {
+                sign_in_needed(server, account.as_deref(), state, reason.as_deref())
+            }
             Self::ClientCannot { what } => format!("The client does not support {what}"),
             Self::MissingCapability { required } => format!("Missing required client capability: {required}"),
             Self::NeedsConsent { kind, name } => needs_consent(*kind, name),
@@ -123,23 +125,31 @@ fn too_large(server: Option<&str>, limit_bytes: usize) -> String {
     }
 }
 
-/// Returns the command that helps, where one does.
-pub(super) fn sign_in_command(server: &str, state: &str) -> Option<String> {
-    // Neither is mended by signing in.
-    let is_elsewhere = matches!(state, "needs client id" | "issuer refused" | "store failed" | "off");
-    let is_plain = !server.is_empty()
-        && !server.starts_with('-')
-        && server.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@".contains(&byte));
-    match (is_elsewhere, is_plain) {
-        (true, _) => None,
-        (false, true) => Some(format!("manifold login {server}")),
-        (false, false) => Some(format!("manifold login '{}'", server.replace('\'', r"'\''"))),
-    }
+/// Returns the command that signs in to a server, as a shell takes it.
+pub fn login_command(server: &str, account: Option<&str>) -> String {
+    let account = account.map(|account| format!(" --account {}", word(account))).unwrap_or_default();
+    format!("manifold login {}{account}", word(server))
 }
 
-fn sign_in_needed(server: &str, state: &str, reason: Option<&str>) -> String {
+/// Returns a word as a shell takes it.
+fn word(text: &str) -> String {
+    let is_plain = !text.is_empty()
+        && !text.starts_with('-')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@".contains(&byte));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Returns the command that helps, where one does.
+pub(super) fn sign_in_command(server: &str, account: Option<&str>, state: &str) -> Option<String> {
+    // Neither is mended by signing in.
+    let is_elsewhere = matches!(state, "needs client id" | "issuer refused" | "store failed" | "off");
+    (!is_elsewhere).then(|| login_command(server, account))
+}
+
+fn sign_in_needed(server: &str, account: Option<&str>, state: &str, reason: Option<&str>) -> String {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    let command = sign_in_command(server, state).map(|command| format!("`{command}`")).unwrap_or_default();
+    let command = sign_in_command(server, account, state);
+    let command = command.map(|command| format!("`{command}`")).unwrap_or_default();
     match state {
         "off" => format!(
             "Server '{server}' wants you to sign in, and its `oauth` is false in the config; remove that, or give it a \

@@ -249,59 +249,55 @@ impl HttpClient {
                 }
                 Ok(answer)
             }
-            401 | 403 => {
-                let sent = proof.clone();
-                let answer = Box::pin(self.send_anew(request, asked_by(&method), sent, answer)).await?;
-                Ok(answer)
-            }
             // Seldom, so it may cost a little more.
-            307 | 308 => Box::pin(self.follow(request, answer)).await,
+            307 | 308 | 401 | 403 => {
+                Box::pin(self.send_on(request, asked_by(&method), proof.clone(), answer)).await
+            }
             _ => Err(Box::pin(self.refusal(answer)).await),
         }
     }
 
-    /// Sends a request once more that was refused for its credential, if there is another by now. The server has not
-    /// begun with it, so nothing is done twice. Any answer that is no success is `Err`.
-    async fn send_anew(
+    /// Goes where redirects lead, and sends a request once more that was refused for its credential, if there is another
+    /// by now. The server has not begun with it, so nothing is done twice. Any answer that is no success is `Err`.
+    async fn send_on(
         &self,
         request: Request<'_>,
         asked: Asked,
-        sent: Proof,
-        answer: Answer,
+        mut proof: Proof,
+        mut answer: Answer,
     ) -> Result<Answer, Unreached> {
-        let proof = match self.credentials.refused(refusal_of(sent, false, &answer)).await {
-            After::Resend(proof) => proof,
-            After::Failed(fault) => return Err(sign_in_after(answer, fault).await),
-            After::Pass => return Err(self.refusal(answer).await),
-        };
-        answer.discard().await;
-        let request = Request { credential: proof.fields.as_deref(), ..request };
-        let answer = self.send_once(request, asked).await?;
-        match answer.head.status {
-            101 | 200..=299 => Ok(answer),
-            401 | 403 => match self.credentials.refused(refusal_of(proof, true, &answer)).await {
-                After::Failed(fault) => Err(sign_in_after(answer, fault).await),
-                After::Resend(_) | After::Pass => Err(self.refusal(answer).await),
-            },
-            _ => Err(self.refusal(answer).await),
-        }
-    }
-
-    /// Goes where a redirect leads.
-    async fn follow(&self, request: Request<'_>, mut answer: Answer) -> Result<Answer, Unreached> {
-        let mut uri = request.place.uri.clone();
-        for _ in 0..MAX_REDIRECTS {
-            uri = redirected(&uri, &answer.head)?;
-            answer.discard().await;
-            let place = self.place(uri.clone());
-            answer = self.send_once(Request { place: &place, ..request }, asked_by(request.method)).await?;
+        let mut led_to: Option<Place> = None;
+        let (mut redirects, mut is_second) = (0, false);
+        loop {
             match answer.head.status {
-                200..=299 => return Ok(answer),
-                307 | 308 => {}
+                101 | 200..=299 => {
+                    if proof.fields.is_none() {
+                        self.credentials.let_in();
+                    }
+                    return Ok(answer);
+                }
+                307 | 308 if redirects == MAX_REDIRECTS => {
+                    return Err(Unreached::Broken("it redirects in circles".to_owned()));
+                }
+                307 | 308 => {
+                    let from = led_to.as_ref().unwrap_or(request.place);
+                    led_to = Some(self.place(redirected(&from.uri, &answer.head)?));
+                    redirects += 1;
+                }
+                401 | 403 => {
+                    match self.credentials.refused(refusal_of(proof.clone(), is_second, &answer)).await {
+                        After::Resend(other) if !is_second => (proof, is_second) = (other, true),
+                        After::Failed(fault) => return Err(sign_in_after(answer, fault).await),
+                        After::Resend(_) | After::Pass => return Err(self.refusal(answer).await),
+                    }
+                }
                 _ => return Err(self.refusal(answer).await),
             }
+            answer.discard().await;
+            let place = led_to.as_ref().unwrap_or(request.place);
+            let again = Request { place, credential: proof.fields.as_deref(), ..request };
+            answer = self.send_once(again, asked).await?;
         }
-        Err(Unreached::Broken("it redirects in circles".to_owned()))
     }
 
     /// Asks for another protocol on the same connection; any answer but that is `Err`. Returns what came along, too.
@@ -320,7 +316,7 @@ impl HttpClient {
         };
         let mut answer = self.send_once(request, Asked::Upgrade).await?;
         if matches!(answer.head.status, 401 | 403) {
-            answer = self.send_anew(request, Asked::Upgrade, proof.clone(), answer).await?;
+            answer = self.send_on(request, Asked::Upgrade, proof.clone(), answer).await?;
         }
         if answer.head.status != 101 {
             return Err(self.refusal(answer).await);

@@ -12,7 +12,7 @@ use manifold_oauth as oauth;
 use oauth::{BoxFuture, Clock, CredentialStore, Grant, Http, Parts, Pkce, ResourceChoice, Settings, SignIn};
 
 use crate::supervisor::FollowedSignIn;
-pub(crate) use fault::fault_of;
+pub(crate) use fault::{fault_of, named_account};
 pub use http::OAuthHttp;
 pub(crate) use presented::SignedIn;
 
@@ -116,6 +116,11 @@ impl SignIns {
     }
 }
 
+/// Returns what starts the tasks of the OAuth client.
+pub fn spawner(tasks: Tasks) -> Arc<dyn oauth::Spawn> {
+    Arc::new(Spawner(tasks))
+}
+
 /// Starts what a sign-in does beside the calls.
 struct Spawner(Tasks);
 
@@ -170,6 +175,7 @@ fn settings(spec: &RemoteSpec) -> Option<Settings> {
         callback_url: written.callback_url.clone(),
         pkce: if written.assume_pkce { Pkce::Assume } else { Pkce::Required },
         allow_private: written.allow_private,
+        assume_endpoints: written.assume_endpoints,
         credential: written.credential.clone(),
         grant: match written.grant {
             GrantSetting::Code => Grant::Code,

@@ -169,7 +169,7 @@ impl Drop for FakeLife {
 }
 
 fn wants_sign_in() -> Fault {
-    Fault::SignInNeeded { server: "s".to_owned(), state: "needs login", reason: None }
+    Fault::SignInNeeded { server: "s".to_owned(), account: None, state: "needs login", reason: None }
 }
 
 struct Stage {

@@ -180,6 +180,41 @@ fn bad_tokens_are_401_and_good_ones_are_let_in() {
     end_quietly(gateway.client);
 }
 
+// One place, however it is written: a token for one namespace is good in no other.
+#[test]
+fn an_escaped_path_is_the_path_it_stands_for() {
+    let (sandbox, world) = (Sandbox::new(), World::new());
+    let mut config = two(&sandbox, world.auth(json!({})));
+    config["namespaces"]["status"] = json!({"serverIds": ["a"]});
+    let gateway = Gateway::start(&sandbox, &config, &[]);
+    let home = bearer(&world.token(json!({"aud": format!("{BASE}/mcp/home")})));
+    let headers = [("Authorization", home.as_str()), ("Accept", crate::http_lifecycle::BOTH)];
+    let ask = |method: &str, path: &str| {
+        let body = if method == "POST" { calling(1, "ping", json!({})) } else { String::new() };
+        gateway.ask(method, path, &headers, &body).status
+    };
+    for (method, path) in [
+        ("POST", "/mcp/work"),
+        ("POST", "/%6dcp/work"),
+        ("POST", "/%6Dcp/%77ork"),
+        ("POST", "/%61pi/work/mcp"),
+        ("POST", "/api/work/%6dcp"),
+        ("GET", "/lite%6dcp/work"),
+        ("GET", "/lite%6dcp/work/echo"),
+        ("GET", "/s%73e/work"),
+        ("POST", "/api/status/mcp"),
+        ("GET", "/litemcp/status"),
+        ("GET", "/nothing/is/there"),
+    ] {
+        assert_eq!(ask(method, path), 401, "{path}");
+    }
+    assert_eq!(ask("POST", "/api/%68ome/%6dcp"), 200);
+    let answer = gateway.ask("GET", "/.well-known/oauth-protected-resource/%6dcp/%68ome", &[], "");
+    assert_eq!((answer.status, &answer.json()["resource"]), (200, &json!(format!("{BASE}/%6dcp/%68ome"))));
+    assert_eq!(gateway.ask("GET", "/.well-known/oauth-protected-resourcefoo", &[], "").status, 404);
+    end_quietly(gateway.client);
+}
+
 #[test]
 fn keys_change_and_an_issuer_that_is_away_logs_nobody_out() {
     let (sandbox, world) = (Sandbox::new(), World::new());

@@ -1,28 +1,31 @@
 //! Tokens by name: in the config, and made by commands while the gateway runs.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::http::end_quietly;
-use manifold_testkit::{Sandbox, until};
+use manifold_testkit::{Sandbox, figures, until};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::cli::run;
 use crate::http_lifecycle::http_command;
 
+/// How long a running gateway may take to hear of a token; who makes it counts too.
+const WITHIN: Duration = Duration::from_secs(2);
 const ALL: &str = "a token for everything";
 const WORK: &str = "a token for work alone";
 const SOME: &str = "a token for some tools";
 
-fn verb(sandbox: &Sandbox, words: &[&str]) -> Command {
+pub(super) fn verb(sandbox: &Sandbox, words: &[&str]) -> Command {
     let mut command = sandbox.manifold();
     command.arg("token").args(words).arg("--config").arg(sandbox.path(".config/manifold/config.json"));
     command
 }
 
 /// Makes a token; returns it.
-fn created(sandbox: &Sandbox, words: &[&str]) -> String {
+pub(super) fn created(sandbox: &Sandbox, words: &[&str]) -> String {
     let ran = run(verb(sandbox, &[&["create"], words].concat()));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let token = ran.stdout.strip_suffix('\n').unwrap();
@@ -104,12 +107,14 @@ fn tokens_are_made_and_revoked_while_the_gateway_runs() {
     let sandbox = Sandbox::new();
     let gateway = Gateway::start(&sandbox, &two(&sandbox, json!({})), &[]);
     assert_eq!(gateway.ask("GET", "/api/status", &[], "").status, 200, "nobody is asked for anything");
+    let began = Instant::now();
     let ci = created(&sandbox, &["ci", "--namespace", "work", "--namespace", "both", "--tool", "a__*"]);
     assert!(
         until(PATIENCE, || gateway.ask("GET", "/api/status", &[], "").status == 401),
         "now one is needed"
     );
     assert!(until(PATIENCE, || status_of(&gateway, &ci) == 200));
+    figures::took("a token that is made counts", began.elapsed(), WITHIN);
     assert_eq!(tools(&gateway, "both", &ci).len(), 4);
     assert_eq!(api(&gateway, "home", &ci, "ping", json!({})).status, 404);
     let other = created(&sandbox, &["other", "--expires", "30d"]);
@@ -130,9 +135,11 @@ fn tokens_are_made_and_revoked_while_the_gateway_runs() {
         &calling(1, "initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})),
     );
     assert_eq!(session.status, 200, "{}", session.text());
+    let began = Instant::now();
     let ran = run(verb(&sandbox, &["revoke", "ci"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(until(PATIENCE, || status_of(&gateway, &ci) == 401));
+    figures::took("a token that is revoked counts no more", began.elapsed(), WITHIN);
     assert_eq!(status_of(&gateway, &other), 200);
     assert_eq!(run(verb(&sandbox, &["revoke", "ci"])).code, Some(7));
     assert_eq!(run(verb(&sandbox, &["revoke", "other"])).code, Some(0));

@@ -101,9 +101,9 @@ fn token(sandbox: &Sandbox) -> String {
     sandbox.write_private("token", "a-long-enough-secret\n")
 }
 
-type Socket = WebSocket<TcpStream>;
+pub(crate) type Socket = WebSocket<TcpStream>;
 
-fn open(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Result<Socket, Error> {
+pub(crate) fn open(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Result<Socket, Error> {
     let stream = TcpStream::connect(("127.0.0.1", gateway.port)).expect("the gateway listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     let mut request =
@@ -124,11 +124,11 @@ fn connect(gateway: &Gateway, path: &str) -> Socket {
     open(gateway, path, &[]).expect("a WebSocket")
 }
 
-fn send(socket: &mut Socket, text: &str) {
+pub(crate) fn send(socket: &mut Socket, text: &str) {
     socket.send(Message::text(text.trim_end())).expect("the gateway reads");
 }
 
-fn receive(socket: &mut Socket) -> Value {
+pub(crate) fn receive(socket: &mut Socket) -> Value {
     loop {
         match socket.read().expect("an answer") {
             Message::Text(text) => return serde_json::from_str(&text).expect("JSON"),
@@ -138,7 +138,7 @@ fn receive(socket: &mut Socket) -> Value {
     }
 }
 
-fn close_code(socket: &mut Socket) -> CloseCode {
+pub(crate) fn close_code(socket: &mut Socket) -> CloseCode {
     loop {
         match socket.read().expect("a close") {
             Message::Close(Some(frame)) => return frame.code,

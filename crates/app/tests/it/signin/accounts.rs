@@ -1,5 +1,6 @@
 //! Several accounts of one server, each in its namespace.
 
+use manifold_testkit::http::{Gateway, end_quietly};
 use manifold_testkit::{Client, OAuthFake, Sandbox};
 use serde_json::{Value, json};
 
@@ -49,6 +50,56 @@ fn two_accounts_of_one_server_are_never_crossed() {
     }
     assert!(server.count("call") - before >= calls);
     println!("{calls} calls, none crossed; {} renewals", server.count("refresh"));
+}
+
+/// The row as it is worded: one gateway by HTTP, a namespace for each account, calls mixed.
+#[test]
+fn two_accounts_in_two_namespaces_of_one_gateway_are_never_crossed() {
+    let (sandbox, server) = (Sandbox::new(), OAuthFake::start());
+    let config = json!({
+        "mcpServers": {"far": {"url": server.url()}},
+        "managerTools": false,
+        "namespaces": {
+            "work": {"serverIds": ["far"], "accounts": {"far": "work"}},
+            "home": {"serverIds": ["far"], "accounts": {"far": "private"}},
+        },
+    });
+    sandbox.write_config(&config);
+    for (namespace, account) in [("work", "work"), ("home", "private")] {
+        server.set_user(&format!("at {namespace}"));
+        sign_in(&sandbox, &["--account", account]);
+    }
+    let gateway = Gateway::start(&sandbox, &config, &[]);
+    let before = server.count("call");
+    let session = |namespace: &str| gateway.session(&format!("/mcp/{namespace}"), "2025-11-25", json!({}));
+    let sessions = ["work", "home"].map(|namespace| (namespace, session(namespace)));
+    let mut id = 1;
+    for _ in 0..calls() / (2 * AT_ONCE) {
+        let mut asked = Vec::new();
+        // Mixed: one of either, and again; all of them are under way at once.
+        for (namespace, session) in sessions.iter().cycle().take(2 * AT_ONCE) {
+            id += 1;
+            asked.push((namespace, session.call(id, "far__whoami", json!({}), None)));
+        }
+        for (namespace, mut connection) in asked {
+            let answer = connection.answer();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let others = if *namespace == "work" { "at home" } else { "at work" };
+            let text = answer.text();
+            assert!(text.contains(&format!("at {namespace}")) && !text.contains(others), "{text}");
+        }
+        server.refuse_tokens();
+    }
+    assert!(server.count("call") - before >= calls());
+    // Who is signed out of one of them is told how to come back to that one.
+    server.forget_sign_ins();
+    for (namespace, session) in &sessions {
+        id += 1;
+        let text = session.call(id, "far__whoami", json!({}), None).answer().text();
+        let account = if *namespace == "work" { "work" } else { "private" };
+        assert!(text.contains(&format!("manifold login far --account {account}")), "{text}");
+    }
+    end_quietly(gateway.client);
 }
 
 /// The same in one process, where both accounts have connections and tokens side by side.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use manifold_testkit::http::Gateway;
-use manifold_testkit::{Misbehaviour, until, visit};
+use manifold_testkit::{Misbehaviour, figures, until, visit};
 use serde_json::{Value, json};
 
 use super::{Login, PATIENCE, gateway, run, serve, sign_in, text_of, world};
@@ -351,4 +352,29 @@ fn a_browser_may_come_back_to_our_own_door() {
     // Who signs in by the command comes back to this machine, as before, and is registered for that.
     sign_in(&sandbox, &[]);
     assert_eq!(server.count("register"), 2);
+}
+
+// Row 21: the issuer answers nothing, and a refresh of another process waits for it.
+#[test]
+fn a_logout_ends_though_a_refresh_hangs() {
+    let (sandbox, server) = world();
+    server.set_life(0);
+    sign_in(&sandbox, &[]);
+    server.misbehave(Some(Misbehaviour::Hangs));
+    let mut client = gateway(&sandbox, &[]);
+    client.request("tools/call", json!({"name": "far__whoami", "arguments": {}}));
+    assert!(until(PATIENCE, || server.heard("grant_type=refresh_token")));
+    let began = Instant::now();
+    let ended = run(&sandbox, &["logout", "far"]);
+    figures::took("a logout while a refresh hangs", began.elapsed(), Duration::from_secs(5));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("signed out of 'far' on this machine"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("did not answer in time"), "{}", ended.stderr);
+    // Nobody is signed in, for good.
+    server.misbehave(None);
+    let refreshed = server.count("refresh");
+    let mut other = gateway(&sandbox, &[]);
+    let answer = other.call("far__whoami", json!({}));
+    assert_eq!(answer["error"]["data"]["command"], "manifold login far", "{answer}");
+    assert_eq!(server.count("refresh"), refreshed);
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use manifold_testkit::http::{BOTH, Conn, Gateway, calling, end_quietly};
 use manifold_testkit::visit;
 use serde_json::{Value, json};
 
@@ -86,4 +87,81 @@ fn a_client_that_comes_back_is_asked_too() {
         Ok(json!({"action": "accept"}))
     });
     assert_eq!(text_of(&client.call("far__whoami", json!({}))), "somebody");
+}
+
+/// Asks for a tool over HTTP with `more` headers, as clients with sessions do and as those without; returns what each is
+/// told first: it is asked to sign in, or told how.
+fn told_over_http(gateway: &Gateway, more: &[(&str, &str)]) -> [Value; 2] {
+    let can = json!({"elicitation": {"url": {}}});
+    let arguments = json!({"name": "far__whoami", "arguments": {}});
+    let params = crate::modern_http::signed(arguments.clone(), &can);
+    let mut headers = vec![
+        ("Accept", "application/json"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "far__whoami"),
+    ];
+    headers.extend_from_slice(more);
+    let modern = gateway.ask("POST", "/mcp", &headers, &calling(7, "tools/call", params)).json();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": {"name": "x", "version": "1"}});
+    let mut headers = vec![("Accept", BOTH)];
+    headers.extend_from_slice(more);
+    let opened = gateway.ask("POST", "/mcp", &headers, &calling(1, "initialize", hello));
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    headers.push(("Mcp-Session-Id", &session));
+    let mut connection = Conn::open(gateway.port);
+    connection.send("POST", "/mcp", &headers, &calling(2, "tools/call", arguments));
+    let response = connection.response();
+    let legacy = match response.header("content-type") {
+        Some("text/event-stream") => response.events().message(),
+        _ => {
+            let mut response = response;
+            let mut body = Vec::new();
+            while let Some(bytes) = response.bytes() {
+                body.extend(bytes);
+            }
+            serde_json::from_slice(&body).unwrap()
+        }
+    };
+    [modern, legacy]
+}
+
+// T16: an address is given to nobody who may sit elsewhere.
+#[test]
+fn who_may_be_elsewhere_is_given_no_address() {
+    let (sandbox, server) = world();
+    sign_in(&sandbox, &[]);
+    drop(serve(&sandbox, &server, json!({})).tool_names());
+    server.forget_sign_ins();
+    let restricted = json!({"ci": {"hash": sha256("restricted"), "tools": ["*"]}});
+    let check = |server_part: Value, more: &[(&str, &str)], is_asked: bool| {
+        let mut config = super::config(&server);
+        config["server"] = server_part;
+        let gateway = Gateway::start(&sandbox, &config, &[]);
+        let [modern, legacy] = told_over_http(&gateway, more);
+        match is_asked {
+            true => {
+                assert_eq!(modern["result"]["resultType"], "input_required", "{modern}");
+                assert_eq!(legacy["method"], "elicitation/create", "{legacy}");
+            }
+            false => {
+                for answer in [&modern, &legacy] {
+                    assert_eq!(answer["error"]["data"]["command"], "manifold login far", "{answer}");
+                    assert!(!answer.to_string().contains("/authorize"), "{answer}");
+                }
+            }
+        }
+        end_quietly(gateway.client);
+    };
+    check(json!({}), &[], true);
+    for header in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"] {
+        check(json!({}), &[(header, "192.0.2.1")], false);
+    }
+    check(json!({"publicUrl": "https://tools.example"}), &[], false);
+    check(json!({"tokens": restricted}), &[("Authorization", "Bearer restricted")], false);
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

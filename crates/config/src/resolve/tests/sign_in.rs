@@ -24,6 +24,7 @@ fn every_key_is_read() {
             "clientName": "n", "clientMetadataUrl": "https://me/c.json", "issuer": "https://as",
             "authServerMetadataUrl": "https://as/m", "resource": false, "scopes": ["a", "b"], "params": {"p": "1"},
             "callbackPort": 8123, "callbackUrl": "http://localhost:8123/x", "pkce": "assume", "allowPrivate": true,
+            "assumeEndpoints": true,
             "credential": "shared", "grant": "device", "privateKey": "-----BEGIN PRIVATE KEY-----"}}"#,
     )
     .unwrap();
@@ -38,7 +39,7 @@ fn every_key_is_read() {
         (&["a".to_owned(), "b".to_owned()][..], "1")
     );
     assert_eq!((all.callback_port, &all.callback_url), (Some(8123), &text("http://localhost:8123/x")));
-    assert!(all.assume_pkce && all.allow_private);
+    assert!(all.assume_pkce && all.allow_private && all.assume_endpoints);
     assert_eq!((&all.credential, all.grant), (&text("shared"), GrantSetting::Device));
     assert!(!format!("{all:?}").contains("hush"), "secrets do not print");
 }

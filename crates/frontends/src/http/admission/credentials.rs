@@ -2,7 +2,7 @@
 //! the config or the stored tokens change.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName};
@@ -15,7 +15,7 @@ use super::protection::Protection;
 use super::text;
 
 /// The samples of LiteMCP spell it so.
-pub(super) const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
+pub(in crate::http) const AUTHENTICATION: HeaderName = HeaderName::from_static("authentication");
 
 /// What lets clients in. Without any of it, whoever reaches us is let in.
 #[derive(Debug, Default)]
@@ -56,6 +56,14 @@ impl Until {
             Self::Date(date) => SystemTime::now() >= date,
         }
     }
+
+    /// Returns how long it is until then.
+    pub(super) fn left(self) -> Duration {
+        match self {
+            Self::At(at) => at.saturating_duration_since(Instant::now()),
+            Self::Date(date) => date.duration_since(SystemTime::now()).unwrap_or_default(),
+        }
+    }
 }
 
 /// What a request brings to be let in by.
@@ -71,6 +79,8 @@ pub(super) enum Brought<'h> {
 pub(super) struct Known {
     pub(super) principal: Principal,
     pub(super) until: Option<Until>,
+    /// When its credential is over for good.
+    pub(super) expires: Option<Until>,
     pub(super) grants: Option<Arc<Grants>>,
     pub(super) is_operators: bool,
 }
@@ -117,6 +127,7 @@ impl Accepted {
         Some(Known {
             principal: Principal::Token(Arc::clone(&token.name)),
             until: token.until,
+            expires: token.until,
             grants: token.grants.clone(),
             is_operators: token.is_operators,
         })

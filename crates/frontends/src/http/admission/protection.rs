@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use manifold_config::{Auth, Grant};
 use manifold_engine::{Access, Grants, Principal, User, Wish};
@@ -14,6 +15,7 @@ use tracing::info;
 
 use super::Refused;
 use super::credentials::{Known, Until};
+use crate::http::endpoint::Endpoint;
 
 /// Where the documents about our addresses are.
 pub(in crate::http) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -34,36 +36,6 @@ pub struct Protection {
 impl fmt::Debug for Protection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Protection").field("issuers", &self.issuers).field("bases", &self.bases).finish()
-    }
-}
-
-/// One of our addresses, as far as it matters for who comes in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Endpoint<'p> {
-    /// `/mcp` or `/sse`, of a namespace as it stands in the path: clients are told where tokens for it come from.
-    Described { transport: &'p str, namespace: Option<&'p str> },
-    /// Another way to the same.
-    Plain { namespace: &'p str },
-    /// What belongs to no namespace.
-    Other,
-}
-
-impl<'p> Endpoint<'p> {
-    pub(in crate::http) fn of(path: &'p str) -> Self {
-        let mut segments = path.trim_matches('/').split('/');
-        match (segments.next(), segments.next()) {
-            (Some(transport @ ("mcp" | "sse")), namespace) => Self::Described { transport, namespace },
-            (Some("api" | "litemcp"), Some(namespace)) if namespace != "status" => Self::Plain { namespace },
-            _ => Self::Other,
-        }
-    }
-
-    fn namespace(self) -> Option<&'p str> {
-        match self {
-            Self::Described { namespace, .. } => namespace,
-            Self::Plain { namespace } => Some(namespace),
-            Self::Other => None,
-        }
     }
 }
 
@@ -98,7 +70,7 @@ impl Protection {
 
     /// Returns who somebody is by a token that was checked, where it is meant for this address.
     pub(super) fn known(&self, verified: &Verified, path: &str) -> Result<Known, Refused> {
-        if !self.is_meant(verified, Endpoint::of(path)) {
+        if !self.is_meant(verified, &Endpoint::of(path)) {
             return Err(Refused::InvalidToken);
         }
         let has = |scope: &str| verified.scopes.iter().any(|one| one == scope);
@@ -127,16 +99,17 @@ impl Protection {
         Ok(Known {
             principal,
             until: Some(Until::At(Instant::now() + verified.good_for(self.verifier.now()))),
+            expires: UNIX_EPOCH.checked_add(Duration::from_secs(verified.expires)).map(Until::Date),
             grants: Some(Arc::new(grants)),
             is_operators: false,
         })
     }
 
     /// Returns whether a token is meant for an address: it names the address, or what the config names instead.
-    fn is_meant(&self, verified: &Verified, endpoint: Endpoint<'_>) -> bool {
+    fn is_meant(&self, verified: &Verified, endpoint: &Endpoint) -> bool {
         let is_ours = |audience: &str| {
             self.bases.iter().any(|base| match audience.strip_prefix(base.as_str()) {
-                Some(path) => names(path, endpoint),
+                Some(path) => endpoint.is_named_by(path),
                 None => false,
             })
         };
@@ -144,7 +117,7 @@ impl Protection {
     }
 
     /// Returns the scopes that somebody needs to come in here at all, and those that every call needs.
-    fn entry_scopes(&self, endpoint: Endpoint<'_>) -> Vec<Arc<str>> {
+    fn entry_scopes(&self, endpoint: &Endpoint) -> Vec<Arc<str>> {
         let Some(scopes) = &self.scopes else { return self.required.clone() };
         let is_required = |scope: &str| self.required.iter().any(|one| **one == *scope);
         let (given, lacking): (Vec<_>, Vec<_>) = scopes.iter().partition(|(scope, _)| is_required(scope));
@@ -179,7 +152,7 @@ impl Protection {
             let path = path.trim_end_matches('/');
             parts.push(format!("resource_metadata=\"{}{WELL_KNOWN}{path}\"", self.base(host)));
         }
-        let scopes = scopes.map_or_else(|| self.entry_scopes(endpoint), <[_]>::to_vec);
+        let scopes = scopes.map_or_else(|| self.entry_scopes(&endpoint), <[_]>::to_vec);
         if !scopes.is_empty() {
             parts.push(format!("scope=\"{}\"", scopes.join(" ")));
         }
@@ -193,7 +166,7 @@ impl Protection {
         document.set("authorization_servers", Raw::serialize(&self.issuers));
         document.set("bearer_methods_supported", Raw::from_static(r#"["header"]"#));
         document.set("resource_name", Raw::from_static(r#""Manifold""#));
-        let scopes = self.entry_scopes(Endpoint::of(path));
+        let scopes = self.entry_scopes(&Endpoint::of(path));
         let scopes: Vec<&str> =
             scopes.iter().map(|scope| &**scope).filter(|scope| *scope != "offline_access").collect();
         if !scopes.is_empty() {
@@ -210,64 +183,5 @@ impl Protection {
                 .find(|base| base.split_once("://").is_some_and(|(_, ours)| ours.eq_ignore_ascii_case(host)))
         });
         asked.or(self.bases.first()).map_or("", String::as_str)
-    }
-}
-
-/// Returns whether the path of an audience names an address. All ways to one namespace are one; its own root says nothing.
-fn names(path: &str, endpoint: Endpoint<'_>) -> bool {
-    // What follows the host without a slash makes another host of it.
-    let Some(path) = path.strip_prefix('/') else { return false };
-    let mut segments = path.split('/');
-    let (way, namespace, more) = (segments.next(), segments.next(), segments.next());
-    let is_way = match way {
-        Some("mcp" | "sse" | "litemcp") => more.is_none(),
-        Some("api") => more.is_none_or(|more| more == "mcp"),
-        _ => false,
-    };
-    is_way
-        && match endpoint {
-            Endpoint::Described { namespace: asked, .. } => namespace == asked,
-            Endpoint::Plain { namespace: asked } => namespace == Some(asked),
-            Endpoint::Other => true,
-        }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_audience_is_one_of_our_addresses_and_no_other() {
-        let check = |audience: &str, path: &str| names(audience, Endpoint::of(path));
-        for (audience, path) in [
-            ("/mcp", "/mcp"),
-            ("/mcp", "/mcp/"),
-            ("/mcp", "/sse"),
-            ("/mcp/work", "/mcp/work"),
-            ("/sse/work", "/mcp/work"),
-            ("/mcp/work", "/api/work/mcp"),
-            ("/mcp/work", "/litemcp/work/tool"),
-            ("/mcp/work", "/messages"),
-            ("/mcp/work", "/api/status"),
-        ] {
-            assert!(check(audience, path), "{audience} at {path}");
-        }
-        for (audience, path) in [
-            ("", "/mcp"),
-            ("/", "/mcp"),
-            ("/mcp/", "/mcp"),
-            ("/mcp/work/", "/mcp/work"),
-            ("/mcp", "/mcp/work"),
-            ("/mcp/work", "/mcp"),
-            ("/mcp/work", "/mcp/home"),
-            ("/mcp", "/api/work/mcp"),
-            ("/mcp/work/more", "/mcp/work"),
-            ("/mcpx", "/mcp"),
-            (".evil/mcp", "/mcp"),
-            (":1/mcp", "/mcp"),
-            ("//mcp", "/mcp"),
-        ] {
-            assert!(!check(audience, path), "{audience} at {path}");
-        }
     }
 }

@@ -12,6 +12,8 @@ pub(in crate::http) enum Refused {
     Token,
     /// An authorization server's token that is no good.
     InvalidToken,
+    /// One that nobody gave out, as far as can be told.
+    WrongToken,
     /// A token that lacks what every token needs.
     Scope,
     /// It is in the address, or there are several.
@@ -29,7 +31,7 @@ impl Refused {
     pub(in crate::http) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
-            Self::Token | Self::InvalidToken => StatusCode::UNAUTHORIZED,
+            Self::Token | Self::InvalidToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::Scope => StatusCode::FORBIDDEN,
             Self::TokenElsewhere => StatusCode::BAD_REQUEST,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -45,7 +47,7 @@ impl Refused {
             Self::Origin => "this Origin is not allowed; name it in server.cors.origins",
             Self::CrossSite => "cross-site requests are not allowed",
             Self::Token => "a valid token is needed: Authorization: Bearer <token>",
-            Self::InvalidToken => "the token is not valid here, or no longer",
+            Self::InvalidToken | Self::WrongToken => "the token is not valid here, or no longer",
             Self::Scope => "the token lacks a scope that is needed here",
             Self::TokenElsewhere => "send one token, and in a header: Authorization: Bearer <token>",
             Self::Unavailable => "whether the token is valid cannot be found out now; try again in a moment",

@@ -27,7 +27,7 @@ fn refused(admission: &Admission, method: &Method, uri: &Uri, lines: &[&str]) ->
 }
 
 fn comer(address: [u8; 4]) -> Comer<'static> {
-    Comer { address: address.into(), certificate: None }
+    Comer { address: address.into(), certificate: None, is_forwarded: false }
 }
 
 fn with_tokens(tokens: Vec<Token>) -> Admission {

@@ -2,6 +2,7 @@ use manifold_engine::Principal;
 
 use super::*;
 use crate::http::Peer;
+use crate::http::admission::Admitted;
 use crate::http::tests::{TestSite, site_limited};
 
 fn address(last: u8) -> IpAddr {
@@ -12,8 +13,8 @@ fn address(last: u8) -> IpAddr {
 fn session(site: &TestSite, owner: Option<Owner>, from: u8) -> Arc<HttpSession> {
     let site = &site.shared.site;
     let gateway = site.namespaces.find(None).unwrap();
-    let (peer, requester) = (Peer::new(address(from), site), Requester::local());
-    let origin = Origin { peer: &peer, requester: &requester };
+    let (peer, admitted) = (Peer::new(address(from), site), Admitted::without_token(address(from)));
+    let origin = Origin::new(&peer, &admitted);
     let mut session = HttpSession::new(site, &gateway, Entrance::OldSse, origin).unwrap();
     if let Some(owner) = owner {
         Arc::get_mut(&mut session).unwrap().owner = owner;

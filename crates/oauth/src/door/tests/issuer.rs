@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::door::{Introspection, Rules, Unverified, Verified, Verifier};
+use crate::fakes::FakeTasks;
 use crate::http::{BoxFuture, Http, HttpError, Request, Response};
 
 pub(super) const ISSUER: &str = "https://login.example/tenant";
@@ -105,6 +106,8 @@ pub(super) struct Answers {
     pub(super) keys: Vec<Value>,
     pub(super) cache_control: Option<&'static str>,
     pub(super) is_down: bool,
+    /// Nothing is ever answered.
+    pub(super) hangs: bool,
     pub(super) introspected: Option<Value>,
 }
 
@@ -119,6 +122,10 @@ impl Http for Issuer {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, HttpError>> {
         Box::pin(async move {
             tokio::task::yield_now().await;
+            let hangs = self.answers.lock().unwrap().hangs;
+            if hangs {
+                std::future::pending::<()>().await;
+            }
             let answers = self.answers.lock().unwrap();
             let url = request.url.as_str();
             if url.ends_with("/keys") {
@@ -185,7 +192,8 @@ impl World {
         let issuer = Arc::new(Issuer::default());
         issuer.answers.lock().unwrap().keys = keys;
         let clock = Arc::new(TestClock::default());
-        let verifier = Verifier::new(rules, Arc::clone(&issuer) as _, Arc::clone(&clock) as _);
+        let verifier =
+            Verifier::new(rules, Arc::clone(&issuer) as _, Arc::clone(&clock) as _, Arc::new(FakeTasks));
         Self { issuer, clock, verifier }
     }
 

@@ -49,6 +49,7 @@ async fn known_keys_work_while_the_issuer_is_away() {
     for minute in 1..=90 {
         world.clock.forward(60);
         assert!(world.verify(&token(minute)).await.is_ok(), "after {minute} minutes");
+        settled().await;
     }
     assert!(world.key_fetches() > 1, "it was asked when what it had said was old");
     world.issuer.answers.lock().unwrap().is_down = false;
@@ -82,7 +83,7 @@ async fn many_at_once_wait_for_one_look() {
 }
 
 /// Polls all of them in turn until each is done.
-async fn futures<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
+pub(super) async fn futures<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut all: Vec<_> = all.map(|one| (Box::pin(one), None)).collect();
     std::future::poll_fn(|context| {
         for (one, done) in &mut all {
@@ -123,8 +124,35 @@ async fn keys_are_kept_for_as_long_as_they_are_said_to_be_good() {
         assert_eq!(world.key_fetches(), 1, "{said:?}");
         world.clock.forward(1);
         world.verify(&token("c")).await.unwrap();
+        settled().await;
         assert_eq!(world.key_fetches(), 2, "{said:?}");
     }
+}
+
+/// Lets what was started in the background go on as far as it can.
+async fn settled() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+// Row 24: keys that are known work, and nobody waits for an issuer that does not answer.
+#[tokio::test]
+async fn an_issuer_that_hangs_keeps_nobody_waiting_whose_key_is_known() {
+    let signer = Signer::es256();
+    let world = World::new(rules(), vec![signer.jwk("1")]);
+    let token = |sub: &str| {
+        let claims = with(claims(world.now()), "sub", json!(sub));
+        signer.signed(&head(&signer, "1"), &claims)
+    };
+    world.verify(&token("a")).await.unwrap();
+    world.issuer.answers.lock().unwrap().hangs = true;
+    world.clock.forward(3600);
+    for sub in 0..10 {
+        world.verify(&token(&sub.to_string())).await.unwrap();
+        settled().await;
+    }
+    assert_eq!(world.key_fetches(), 1, "the second hangs");
 }
 
 #[tokio::test]

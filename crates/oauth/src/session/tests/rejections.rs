@@ -1,6 +1,8 @@
 //! What each answer to a refresh leads to.
 
 use super::*;
+use crate::http::HttpError;
+use crate::login::LoginError;
 
 #[tokio::test(start_paused = true)]
 async fn an_issuer_that_is_down_is_asked_less_and_less_and_nobody_signs_in() {
@@ -113,6 +115,42 @@ async fn a_refusal_that_says_nothing_ends_a_login_in_time() {
         assert!(began.elapsed() < Duration::from_secs(1000));
     }
     assert!(began.elapsed() >= Duration::from_secs(600));
+}
+
+/// A portal, a proxy or a page stands where the issuer was: for however long, nobody has to sign in for that.
+#[tokio::test(start_paused = true)]
+async fn what_the_issuer_did_not_say_ends_no_login() {
+    for (status, body) in [
+        (200, "<html>Welcome to our network</html>"),
+        (302, ""),
+        (307, ""),
+        (403, "<html>blocked</html>"),
+        (404, ""),
+        (407, "who are you?"),
+        (418, "{}"),
+        (511, "<html>sign in here</html>"),
+    ] {
+        let (world, sign_in) = signed_in(Rules { life: Some(60), ..Rules::default() }).await;
+        world.issuer.rules(|rules| rules.instead = Some((status, body)));
+        sleep(61).await;
+        for _ in 0..240 {
+            call(&world, &sign_in).await.1.unwrap_err();
+            assert!(matches!(sign_in.state(), State::Retrying { .. }), "{status}: {}", sign_in.state());
+            sleep(10).await;
+        }
+        world.issuer.rules(|rules| rules.instead = None);
+        sleep(61).await;
+        call(&world, &sign_in).await.1.unwrap();
+        assert_eq!(sign_in.state(), State::Ready, "{status}");
+    }
+    for one in [
+        LoginError::from(HttpError::Redirected { host: "as.example".to_owned() }),
+        LoginError::from(HttpError::TooLarge { host: "as.example".to_owned(), limit: 1 }),
+        LoginError::PrivateKey("it is none"),
+        LoginError::NoRandomness,
+    ] {
+        assert!(!one.is_said_by_issuer(), "{one}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

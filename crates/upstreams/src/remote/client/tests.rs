@@ -28,6 +28,8 @@ enum Does {
     Closes,
     /// Refuses the credential.
     Refuses,
+    /// Sends to another place of its own.
+    Redirects,
 }
 
 /// A server that does one thing after another, whatever the connection.
@@ -58,10 +60,13 @@ impl Server {
                         Does::Refuses => {
                             b"HTTP/1.1 401 X\r\nwww-authenticate: Bearer scope=\"a\"\r\ncontent-length: 2\r\n\r\nno"
                         }
+                        Does::Redirects => {
+                            b"HTTP/1.1 307 X\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\nno"
+                        }
                         _ => b"HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nok",
                     };
                     stream.write_all(answer).await.unwrap();
-                    if !matches!(does, Does::Answers | Does::Refuses) {
+                    if !matches!(does, Does::Answers | Does::Refuses | Does::Redirects) {
                         break;
                     }
                 }
@@ -213,4 +218,30 @@ async fn a_refused_credential_is_told_and_another_is_tried_once() {
     check_renewal(1, &[Does::Refuses, Does::Answers], Some("ok"), &["Bearer 1", "Bearer 0"]).await;
     check_renewal(0, &[Does::Refuses], None, &["Bearer 0"]).await;
     check_renewal(5, &[Does::Refuses, Does::Refuses], None, &["Bearer 5", "Bearer 4"]).await;
+}
+
+// It is the last of the places that says no, and there it is sent again.
+#[tokio::test]
+async fn a_credential_that_is_refused_behind_a_redirect_is_told_too() {
+    use Does::{Answers, Redirects, Refuses};
+    let (first, then) = ("Bearer 1", "Bearer 0");
+    check_renewal(1, &[Redirects, Answers], Some("ok"), &[first, first]).await;
+    check_renewal(1, &[Redirects, Refuses, Answers], Some("ok"), &[first, first, then]).await;
+    check_renewal(1, &[Refuses, Redirects, Answers], Some("ok"), &[first, then, then]).await;
+    check_renewal(1, &[Redirects, Refuses, Redirects, Answers], Some("ok"), &[first, first, then, then])
+        .await;
+    check_renewal(5, &[Redirects, Refuses, Refuses], None, &["Bearer 5", "Bearer 5", "Bearer 4"]).await;
+    check_renewal(0, &[Redirects, Refuses], None, &["Bearer 0", "Bearer 0"]).await;
+    let server = Server::start(&[Redirects, Refuses, Answers]).await;
+    let credentials = Arc::new(Renewed { left: Mutex::new(1), told: Mutex::default() });
+    post(&server.client("").with_credentials(credentials)).await.unwrap();
+    let heard = lock(&server.heard).clone();
+    assert!(
+        heard[1].starts_with("POST /elsewhere ") && heard[2].starts_with("POST /elsewhere "),
+        "{heard:?}"
+    );
+    let circles = Server::start(&[Redirects; 12]).await;
+    let credentials = Arc::new(Renewed { left: Mutex::new(1), told: Mutex::default() });
+    let lost = post(&circles.client("").with_credentials(credentials)).await;
+    assert!(matches!(lost, Err(Unreached::Broken(_))), "{lost:?}");
 }

@@ -1,10 +1,16 @@
 //! What a caller hears of a sign-in that stands in the way.
 
+use manifold_config::DEFAULT_ACCOUNT;
 use manifold_oauth::State;
 use manifold_protocol::Fault;
 
+/// Returns the account of a sign-in, where it is not the usual one.
+pub(crate) fn named_account(account: &str) -> Option<String> {
+    (account != DEFAULT_ACCOUNT).then(|| account.to_owned())
+}
+
 /// Returns the fault of a call to a server whose sign-in is in this state.
-pub(crate) fn fault_of(server: &str, state: &State) -> Fault {
+pub(crate) fn fault_of(server: &str, account: &str, state: &State) -> Fault {
     let server = server.to_owned();
     let reason = match state {
         // It is not the user who can help.
@@ -22,5 +28,5 @@ pub(crate) fn fault_of(server: &str, state: &State) -> Fault {
         State::Unknown | State::Ready => State::NeedsLogin.name(),
         known => known.name(),
     };
-    Fault::SignInNeeded { server, state, reason }
+    Fault::SignInNeeded { server, account: named_account(account), state, reason }
 }

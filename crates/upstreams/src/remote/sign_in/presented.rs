@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use manifold_config::Secret;
 use manifold_engine::BoxFuture;
 use manifold_http1::Fields;
-use manifold_oauth::{Bearer, Challenge, Sent, SignIn, Verdict};
+use manifold_oauth::{Bearer, Challenge, Sent, SignIn, State, Verdict};
 use manifold_protocol::Fault;
 
 use super::super::credentials::{After, Credentials, Proof, Refusal};
@@ -45,12 +45,16 @@ impl SignedIn {
         Proof { fields: Some(fields), bearer: Some(bearer) }
     }
 
+    fn fault(&self, state: &State) -> Fault {
+        fault_of(&self.server, &self.sign_in.key().account, state)
+    }
+
     async fn judge(self, refusal: Refusal) -> After {
         let challenge = Challenge::parse(refusal.challenges.iter().map(String::as_str));
         let sent = Sent { bearer: refusal.sent.bearer.as_deref(), is_second: refusal.is_second };
         match self.sign_in.refused(sent, refusal.status, challenge).await {
             Verdict::Resend(bearer) => After::Resend(self.proof(bearer)),
-            Verdict::Failed(state) => After::Failed(fault_of(&self.server, &state)),
+            Verdict::Failed(state) => After::Failed(self.fault(&state)),
             Verdict::Pass => After::Pass,
         }
     }
@@ -68,7 +72,7 @@ impl Credentials for SignedIn {
                 Ok(Some(bearer)) => Ok(this.proof(bearer)),
                 // Nobody has asked for one yet.
                 Ok(None) => Ok(Proof::default()),
-                Err(state) => Err(fault_of(&this.server, &state)),
+                Err(state) => Err(this.fault(&state)),
             }
         })
     }

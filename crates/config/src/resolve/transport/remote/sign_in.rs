@@ -69,6 +69,7 @@ fn read(oauth: Fields<'_>, environment: &Environment, sign_in: &mut SignIn) -> R
     sign_in.callback_url = text("callbackUrl");
     sign_in.assume_pkce = oauth.text("pkce").is_some();
     sign_in.allow_private = oauth.flag("allowPrivate").unwrap_or(false);
+    sign_in.assume_endpoints = oauth.flag("assumeEndpoints").unwrap_or(false);
     sign_in.credential = text("credential");
     sign_in.grant = match oauth.text("grant").map(|grant| grant.value.as_str()) {
         Some("client_credentials") => GrantSetting::ClientCredentials,

@@ -1,0 +1,134 @@
+//! What a path means for who comes in. Whoever answers reads it by the same function: one that decoded more than the
+//! other would let a token in where it is not meant.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// Cuts a path into what is between its slashes. It is cut before it is decoded: an escaped slash is part of a name.
+pub(super) fn segments(path: &str) -> Vec<Cow<'_, str>> {
+    decoded(path.trim_matches('/'))
+}
+
+fn decoded(path: &str) -> Vec<Cow<'_, str>> {
+    path.split('/').map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
+}
+
+/// One of our addresses, as far as it matters for who comes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// `/mcp` or `/sse`, of a namespace or of the one that is selected: clients are told where tokens for it come from.
+    Described { namespace: Option<String> },
+    /// Another way to the same.
+    Plain { namespace: String },
+    /// What belongs to no namespace.
+    Other,
+    /// Nothing is there, and no token is meant for it.
+    Nowhere,
+}
+
+impl Endpoint {
+    pub(super) fn of(path: &str) -> Self {
+        let segments = segments(path);
+        let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
+        match segments.as_slice() {
+            ["mcp" | "sse"] => Self::Described { namespace: None },
+            ["mcp" | "sse", namespace] => Self::Described { namespace: Some((*namespace).to_owned()) },
+            ["messages" | "health" | "livez" | "readyz" | ""] | ["api", "status"] => Self::Other,
+            ["api", namespace, "mcp"] | ["litemcp", namespace] | ["litemcp", namespace, _] => {
+                Self::Plain { namespace: (*namespace).to_owned() }
+            }
+            _ => Self::Nowhere,
+        }
+    }
+
+    pub(super) fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Described { namespace } => namespace.as_deref(),
+            Self::Plain { namespace } => Some(namespace),
+            Self::Other | Self::Nowhere => None,
+        }
+    }
+
+    /// Returns whether the path of an audience names this address. All ways to one namespace are one; our own root says
+    /// nothing.
+    pub(super) fn is_named_by(&self, audience: &str) -> bool {
+        // What follows the host without a slash makes another host of it.
+        let Some(path) = audience.strip_prefix('/') else { return false };
+        let segments = decoded(path);
+        let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
+        let named = match segments.as_slice() {
+            ["mcp" | "sse" | "litemcp" | "api"] => None,
+            ["mcp" | "sse" | "litemcp" | "api", namespace] | ["api", namespace, "mcp"] => Some(*namespace),
+            _ => return false,
+        };
+        match self {
+            Self::Described { namespace } => namespace.as_deref() == named,
+            Self::Plain { namespace } => named == Some(namespace),
+            Self::Other => true,
+            Self::Nowhere => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audience_is_one_of_our_addresses_and_no_other() {
+        let check = |audience: &str, path: &str| Endpoint::of(path).is_named_by(audience);
+        for (audience, path) in [
+            ("/mcp", "/mcp"),
+            ("/mcp", "/mcp/"),
+            ("/mcp", "/sse"),
+            ("/mcp/work", "/mcp/work"),
+            ("/sse/work", "/mcp/work"),
+            ("/mcp/work", "/api/work/mcp"),
+            ("/mcp/work", "/litemcp/work/tool"),
+            ("/mcp/work", "/messages"),
+            ("/mcp/work", "/api/status"),
+            ("/mcp/work", "/%6dcp/w%6Frk"),
+            ("/mcp/status", "/api/status/mcp"),
+            ("/mcp/m%C3%BCller", "/litemcp/m%c3%bcller"),
+            ("/mcp/a%2Fb", "/mcp/a%2fb"),
+        ] {
+            assert!(check(audience, path), "{audience} at {path}");
+        }
+        for (audience, path) in [
+            ("", "/mcp"),
+            ("/", "/mcp"),
+            ("/mcp/", "/mcp"),
+            ("/mcp/work/", "/mcp/work"),
+            ("/mcp", "/mcp/work"),
+            ("/mcp/work", "/mcp"),
+            ("/mcp/work", "/mcp/home"),
+            ("/mcp", "/api/work/mcp"),
+            ("/mcp/work/more", "/mcp/work"),
+            ("/mcpx", "/mcp"),
+            (".evil/mcp", "/mcp"),
+            (":1/mcp", "/mcp"),
+            ("//mcp", "/mcp"),
+            // Escaped, it is the same place.
+            ("/mcp/home", "/%6dcp/work"),
+            ("/mcp/home", "/%6Dcp/%77ork"),
+            ("/mcp/home", "/s%73e/work"),
+            ("/mcp/home", "/%61pi/work/mcp"),
+            ("/mcp/home", "/api/work/%6dcp"),
+            ("/mcp/home", "/lite%6dcp/work"),
+            ("/mcp/home", "/lite%6dcp/work/tool"),
+            ("/mcp/home", "//%6dcp/work//"),
+            // A namespace may have any name.
+            ("/mcp/home", "/api/status/mcp"),
+            ("/mcp/home", "/litemcp/status"),
+            // Nothing is there.
+            ("/mcp/home", "/mcp/home/more"),
+            ("/mcp/home", "/api/home"),
+            ("/mcp/home", "/other"),
+            ("/mcp/home", "/messages/more"),
+            ("/mcp/a/b", "/mcp/a%2Fb"),
+        ] {
+            assert!(!check(audience, path), "{audience} at {path}");
+        }
+    }
+}

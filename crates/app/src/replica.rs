@@ -4,6 +4,7 @@ mod leases;
 mod link;
 mod rates;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use manifold_config::{ScaleSettings, Secret};
 use manifold_engine::{Health, Tasks};
 use manifold_frontends::replica::{Replica, StateKeys};
-use manifold_state::{Node, Options, PATIENCE, Store};
+use manifold_state::{Node, Options, PATIENCE, PREFIX, Store};
 use tracing::{info, warn};
 
 use crate::watch::watch_folder;
@@ -20,6 +21,8 @@ use leases::StoreLeases;
 use link::StoreLink;
 use rates::SharedRates;
 
+/// What others than its owner may not do with the key file: the group may read it.
+const OTHERS: u32 = 0o037;
 /// How often it is looked whether the store is there, for those who ask how we are.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -28,7 +31,7 @@ pub(crate) fn open(
     scale: &ScaleSettings,
     address: &str,
     services: &Services,
-) -> Result<Option<Arc<Replica>>, String> {
+) -> Result<Option<(Arc<Replica>, Option<Store>)>, String> {
     let Some(file) = &scale.state_key_file else {
         return match &scale.state {
             None => Ok(None),
@@ -58,8 +61,8 @@ pub(crate) fn open(
     }
     info!(replica = replica.name(), "one of several: sessions and states are sealed with the keys of all");
     let address = shown(scale, address).to_owned();
-    watch_keys(file.clone(), &replica, store, address, tasks);
-    Ok(Some(replica))
+    watch_keys(file.clone(), &replica, store.clone(), address, tasks);
+    Ok(Some((replica, store)))
 }
 
 /// Connects a replica with the store that all share.
@@ -83,6 +86,7 @@ fn linked(
     let options = Options {
         url: url.expose().to_owned(),
         password_file: scale.state_password_file.clone(),
+        prefix: prefix(scale)?,
         patience: patience.map_or(PATIENCE, Duration::from_millis),
         node,
     };
@@ -108,8 +112,26 @@ fn shown<'a>(scale: &'a ScaleSettings, address: &'a str) -> &'a str {
     scale.address.as_deref().unwrap_or(address).trim_end_matches('/')
 }
 
+/// Returns what our keys in the store begin with, and the channel of news.
+fn prefix(scale: &ScaleSettings) -> Result<String, String> {
+    let Some(name) = &scale.cluster else { return Ok(PREFIX.to_owned()) };
+    // Braces would put all into one slot of a cluster.
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    if name.len() <= 64 && name.chars().all(is_plain) {
+        return Ok(format!("{PREFIX}{name}:"));
+    }
+    Err("`scale.cluster` has up to 64 letters, digits, `-`, `_` and `.`".to_owned())
+}
+
+/// Reads the key file. Its group may read it, as where a secret is mounted; who else can has every client's session.
 fn read(file: &Path) -> Result<StateKeys, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let wrong = |error: std::io::Error| format!("{}: {error}", file.display());
+    let mode = std::fs::metadata(file).map_err(wrong)?.permissions().mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        let file = file.display();
+        return Err(format!("the key file {file} has mode {mode:o}; close it with `chmod 600`"));
+    }
+    let text = std::fs::read_to_string(file).map_err(wrong)?;
     StateKeys::parse(&text).map_err(|error| format!("the key file {}: {error}", file.display()))
 }
 

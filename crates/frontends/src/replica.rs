@@ -18,7 +18,7 @@ use manifold_engine::Tasks;
 
 pub(crate) use clock::unix_seconds;
 pub use keys::{KeyFileError, StateKeys};
-pub use link::{Appended, Away, Entry, Link, Note, SessionNotes};
+pub use link::{Appended, Away, Entry, Heard, Link, Note, SessionNotes};
 pub(crate) use news::News;
 pub(crate) use session_id::{Capabilities, PREFIX as SESSION_PREFIX, SealedSession, hash_of};
 

@@ -95,12 +95,14 @@ impl Address {
         Err(OpenError::Address(failure))
     }
 
-    /// The password is read each time: it may have been changed.
+    /// The password is read each time: it may have been changed. Our name is not said: a user who may do only what is needed
+    /// may not say it.
     fn settings(&self) -> Result<RedisConnectionInfo, OpenError> {
-        let Some(path) = &self.password_file else { return Ok(self.settings.clone()) };
+        let settings = self.settings.clone().set_skip_set_lib_name();
+        let Some(path) = &self.password_file else { return Ok(settings) };
         let password = std::fs::read_to_string(path)
             .map_err(|error| OpenError::Password { path: path.clone(), error })?;
-        Ok(self.settings.clone().set_password(password.trim()))
+        Ok(settings.set_password(password.trim()))
     }
 }
 

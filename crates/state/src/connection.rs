@@ -1,6 +1,7 @@
 //! The connection: kept open by one task, asked by all. After some failures it is away until that task has it back.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -9,7 +10,7 @@ use redis::aio::MultiplexedConnection;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, RedisResult, ServerErrorKind};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, interval_at, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::address::{Address, Reached};
@@ -21,6 +22,10 @@ pub(crate) const AGAIN: Duration = Duration::from_millis(200);
 const CONNECTING: Duration = Duration::from_secs(2);
 /// So many failures one after another, and it is away.
 const BREAKER: u32 = 5;
+/// How often it is asked whether the connection by which news come still lives.
+const PING: Duration = Duration::from_secs(3);
+/// What it refused counts against it for so long: each replica writes more often than that.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
 
 pub(crate) struct Connection {
     address: Address,
@@ -28,7 +33,15 @@ pub(crate) struct Connection {
     /// `None`: it is away, and whoever asks is told so at once.
     live: ArcSwapOption<Live>,
     failures: AtomicU32,
+    /// Numbers connections, from 1 on.
+    generation: AtomicU64,
+    /// What it last refused to do, by its own word for why.
+    refusal: Mutex<Option<(String, Instant)>>,
+    /// A key that is written to see whether it takes anything.
+    probe: String,
     lost: Notify,
+    /// Wakes those that must not outlive a connection.
+    gone: Notify,
     connected: Notify,
 }
 
@@ -84,13 +97,33 @@ impl Connection {
             patience: options.patience,
             live: ArcSwapOption::empty(),
             failures: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
+            refusal: Mutex::default(),
+            probe: format!("{}probe", options.prefix),
             lost: Notify::new(),
+            gone: Notify::new(),
             connected: Notify::new(),
         })
     }
 
     pub(crate) fn is_away(&self) -> bool {
         self.live.load().is_none()
+    }
+
+    /// Returns the number of the connection that there is, or was last.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Returns why not all can be had of it.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let refusal = self.refusal();
+        let is_new = refusal.as_ref().is_some_and(|(_, at)| at.elapsed() < REFUSED_FOR);
+        match (self.is_away(), refusal) {
+            (_, Some((code, _))) if is_new => Some(format!("redis refuses: {code}")),
+            (true, _) => Some("redis is away".to_owned()),
+            (false, _) => None,
+        }
     }
 
     pub(crate) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Away> {
@@ -125,19 +158,43 @@ impl Connection {
                 }
                 return Ok(answer);
             }
-            Ok(Err(error)) if is_answer(&error) => warn!("redis refuses: {error}"),
             Ok(Err(error)) => {
                 debug!("redis: {error}");
-                self.lose();
+                match Failure::of(&error) {
+                    Failure::Broken => self.lose(),
+                    Failure::Refused { code, is_all } => {
+                        self.note_refusal(code);
+                        if is_all {
+                            self.count_failure();
+                        }
+                    }
+                }
             }
             Err(_) => {
                 debug!("redis took longer than {:?}", self.patience);
-                if self.failures.fetch_add(1, Ordering::Relaxed) + 1 >= BREAKER {
-                    self.lose();
-                }
+                self.count_failure();
             }
         }
         Err(Away)
+    }
+
+    fn count_failure(&self) {
+        if self.failures.fetch_add(1, Ordering::Relaxed) + 1 >= BREAKER {
+            self.lose();
+        }
+    }
+
+    fn note_refusal(&self, code: String) {
+        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_said = refusal.as_ref().is_some_and(|(said, at)| *said == code && at.elapsed() < REFUSED_FOR);
+        if !is_said {
+            warn!("redis refuses: {code}");
+        }
+        *refusal = Some((code, Instant::now()));
+    }
+
+    fn refusal(&self) -> Option<(String, Instant)> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets go of it: whoever asks from now on is told that it is away.
@@ -145,6 +202,7 @@ impl Connection {
         if self.live.swap(None).is_some() {
             warn!("redis is away; what can go on without it does");
             self.lost.notify_one();
+            self.gone.notify_waiters();
         }
     }
 
@@ -155,7 +213,8 @@ impl Connection {
             match timeout(CONNECTING, self.connect()).await {
                 Ok(Ok(connection)) => {
                     self.failures.store(0, Ordering::Relaxed);
-                    self.live.store(Some(std::sync::Arc::new(connection)));
+                    self.generation.fetch_add(1, Ordering::AcqRel);
+                    self.live.store(Some(Arc::new(connection)));
                     info!("connected to redis");
                     was_told = false;
                     self.connected.notify_waiters();
@@ -182,8 +241,21 @@ impl Connection {
             Reached::Cluster(client) => client.get_async_connection().await.map(Live::Cluster),
         }
         .map_err(|error| error.to_string())?;
-        // One that sleeps takes connections and answers nothing.
-        live.ask::<String>(&redis::cmd("PING")).await.map(|_| live).map_err(|error| error.to_string())
+        // One that sleeps takes connections and answers nothing, one that is full answers and takes nothing.
+        let mut written = redis::cmd("SET");
+        written.arg(&self.probe).arg(1).arg("PX").arg(1000);
+        if let Err(error) = live.ask::<redis::Value>(&written).await {
+            if let Failure::Refused { code, .. } = Failure::of(&error) {
+                self.note_refusal(code);
+            }
+            return Err(error.to_string());
+        }
+        Ok(live)
+    }
+
+    /// Resolves at the next connection that is made.
+    pub(crate) async fn reconnected(&self) {
+        self.connected.notified().await;
     }
 
     pub(crate) async fn wait_connected(&self) {
@@ -196,28 +268,72 @@ impl Connection {
         }
     }
 
-    /// Hears what is told on a channel, until the connection breaks.
-    pub(crate) async fn listen(&self, channel: &str, hear: impl Fn(&str)) {
-        let Ok(Ok(client)) = timeout(CONNECTING, self.address.server()).await else { return };
-        let Ok(Ok(mut listening)) = timeout(CONNECTING, client.get_async_pubsub()).await else { return };
-        if !matches!(timeout(CONNECTING, listening.subscribe(channel)).await, Ok(Ok(()))) {
+    /// Hears what is told on a channel, until that connection breaks or the other one does: after a failover they may be
+    /// with two servers. `begun` is called once it listens.
+    pub(crate) async fn listen(&self, channel: &str, begun: impl FnOnce(), hear: impl Fn(&str)) {
+        let lost = self.gone.notified();
+        tokio::pin!(lost);
+        lost.as_mut().enable();
+        if self.is_away() {
             return;
         }
-        let mut messages = listening.on_message();
-        while let Some(message) = messages.next().await {
-            if let Ok(text) = message.get_payload::<String>() {
-                hear(&text);
-            }
+        let Ok(Ok(client)) = timeout(CONNECTING, self.address.server()).await else { return };
+        let Ok(Ok(listening)) = timeout(CONNECTING, client.get_async_pubsub()).await else { return };
+        let (mut asking, mut messages) = listening.split();
+        if !matches!(timeout(CONNECTING, asking.subscribe(channel)).await, Ok(Ok(()))) {
+            return;
         }
+        begun();
+        let hearing = async {
+            while let Some(message) = messages.next().await {
+                if let Ok(text) = message.get_payload::<String>() {
+                    hear(&text);
+                }
+            }
+        };
+        // Nothing is said for long, and half a connection says the same.
+        let asking = async {
+            let mut ticks = interval_at(Instant::now() + PING, PING);
+            loop {
+                ticks.tick().await;
+                let answer = timeout(self.patience.max(CONNECTING), asking.ping::<redis::Value>()).await;
+                if !matches!(answer, Ok(Ok(_))) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = hearing => {}
+            () = asking => {}
+            () = lost => {}
+        }
+        debug!("news of other replicas are not heard now");
     }
 }
 
-/// Returns whether the store has answered, though with an error. A server that is no primary any more has not: another is.
-fn is_answer(error: &redis::RedisError) -> bool {
-    let is_former = [ServerErrorKind::ReadOnly, ServerErrorKind::MasterDown];
-    !is_former.iter().any(|kind| error.kind() == ErrorKind::Server(*kind))
-        && !error.is_io_error()
-        && !error.is_connection_dropped()
-        && !error.is_timeout()
-        && error.code().is_some()
+/// What an error of the store says about it.
+enum Failure {
+    /// The connection is no good: it is broken, or leads to a server that another has taken the place of.
+    Broken,
+    /// It answers and does not do it. `is_all`: nor anything else, as far as one can tell by that.
+    Refused { code: String, is_all: bool },
+}
+
+impl Failure {
+    fn of(error: &redis::RedisError) -> Self {
+        let is_broken = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
+        let former = [ServerErrorKind::ReadOnly, ServerErrorKind::MasterDown, ServerErrorKind::BusyLoading];
+        let is_former = former.iter().any(|kind| error.kind() == ErrorKind::Server(*kind));
+        match error.code() {
+            Some(code) if !is_broken && !is_former => {
+                // A password that was changed is read again at the next connection.
+                if matches!(code, "NOAUTH" | "WRONGPASS") {
+                    return Self::Broken;
+                }
+                let is_all = matches!(code, "OOM" | "MISCONF" | "CLUSTERDOWN");
+                Self::Refused { code: code.to_owned(), is_all }
+            }
+            _ => Self::Broken,
+        }
+    }
 }

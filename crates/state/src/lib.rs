@@ -13,6 +13,7 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -20,15 +21,15 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use connection::Connection;
-pub use events::{Appended, Entry};
+pub use events::{Appended, Entry, Place};
 pub use nodes::Node;
 pub use rate::{Take, UsedUp};
 pub use sessions::SessionFields;
 
 /// How long anybody should wait for an answer.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// What every key begins with.
-const PREFIX: &str = "mf:";
+/// What every key begins with, and the channel of news, where nothing else is said.
+pub const PREFIX: &str = "mf:";
 
 /// The store cannot be reached now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -50,6 +51,8 @@ pub struct Options {
     pub url: String,
     /// A file with the password, read at each connection.
     pub password_file: Option<PathBuf>,
+    /// What every key begins with: gateways of one prefix belong together.
+    pub prefix: String,
     /// How long anybody waits for an answer.
     pub patience: Duration,
     /// Who we are.
@@ -62,12 +65,24 @@ pub struct Store {
     shared: Arc<Shared>,
 }
 
+/// What is heard of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard<'t> {
+    /// One of them says this.
+    News(&'t str),
+    /// For a while nothing could be heard: something may have been said.
+    Missed,
+}
+
 /// Is told what others tell.
-pub type Hear = Box<dyn Fn(&str) + Send + Sync>;
+pub type Hear = Box<dyn Fn(Heard<'_>) + Send + Sync>;
 
 struct Shared {
     connection: Connection,
+    prefix: String,
     me: Node,
+    /// We say no more that we live.
+    leaving: AtomicBool,
     /// Where we are reached, as it was said last.
     address: ArcSwap<String>,
     nodes: nodes::Nodes,
@@ -83,6 +98,8 @@ impl Store {
         let connection = Connection::new(&options)?;
         let shared = Arc::new(Shared {
             connection,
+            prefix: options.prefix,
+            leaving: AtomicBool::new(false),
             address: ArcSwap::from_pointee(options.node.address.clone()),
             me: options.node,
             nodes: nodes::Nodes::default(),
@@ -101,8 +118,8 @@ impl Store {
     }
 
     /// Returns why not all that replicas share can be had now.
-    pub fn degraded(&self) -> Option<&'static str> {
-        self.shared.connection.is_away().then_some("redis is away")
+    pub fn degraded(&self) -> Option<String> {
+        self.shared.connection.degraded()
     }
 
     /// Tells all who listen.
@@ -127,15 +144,21 @@ impl Store {
         while self.shared.hear.get().is_none() {
             self.shared.heard.notified().await;
         }
+        let channel = self.key("news");
+        let heard = |heard: Heard<'_>| {
+            if let Some(hear) = self.shared.hear.get() {
+                hear(heard);
+            }
+        };
+        let mut is_first = true;
         loop {
             self.shared.connection.wait_connected().await;
-            let channel = self.key("news");
-            let hear = |text: &str| {
-                if let Some(hear) = self.shared.hear.get() {
-                    hear(text);
+            let begun = || {
+                if !std::mem::take(&mut is_first) {
+                    heard(Heard::Missed);
                 }
             };
-            self.shared.connection.listen(&channel, hear).await;
+            self.shared.connection.listen(&channel, begun, |text| heard(Heard::News(text))).await;
             tokio::time::sleep(connection::AGAIN).await;
         }
     }
@@ -145,6 +168,6 @@ impl Store {
     }
 
     fn key(&self, name: &str) -> String {
-        format!("{PREFIX}{name}")
+        format!("{}{name}", self.shared.prefix)
     }
 }

@@ -1,6 +1,8 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::*;
 
 /// A Redis of one test.
@@ -47,7 +49,13 @@ impl Redis {
 
 fn store_at(url: String, number: u32) -> Store {
     let node = Node { number, name: format!("n{number}"), address: format!("http://127.0.0.1:{number}") };
-    let options = Options { url, password_file: None, patience: Duration::from_secs(5), node };
+    let options = Options {
+        url,
+        password_file: None,
+        prefix: PREFIX.to_owned(),
+        patience: Duration::from_secs(5),
+        node,
+    };
     let (store, keep) = Store::open(options).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a test has no shutdown")]
     tokio::spawn(keep);
@@ -97,7 +105,7 @@ async fn surely<T, F: Future<Output = Result<T, Away>>>(mut ask: impl FnMut() ->
 async fn what_is_noted_is_there_for_all() {
     let Some(redis) = Redis::start() else { return };
     let (a, b) = (redis.store(1), redis.store(2));
-    assert_eq!(a.degraded(), Some("redis is away"));
+    assert_eq!(a.degraded().as_deref(), Some("redis is away"));
     until(|| a.degraded().is_none() && b.degraded().is_none()).await;
     assert!(surely(|| b.session("x")).await.is_empty());
     surely(|| a.set_session("x", "level", "info")).await;
@@ -123,11 +131,12 @@ async fn a_log_has_each_number_once() {
     let store = redis.store(1);
     until(|| store.degraded().is_none()).await;
     let entry = |text: &str| Entry { kind: 'e', text: text.as_bytes().to_vec() };
+    let at = |number| Place { number, is_first: false, keep_from: 0 };
     assert_eq!(surely(|| store.last("x:7")).await, 0);
-    assert_eq!(store.append("x:7", 2, &entry("two")).await, Ok(Appended::Done));
-    assert_eq!(store.append("x:7", 2, &entry("again")).await, Ok(Appended::Conflict));
-    assert_eq!(store.append("x:7", 1, &entry("late")).await, Ok(Appended::Conflict));
-    assert_eq!(store.append("x:7", 5, &entry("five")).await, Ok(Appended::Done));
+    assert_eq!(store.append("x:7", at(2), &entry("two")).await, Ok(Appended::Done));
+    assert_eq!(store.append("x:7", at(2), &entry("again")).await, Ok(Appended::Conflict));
+    assert_eq!(store.append("x:7", at(1), &entry("late")).await, Ok(Appended::Conflict));
+    assert_eq!(store.append("x:7", at(5), &entry("five")).await, Ok(Appended::Done));
     assert_eq!(surely(|| store.read("x:7", 0)).await, [(2, entry("two")), (5, entry("five"))]);
     assert_eq!(surely(|| store.read("x:7", 2)).await, [(5, entry("five"))]);
     assert_eq!(surely(|| store.last("x:7")).await, 5);
@@ -206,7 +215,11 @@ async fn a_cluster_is_a_store() {
     assert_eq!(store.take(&[of("carl"), of("bob")]).await.unwrap_err().at, 1);
     let heard = Arc::new(std::sync::Mutex::new(String::new()));
     let hears = Arc::clone(&heard);
-    store.listen(Box::new(move |text| *hears.lock().unwrap() = text.to_owned()));
+    store.listen(Box::new(move |heard| {
+        if let Heard::News(text) = heard {
+            *hears.lock().unwrap() = text.to_owned()
+        }
+    }));
     while heard.lock().unwrap().is_empty() {
         let _ = store.publish("hello").await;
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -272,8 +285,8 @@ async fn a_store_that_goes_away_says_so_and_comes_back() {
     until(|| store.degraded().is_none()).await;
     let heard = Arc::new(std::sync::Mutex::new(Vec::<String>::new()));
     let hears = Arc::clone(&heard);
-    store.listen(Box::new(move |text| hears.lock().unwrap().push(text.to_owned())));
-    let count = || heard.lock().unwrap().len();
+    store.listen(Box::new(move |heard| hears.lock().unwrap().push(format!("{heard:?}"))));
+    let count = || heard.lock().unwrap().iter().filter(|heard| heard.contains("News")).count();
     while count() == 0 {
         let _ = store.publish("hello").await;
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -295,4 +308,138 @@ async fn a_store_that_goes_away_says_so_and_comes_back() {
         let _ = store.publish("again").await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    assert!(heard.lock().unwrap().contains(&"Missed".to_owned()), "something may have been said meanwhile");
+}
+
+// Whoever is back first must not take those that are not for gone.
+#[tokio::test(start_paused = true)]
+async fn after_a_break_all_have_time_to_come_back() {
+    let nodes = nodes::Nodes::default();
+    let said = |all: &[(u32, u64)]| -> Vec<(u32, String)> {
+        all.iter().map(|(number, at)| (*number, format!("{at} http://h:{number} n"))).collect()
+    };
+    let pass = |secs| tokio::time::advance(Duration::from_secs(secs));
+    nodes.take_over(said(&[(1, 10), (2, 10)]), 1, Instant::now());
+    assert_eq!(nodes.numbers(), [1, 2]);
+    // The store was away for long, and has forgotten who does not live.
+    pass(60).await;
+    nodes.take_over(said(&[(1, 11)]), 2, Instant::now());
+    assert_eq!(nodes.numbers(), [1, 2]);
+    pass(2).await;
+    nodes.take_over(said(&[(1, 12), (2, 11)]), 2, Instant::now());
+    for more in 13..16 {
+        pass(2).await;
+        nodes.take_over(said(&[(1, more), (2, 11)]), 2, Instant::now());
+    }
+    assert_eq!(nodes.numbers(), [1], "one that says nothing new is gone after six seconds");
+    // One that leaves is gone at once.
+    pass(2).await;
+    nodes.take_over(said(&[(1, 16), (3, 1)]), 2, Instant::now());
+    assert_eq!(nodes.numbers(), [1, 3]);
+    pass(2).await;
+    nodes.take_over(said(&[(1, 17)]), 2, Instant::now());
+    assert_eq!(nodes.numbers(), [1]);
+}
+
+#[tokio::test]
+async fn a_store_that_takes_nothing_is_not_there() {
+    let Some((_redis, port)) = Redis::on_a_port("", &[]) else { return };
+    let store = store_at(format!("redis://127.0.0.1:{port}"), 1);
+    until(|| store.degraded().is_none()).await;
+    until_said(port, &["CONFIG", "SET", "maxmemory", "1"], |said| said == "ok").await;
+    while store.set_session("x", "level", "info").await.is_ok() {}
+    until(|| store.degraded().as_deref() == Some("redis refuses: OOM")).await;
+    // Before long nobody is made to ask it.
+    until(|| store.shared.connection.is_away()).await;
+    assert_eq!(store.degraded().as_deref(), Some("redis refuses: OOM"));
+    until_said(port, &["CONFIG", "SET", "maxmemory", "0"], |said| said == "ok").await;
+    until(|| store.degraded().is_none()).await;
+    surely(|| store.set_session("x", "level", "info")).await;
+}
+
+#[tokio::test]
+async fn news_are_heard_again_though_their_connection_alone_broke() {
+    let Some((_redis, port)) = Redis::on_a_port("", &[]) else { return };
+    let store = store_at(format!("redis://127.0.0.1:{port}"), 1);
+    let heard = Arc::new(std::sync::Mutex::new(Vec::<String>::new()));
+    let hears = Arc::clone(&heard);
+    store.listen(Box::new(move |heard| hears.lock().unwrap().push(format!("{heard:?}"))));
+    until_said(port, &["PUBSUB", "NUMSUB", "mf:news"], |said| said.contains("int(1)")).await;
+    until_said(port, &["CLIENT", "KILL", "TYPE", "pubsub"], |said| said == "int(1)").await;
+    until(|| heard.lock().unwrap().contains(&"Missed".to_owned())).await;
+    surely(|| store.publish("x")).await;
+    until(|| heard.lock().unwrap().contains(&"News(\"x\")".to_owned())).await;
+}
+
+#[tokio::test]
+async fn what_a_stream_begins_with_outlives_its_first_entries() {
+    let Some(redis) = Redis::start() else { return };
+    let store = redis.store(1);
+    until(|| store.degraded().is_none()).await;
+    let first = Place { number: 1, is_first: true, keep_from: 0 };
+    let opened = Entry { kind: 'q', text: b"[1]".to_vec() };
+    assert_eq!(surely(|| store.append("x:7", first, &opened)).await, Appended::Done);
+    let large = Entry { kind: 'e', text: vec![b'x'; 4096] };
+    for number in 2..2000 {
+        let place = Place { number, is_first: false, keep_from: 0 };
+        surely(|| store.append("x:7", place, &large)).await;
+    }
+    assert!(surely(|| store.read("x:7", 0)).await.first().is_some_and(|(number, _)| *number > 1));
+    assert_eq!(surely(|| store.first("x:7")).await, Some(b"[1]".to_vec()));
+    // They come some at a time, and one after another.
+    let (mut seen, mut reads) = (1500, 0);
+    loop {
+        let some = surely(|| store.read("x:7", seen)).await;
+        let Some((last, _)) = some.last() else { break };
+        assert_eq!(
+            some.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
+            (seen + 1..=*last).collect::<Vec<_>>()
+        );
+        (seen, reads) = (*last, reads + 1);
+    }
+    assert_eq!((seen, reads), (1999, 8));
+    // What may go does, about.
+    let place = Place { number: 2000, is_first: false, keep_from: 1990 };
+    surely(|| store.append("x:7", place, &large)).await;
+    assert!(surely(|| store.read("x:7", 0)).await[0].0 > 1900);
+}
+
+#[tokio::test]
+async fn notes_of_a_session_have_an_end() {
+    let Some(redis) = Redis::start() else { return };
+    let store = redis.store(1);
+    until(|| store.degraded().is_none()).await;
+    for at in 0..10_016 {
+        let field = format!("u:{at}");
+        assert!(surely(|| store.add_to_session("x", &field, "1")).await);
+    }
+    assert!(!surely(|| store.add_to_session("x", "u:more", "1")).await);
+    assert!(surely(|| store.add_to_session("x", "u:7", "1")).await, "it is there already");
+    surely(|| store.set_session("x", "over", "1")).await;
+    let sids = ["x".to_owned(), "y".to_owned()];
+    assert_eq!(surely(|| store.sessions_with(&sids, "over")).await, ["x"]);
+}
+
+// What replicas of today's format have written, which those of the next must read: side by side during a rollout.
+#[tokio::test]
+async fn what_another_version_wrote_is_read() {
+    let node = nodes::node(7, "1763500000000 http://10.0.0.7:3095#dtohFVL2 one two").unwrap();
+    assert_eq!((node.address.as_str(), node.name.as_str()), ("http://10.0.0.7:3095#dtohFVL2", "one two"));
+    let Some((_redis, port)) = Redis::on_a_port("", &[]) else { return };
+    for entry in [["0-1", "q", "[9]"], ["0-2", "e", "{}"], ["0-3", "later", "?"], ["0-4", "f", ""]] {
+        let [number, kind, text] = entry;
+        until_said(port, &["XADD", "mf:ev:{x}:7", number, kind, text], |said| said.contains(number)).await;
+    }
+    for more in [
+        ["XADD", "mf:ev:{x}:7", "0-5", "e", "{}", "more", "1"].as_slice(),
+        &["HSET", "mf:s:{x}", "level", "info", "u:file:///a", "1", "used", "1", "later", "?"],
+    ] {
+        until_said(port, more, |_| true).await;
+    }
+    let store = store_at(format!("redis://127.0.0.1:{port}"), 1);
+    until(|| store.degraded().is_none()).await;
+    let read = surely(|| store.read("x:7", 0)).await;
+    let kinds: Vec<(u64, char)> = read.iter().map(|(number, entry)| (*number, entry.kind)).collect();
+    assert_eq!(kinds, [(1, 'q'), (2, 'e'), (3, 'l'), (4, 'f'), (5, '?')]);
+    assert_eq!(surely(|| store.session("x")).await.len(), 4);
 }

@@ -234,9 +234,10 @@ async fn serve(
     let given = given_token(flags, &options.environment)?;
     let replica = replica::open(&scale, &bound.address(), &services)?;
     let door = bound.open(&services, flags.namespace.clone(), flags.eager, given);
-    if let Some(replica) = replica {
+    let store = replica.and_then(|(replica, store)| {
         door.serve_as(replica);
-    }
+        store
+    });
     let renewed = Arc::downgrade(&door);
     services.watch_config(move || {
         if let Some(door) = renewed.upgrade() {
@@ -260,6 +261,9 @@ async fn serve(
         Duration::ZERO
     };
     tokio::join!(door.serve(drain, page, stopped), operators);
+    if let Some(store) = store {
+        store.leave().await;
+    }
     services.close().await;
     Ok(())
 }

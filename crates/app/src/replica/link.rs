@@ -1,8 +1,9 @@
 //! The store as front ends know it.
 
 use manifold_engine::{BoxFuture, Tasks};
-use manifold_frontends::replica::{Appended, Away, Entry, Link, Note, SessionNotes};
-use manifold_state::Store;
+use manifold_frontends::replica::{Appended, Away, Entry, Heard, Link, Note, SessionNotes};
+use manifold_state::{Place, Store};
+use tokio::time::Instant;
 use tracing::debug;
 
 /// What stands before a subscription in a session's notes.
@@ -14,10 +15,21 @@ const OVER: &str = "over";
 const OPENED: char = 'q';
 const EVENT: char = 'e';
 const FINISHED: char = 'f';
+const BROKEN: char = 'b';
 
 pub(super) struct StoreLink {
     pub(super) store: Store,
     pub(super) tasks: Tasks,
+}
+
+/// Reads an entry; what a later version may have written is not understood, so that something is missing.
+fn entry_of(entry: manifold_state::Entry) -> Entry {
+    match entry.kind {
+        OPENED => String::from_utf8(entry.text).map_or(Entry::Broken, Entry::Opened),
+        EVENT => Entry::Event(entry.text.into()),
+        FINISHED => Entry::Finished,
+        _ => Entry::Broken,
+    }
 }
 
 fn away(_: manifold_state::Away) -> Away {
@@ -47,7 +59,14 @@ impl Link for StoreLink {
         Box::pin(async move {
             let noted = match note {
                 Note::Level(level) => store.set_session(&sid, LEVEL, &level).await,
-                Note::Subscribed(uri) => store.set_session(&sid, &format!("{SUBSCRIBED}{uri}"), "1").await,
+                Note::Subscribed(uri) => {
+                    let added = store.add_to_session(&sid, &format!("{SUBSCRIBED}{uri}"), "1").await;
+                    added.map(|is_added| {
+                        if !is_added {
+                            debug!("a session has more subscriptions than are noted");
+                        }
+                    })
+                }
                 Note::Unsubscribed(uri) => store.unset_session(&sid, &format!("{SUBSCRIBED}{uri}")).await,
                 Note::Over => store.set_session(&sid, OVER, "1").await,
             };
@@ -64,16 +83,29 @@ impl Link for StoreLink {
         })
     }
 
-    fn append(&self, stream: &str, number: u64, entry: Entry) -> BoxFuture<Result<Appended, Away>> {
+    fn over(&self, sids: Vec<String>) -> BoxFuture<Result<Vec<String>, Away>> {
+        let store = self.store.clone();
+        Box::pin(async move { store.sessions_with(&sids, OVER).await.map_err(away) })
+    }
+
+    fn append(
+        &self,
+        stream: &str,
+        number: u64,
+        keep_from: u64,
+        entry: Entry,
+    ) -> BoxFuture<Result<Appended, Away>> {
         let (store, stream) = (self.store.clone(), stream.to_owned());
+        let place = Place { number, is_first: matches!(entry, Entry::Opened(_)), keep_from };
         let (kind, text) = match entry {
             Entry::Opened(answers) => (OPENED, answers.into_bytes()),
             Entry::Event(event) => (EVENT, event.to_vec()),
             Entry::Finished => (FINISHED, Vec::new()),
+            Entry::Broken => (BROKEN, Vec::new()),
         };
         Box::pin(async move {
             let entry = manifold_state::Entry { kind, text };
-            match store.append(&stream, number, &entry).await.map_err(away)? {
+            match store.append(&stream, place, &entry).await.map_err(away)? {
                 manifold_state::Appended::Done => Ok(Appended::Done),
                 manifold_state::Appended::Conflict => Ok(Appended::Conflict),
             }
@@ -84,16 +116,15 @@ impl Link for StoreLink {
         let (store, stream) = (self.store.clone(), stream.to_owned());
         Box::pin(async move {
             let read = store.read(&stream, after).await.map_err(away)?;
-            let entry = |(number, entry): (u64, manifold_state::Entry)| {
-                let entry = match entry.kind {
-                    OPENED => Entry::Opened(String::from_utf8(entry.text).ok()?),
-                    EVENT => Entry::Event(entry.text.into()),
-                    FINISHED => Entry::Finished,
-                    _ => return None,
-                };
-                Some((number, entry))
-            };
-            Ok(read.into_iter().filter_map(entry).collect())
+            Ok(read.into_iter().map(|(number, entry)| (number, entry_of(entry))).collect())
+        })
+    }
+
+    fn opened(&self, stream: &str) -> BoxFuture<Result<Option<String>, Away>> {
+        let (store, stream) = (self.store.clone(), stream.to_owned());
+        Box::pin(async move {
+            let first = store.first(&stream).await.map_err(away)?;
+            Ok(first.and_then(|text| String::from_utf8(text).ok()))
         })
     }
 
@@ -106,6 +137,10 @@ impl Link for StoreLink {
         Some(self.store.node(replica)?.address)
     }
 
+    fn is_gone(&self, replica: u32, asked: Instant) -> bool {
+        self.store.is_gone(replica, asked)
+    }
+
     fn tell(&self, news: String) {
         let store = self.store.clone();
         self.tasks.spawn_background(async move {
@@ -115,7 +150,10 @@ impl Link for StoreLink {
         });
     }
 
-    fn listen(&self, hear: Box<dyn Fn(&str) + Send + Sync>) {
-        self.store.listen(hear);
+    fn listen(&self, hear: Box<dyn Fn(Heard<'_>) + Send + Sync>) {
+        self.store.listen(Box::new(move |heard| match heard {
+            manifold_state::Heard::News(text) => hear(Heard::News(text)),
+            manifold_state::Heard::Missed => hear(Heard::Missed),
+        }));
     }
 }

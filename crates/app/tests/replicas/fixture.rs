@@ -1,11 +1,13 @@
 //! Replicas on this machine, with a key of theirs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use manifold_testkit::http::{Answer, Conn, Gateway, calling};
-use manifold_testkit::{Sandbox, fake};
+use manifold_testkit::http::{Answer, Conn, Gateway, calling, http_command, port_of};
+use manifold_testkit::{Client, Sandbox, fake};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -41,12 +43,26 @@ impl Replicas {
     }
 
     pub(crate) fn start_with(count: usize, more: &[&str], config: impl Fn(&Sandbox) -> Value) -> Self {
+        Self::start_by(count, more, config, |_| {})
+    }
+
+    /// Starts them by commands that are changed before.
+    pub(crate) fn start_by(
+        count: usize,
+        more: &[&str],
+        config: impl Fn(&Sandbox) -> Value,
+        change: impl Fn(&mut Command),
+    ) -> Self {
         let homes: Vec<Sandbox> = (0..count).map(|_| Sandbox::new()).collect();
         let keys = homes[0].write_private("keys/state.key", &key_lines(&[1]));
         let start = |home: &Sandbox| {
             let mut flags = vec!["--state-key-file", keys.as_str()];
             flags.extend_from_slice(more);
-            Gateway::start(home, &config(home), &flags)
+            let mut command = http_command(home, &config(home), &flags);
+            change(&mut command);
+            let client = Client::spawn(command);
+            let port = port_of(&client);
+            Gateway { client, port }
         };
         let all = homes.iter().map(start).collect();
         Self { homes, all }
@@ -61,6 +77,8 @@ impl Replicas {
         let path: PathBuf = self.homes[0].path("keys/state.key");
         let next = self.homes[0].path("keys/next");
         fs::write(&next, key_lines(keys)).expect("the file can be written");
+        let closed = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&next, closed).expect("the mode can be set");
         fs::rename(next, path).expect("the file can be replaced");
     }
 

@@ -82,6 +82,9 @@ fn a_replica_that_ends_lets_go_of_its_servers_at_once() {
     replicas.all[0].signal(nix::sys::signal::Signal::SIGTERM);
     assert!(until(PATIENCE, || crate::redis::ask(redis.port, &["KEYS", "mf:lease:*"]).starts_with("*0")));
     assert!(until(PATIENCE, || pid_at(replicas.port(1)).is_some_and(|after| after != before)));
+    // Nor is it taken for one that lives.
+    assert!(until(PATIENCE, || replicas.said(1, "replicas=1") >= 1));
+    assert!(crate::redis::ask(redis.port, &["HLEN", "mf:nodes"]).starts_with(":1"));
 }
 
 // Nobody but another replica comes in there, whatever else it has.

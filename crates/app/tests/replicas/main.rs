@@ -4,6 +4,8 @@
 
 mod fixture;
 mod leased;
+mod locked;
+mod outage;
 mod redis;
 mod shared;
 mod stateless;

@@ -1,16 +1,25 @@
 //! A Redis, and a balancer, of one test.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::{Sandbox, until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// A server program that ends with its test.
 pub(crate) struct Program {
     child: Child,
     pub(crate) port: u16,
+}
+
+impl Program {
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).expect("it runs");
+    }
 }
 
 impl Drop for Program {
@@ -44,9 +53,14 @@ pub(crate) fn redis(home: &Sandbox) -> Option<Program> {
 }
 
 pub(crate) fn redis_at(home: &Sandbox, port: u16) -> Option<Program> {
+    redis_with(home, port, &[])
+}
+
+/// Starts one with more settings.
+pub(crate) fn redis_with(home: &Sandbox, port: u16, more: &[&str]) -> Option<Program> {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-    command.arg("--dir").arg(home.home());
+    command.arg("--dir").arg(home.home()).args(more);
     let program = Program { child: spawn(command)?, port };
     assert!(until(PATIENCE, || ask(port, &["PING"]).contains("PONG")), "redis answers");
     Some(program)
@@ -69,27 +83,40 @@ pub(crate) fn ask(port: u16, words: &[&str]) -> String {
     answer
 }
 
-/// Returns how often each command was run beside what each replica does every two seconds to be known, what connecting
-/// takes, and what this test asks.
-pub(crate) fn commands(port: u16) -> Vec<(String, u64)> {
-    const ASIDE: [&str; 10] =
-        ["evalsha", "eval", "hdel", "info", "quit", "ping", "client", "script", "subscribe", "hello"];
-    /// Each heartbeat runs these once.
-    const BEAT: [&str; 4] = ["time", "hset", "hgetall", "pexpire"];
+/// Returns how often each command was run, those of scripts included.
+pub(crate) fn commands(port: u16) -> BTreeMap<String, u64> {
     let text = ask(port, &["INFO", "commandstats"]);
     let lines = text.lines().filter_map(|line| line.strip_prefix("cmdstat_"));
-    let count = |line: &str| {
-        let (name, rest) = line.split_once(":calls=")?;
-        let calls = rest.split(',').next()?.parse().ok()?;
-        let name = name.split('|').next().unwrap_or(name).to_owned();
-        Some((name, calls))
+    let mut all = BTreeMap::new();
+    for line in lines {
+        let Some((name, rest)) = line.split_once(":calls=") else { continue };
+        let calls: u64 = rest.split(',').next().and_then(|calls| calls.parse().ok()).unwrap_or(0);
+        *all.entry(name.split('|').next().unwrap_or(name).to_owned()).or_default() += calls;
+    }
+    all
+}
+
+/// Returns what was run between two points beside what each replica does every two seconds to be known, and every minute
+/// to say which sessions are in use, what keeps connections alive, and what the test itself asks.
+pub(crate) fn beside_upkeep(
+    before: &BTreeMap<String, u64>,
+    after: &BTreeMap<String, u64>,
+) -> Vec<(String, u64)> {
+    const ASIDE: [&str; 3] = ["info", "quit", "ping"];
+    /// Each heartbeat runs these once; nothing else asks the time.
+    const BEAT: [&str; 5] = ["evalsha", "time", "hset", "hgetall", "pexpire"];
+    /// And these say that a session is in use, and ask whether it is over.
+    const USED: [&str; 3] = ["hset", "expire", "hexists"];
+    let run = |name: &str| after.get(name).unwrap_or(&0) - before.get(name).unwrap_or(&0);
+    let (beats, used) = (run("time"), run("expire"));
+    assert!(used <= 10, "sessions are noted once a minute: {used}");
+    let upkeep = |name: &str| {
+        let is_of = |all: &[&str], count: u64| if all.contains(&name) { count } else { 0 };
+        is_of(&BEAT, beats) + is_of(&USED, used)
     };
-    let all: Vec<(String, u64)> = lines.filter_map(count).collect();
-    let beats = all.iter().find(|(name, _)| name == "time").map_or(0, |(_, count)| *count);
-    let beside = all.into_iter().filter(|(name, _)| !ASIDE.contains(&name.as_str()));
-    beside
-        .map(|(name, count)| (name.clone(), count - if BEAT.contains(&name.as_str()) { beats } else { 0 }))
-        .collect()
+    let others = after.keys().filter(|name| !ASIDE.contains(&name.as_str()));
+    let counts = others.map(|name| (name.clone(), run(name).saturating_sub(upkeep(name))));
+    counts.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Starts a balancer before these ports; `None`, and a line that says so, where there is no such program.

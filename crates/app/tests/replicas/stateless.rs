@@ -1,5 +1,6 @@
 //! Replicas that share nothing but a key.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
@@ -255,6 +256,13 @@ fn a_key_file_that_cannot_be_used_is_told() {
     };
     check("", "it has no key");
     check("short\n", "line 1 is not 32 bytes");
+    // Who else can read it has every session.
+    let open = home.write_private("open.key", &crate::fixture::key_lines(&[1]));
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("the mode can be set");
+    let flags = ["--state-key-file", open.as_str()];
+    let ran = manifold_testkit::http::http_command(&home, &config(&home), &flags).output().expect("it runs");
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(1) && stderr.contains("has mode 644"), "{stderr}");
     let mut command =
         manifold_testkit::http::http_command(&home, &config(&home), &["--state", "redis://127.0.0.1:1/0"]);
     let ran = command.output().expect("it runs");

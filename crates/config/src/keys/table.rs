@@ -501,6 +501,12 @@ pub(crate) static SCALE: Section = Section {
              name several.",
         ),
         guard("statePasswordFile", Text, "none", "A file with the password for it."),
+        guard(
+            "cluster",
+            Text,
+            "none",
+            "A name that all replicas have: several clusters of them can share one Redis. Letters, digits, `-`, `_`, `.`.",
+        ),
         key("replica", Text, "the machine's name and the port", "The name of this replica in logs."),
         key(
             "drainDelay",

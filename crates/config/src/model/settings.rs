@@ -132,6 +132,8 @@ pub struct ScaleSettings {
     /// It may have a password in it.
     pub state: Option<Secret>,
     pub state_password_file: Option<PathBuf>,
+    /// Tells apart several clusters of replicas that share one store.
+    pub cluster: Option<String>,
     pub replica: Option<String>,
     pub address: Option<String>,
     /// How long requests are still taken on once we are about to end, for a balancer to notice.

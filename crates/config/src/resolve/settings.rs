@@ -115,6 +115,7 @@ fn scale(top: Fields<'_>, environment: &Environment) -> ScaleSettings {
         state_key_file: path("stateKeyFile"),
         state: section.string("state").map(Secret::new),
         state_password_file: path("statePasswordFile"),
+        cluster: section.string("cluster").filter(|name| !name.is_empty()),
         replica: section.string("replica").filter(|name| !name.is_empty()),
         address: section.string("address"),
         drain_delay: section.duration("drainDelay").unwrap_or_default(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use manifold_protocol::{CodeSet, Fault, Id, Raw, envelope};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::{debug, info};
 
 use super::sessions::{HttpSession, log_name};
 use super::shared::Shared;
 use super::stream::{Stream, entry_of};
-use crate::replica::{Appended, Entry, Link, News, Replica};
+use crate::replica::{Appended, Away, Entry, Link, News, Replica};
 
 /// How often is looked for more of a stream that another replica writes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -27,10 +27,11 @@ pub(super) async fn take_over(session: &HttpSession, last_seen: Option<u64>, sha
         return;
     }
     let seen = last_seen.map_or(last, entry_of);
-    let missed = if seen < last { link.read(&name, seen).await.unwrap_or_default() } else { Vec::new() };
+    let missed =
+        if seen < last { read_all(&**link, &name, seen).await.unwrap_or_default() } else { Vec::new() };
     let event = |(_, entry)| match entry {
         Entry::Event(event) => Some(event),
-        Entry::Opened(_) | Entry::Finished => None,
+        Entry::Opened(_) | Entry::Finished | Entry::Broken => None,
     };
     let missed: Vec<Bytes> = missed.into_iter().filter_map(event).collect();
     debug!(missed = missed.len(), "a session's own stream goes on here");
@@ -45,30 +46,41 @@ pub(super) async fn follow(
     last_seen: u64,
     shared: &Shared,
 ) -> Option<Arc<Stream>> {
+    let asked = Instant::now();
     let (replica, link, sid) = linked(session, shared)?;
+    let owner = Replica::of_number(number)?;
     let name = log_name(sid, number);
-    let all = link.read(&name, 0).await.ok()?;
-    let (_, Entry::Opened(answers)) = all.first()? else { return None };
-    let last = all.last()?.0;
-    let lives = Replica::of_number(number).is_some_and(|owner| link.address(owner).is_some());
-    if entry_of(last_seen) > last && !lives {
+    let answers = link.opened(&name).await.ok()??;
+    let (seen, last) = (entry_of(last_seen), link.last(&name).await.ok()?);
+    if seen > last && link.is_gone(owner, asked) {
         return None;
     }
-    let answers = answers.clone();
+    let rest = read_all(&**link, &name, seen).await.ok()?;
     let stream = Stream::after(last_seen, number, &session.budget);
-    let rest = all.into_iter().filter(|(entry, _)| *entry > entry_of(last_seen));
-    let mut follower = Follower {
-        stream: Arc::clone(&stream),
-        name,
-        answers,
-        seen: entry_of(last_seen),
-        codes: shared.site.codes,
-    };
-    if !follower.take(rest.collect()) {
-        let (link, owner, me) = (Arc::clone(link), Replica::of_number(number), replica.number());
-        replica.tasks.spawn_background(async move { follower.follow(&*link, owner, me).await });
+    let codes = shared.site.codes;
+    let mut follower = Follower { stream: Arc::clone(&stream), name, answers, seen, codes };
+    match follower.take(rest) {
+        Taken::All => {}
+        Taken::NotAll => follower.give_up(),
+        // We were its owner, and have forgotten it.
+        Taken::SoFar if owner == replica.number() => return None,
+        Taken::SoFar => {
+            let link = Arc::clone(link);
+            replica.tasks.spawn_background(async move { follower.follow(&*link, owner, asked).await });
+        }
     }
     Some(stream)
+}
+
+/// Reads all entries after a number that there are now.
+async fn read_all(link: &dyn Link, name: &str, mut after: u64) -> Result<Vec<(u64, Entry)>, Away> {
+    let mut all = Vec::new();
+    loop {
+        let some = link.read(name, after).await?;
+        let Some((last, _)) = some.last() else { return Ok(all) };
+        after = *last;
+        all.extend(some);
+    }
 }
 
 fn linked<'s>(
@@ -89,24 +101,37 @@ struct Follower {
     codes: CodeSet,
 }
 
+/// What came of entries that were read.
+enum Taken {
+    /// There will be no more.
+    All,
+    SoFar,
+    /// Something is missing.
+    NotAll,
+}
+
 impl Follower {
-    /// Takes entries over; returns whether there will be no more.
-    fn take(&mut self, entries: Vec<(u64, Entry)>) -> bool {
+    /// Takes entries over.
+    fn take(&mut self, entries: Vec<(u64, Entry)>) -> Taken {
         for (number, entry) in entries {
-            self.seen = number;
+            if number != self.seen + 1 {
+                return Taken::NotAll;
+            }
             match entry {
                 Entry::Opened(_) => {}
                 Entry::Event(event) => self.stream.push(event),
                 Entry::Finished => {
                     self.stream.finish();
-                    return true;
+                    return Taken::All;
                 }
+                Entry::Broken => return Taken::NotAll,
             }
+            self.seen = number;
         }
-        false
+        Taken::SoFar
     }
 
-    async fn follow(mut self, link: &dyn Link, owner: Option<u32>, me: u32) {
+    async fn follow(mut self, link: &dyn Link, owner: u32, asked: Instant) {
         loop {
             sleep(LOOK).await;
             if !self.stream.is_attached() {
@@ -114,12 +139,12 @@ impl Follower {
             }
             let Ok(entries) = link.read(&self.name, self.seen).await else { continue };
             let is_quiet = entries.is_empty();
-            if self.take(entries) {
-                return;
-            }
-            let lives = owner.is_some_and(|owner| owner != me && link.address(owner).is_some());
-            if is_quiet && !lives {
-                self.conclude(link).await;
+            match self.take(entries) {
+                Taken::All => return,
+                // Its client comes back for the rest, which its owner may have.
+                Taken::NotAll => return self.stream.let_go(),
+                Taken::SoFar if is_quiet && link.is_gone(owner, asked) => self.conclude(link).await,
+                Taken::SoFar => {}
             }
         }
     }
@@ -127,15 +152,32 @@ impl Follower {
     /// Answers in place of a replica that is gone. Who else comes back reads the same.
     async fn conclude(&self, link: &dyn Link) {
         info!("a call was in flight at a replica that is gone; its client is told");
-        let ids = Raw::parse(self.answers.clone()).ok().and_then(|ids| ids.elements()).unwrap_or_default();
-        let what = "the replica that made this call is gone; it may have been carried out";
-        let error = Fault::Internal(what.to_owned()).to_error(self.codes);
-        let answer = |id: &Raw| Entry::Event(envelope::error(Id::from_raw(id).as_ref(), &error));
-        let entries = ids.iter().map(answer).chain([Entry::Finished]);
+        let errors = self.errors("the replica that made this call is gone; it may have been carried out");
+        let entries = errors.into_iter().map(Entry::Event).chain([Entry::Finished]);
         for (number, entry) in (self.seen + 1..).zip(entries) {
-            if link.append(&self.name, number, entry).await != Ok(Appended::Done) {
+            if link.append(&self.name, number, 0, entry).await != Ok(Appended::Done) {
                 return;
             }
         }
     }
+
+    /// Answers where the rest is not to be had: a client that heard nothing would wait for it.
+    fn give_up(&self) {
+        info!("not all that was said on a stream can be had here; its client is told");
+        let why = "not all that was said of this call can be had here; it may have been carried out";
+        for error in self.errors(why) {
+            self.stream.push(error);
+        }
+        self.stream.finish();
+    }
+
+    /// Returns an answer to each request that the stream is for.
+    fn errors(&self, why: &str) -> Vec<Bytes> {
+        let ids = Raw::parse(self.answers.clone()).ok().and_then(|ids| ids.elements()).unwrap_or_default();
+        let error = Fault::Internal(why.to_owned()).to_error(self.codes);
+        ids.iter().map(|id| envelope::error(Id::from_raw(id).as_ref(), &error)).collect()
+    }
 }
+
+#[cfg(test)]
+mod tests;

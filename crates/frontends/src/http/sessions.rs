@@ -281,6 +281,11 @@ impl Sessions {
         open.by_id.get(open.by_sid.get(sid)?).cloned()
     }
 
+    /// Returns all sessions, by the names that replicas have for them.
+    pub(super) fn sids(&self) -> Vec<String> {
+        self.lock().by_sid.keys().cloned().collect()
+    }
+
     /// Returns the sessions that were used within this time, by the names that replicas have for them.
     pub(super) fn used_within(&self, time: Duration) -> Vec<String> {
         let open = self.lock();

@@ -140,8 +140,9 @@ async fn post(
     if let Some(response) = asked_elsewhere(&incoming, &session, shared) {
         return response;
     }
-    if let Some((replica, whole)) = &whole {
-        Box::pin(news::tell(whole, &incoming, &session, replica)).await;
+    let wish = whole.as_ref().and_then(|_| news::wish_of(&incoming));
+    if let Some((replica, _)) = &whole {
+        news::tell_cancelled(&incoming, &session, replica);
     }
     if let Some(seen) = &seen {
         session.session.show_heard(seen);
@@ -155,13 +156,36 @@ async fn post(
     }
     let answers = if whole.is_some() { ids_of(&incoming) } else { Vec::new() };
     let lane = PostLane::answering(Arc::clone(&session), accepts != Accepts::JsonOnly, answers);
-    session.session.receive_on(incoming, &(Arc::clone(&lane) as Arc<dyn Outlet>));
+    let outlet = Arc::clone(&lane) as Arc<dyn Outlet>;
+    let (outlet, granted) = match &wish {
+        Some(_) => {
+            let (judging, granted) = news::judging(outlet);
+            (judging, Some(granted))
+        }
+        None => (outlet, None),
+    };
+    session.session.receive_on(incoming, &outlet);
+    drop(outlet);
     let patience = match accepts {
         Accepts::EventsFirst => Some(Duration::ZERO),
         Accepts::JsonFirst => Some(PLAIN_PATIENCE),
         Accepts::JsonOnly => None,
     };
-    let response = match lane.first(patience).await {
+    let first = lane.first(patience).await;
+    if let (Some(wish), Some(granted), Some(replica)) = (wish, granted, &shared.site.replica) {
+        let (noting, noted) = (Arc::clone(&session), Arc::clone(replica));
+        let note = async move {
+            if granted.await == Ok(true) {
+                news::note(wish, &noting, &noted).await;
+            }
+        };
+        match &first {
+            // Its client may ask elsewhere next.
+            First::Answer(_) => Box::pin(note).await,
+            _ => replica.tasks.spawn_background(note),
+        }
+    }
+    let response = match first {
         First::Answer(answer) => json(StatusCode::OK, answer),
         First::Nothing => bare(StatusCode::ACCEPTED),
         First::TurnedAway(answer, after) => answers::busy(answer, after),
@@ -234,6 +258,14 @@ async fn get(
         Ok(None) => return unknown_session(shared),
         Err(response) => return *response,
     };
+    let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
+    // Whoever says a stream knows more of it than its log.
+    if let Some(Some((number, _))) = last_seen
+        && session.stream(number).is_none()
+        && let Some(response) = Box::pin(forward::stream_elsewhere(head, number, shared)).await
+    {
+        return response;
+    }
     let beat = Bytes::from_static(b":\n\n");
     let who = (gateway, session.requester());
     let standing = Standing::of(headers, head.uri.path(), origin, who, shared);
@@ -242,7 +274,6 @@ async fn get(
         Ok(reader) => reader,
         Err(fault) => return answers::over_limit(&fault, shared.site.codes),
     };
-    let last_seen = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(parse_event_id));
     let body = match last_seen {
         None => {
             resume::take_over(&session, None, shared).await;

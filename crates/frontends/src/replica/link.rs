@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use manifold_engine::BoxFuture;
 use thiserror::Error;
+use tokio::time::Instant;
 
 /// The store that replicas share cannot be reached now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -37,6 +38,17 @@ pub enum Entry {
     Event(Bytes),
     /// Nothing more will be said.
     Finished,
+    /// From here on not all is in the log, or it is not understood here.
+    Broken,
+}
+
+/// What is heard of the other replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard<'t> {
+    /// One of them says this.
+    News(&'t str),
+    /// For a while nothing could be heard: something may have been said.
+    Missed,
 }
 
 /// What became of an entry.
@@ -56,10 +68,22 @@ pub trait Link: Send + Sync {
     /// Notes that these sessions are in use.
     fn used(&self, sids: Vec<String>) -> BoxFuture<()>;
 
-    /// Adds an entry to the log of a stream. Numbers only grow.
-    fn append(&self, stream: &str, number: u64, entry: Entry) -> BoxFuture<Result<Appended, Away>>;
+    /// Returns those of these sessions that are over.
+    fn over(&self, sids: Vec<String>) -> BoxFuture<Result<Vec<String>, Away>>;
 
-    /// Reads the entries after a number.
+    /// Adds an entry to the log of a stream. Numbers only grow. What stands before `keep_from` may go.
+    fn append(
+        &self,
+        stream: &str,
+        number: u64,
+        keep_from: u64,
+        entry: Entry,
+    ) -> BoxFuture<Result<Appended, Away>>;
+
+    /// Returns what the log of a stream was opened with.
+    fn opened(&self, stream: &str) -> BoxFuture<Result<Option<String>, Away>>;
+
+    /// Reads entries after a number: some of them, where there are many.
     fn read(&self, stream: &str, after: u64) -> BoxFuture<Result<Vec<(u64, Entry)>, Away>>;
 
     /// Returns the number of the last entry; 0 where there is none.
@@ -68,9 +92,12 @@ pub trait Link: Send + Sync {
     /// Returns the signed address of another replica, for as long as that lives: as far as is known here.
     fn address(&self, replica: u32) -> Option<String>;
 
+    /// Returns whether another replica is known to be gone, by something heard after `asked`.
+    fn is_gone(&self, replica: u32, asked: Instant) -> bool;
+
     /// Tells the other replicas.
     fn tell(&self, news: String);
 
     /// Calls whoever wants to hear what others tell; there is one.
-    fn listen(&self, hear: Box<dyn Fn(&str) + Send + Sync>);
+    fn listen(&self, hear: Box<dyn Fn(Heard<'_>) + Send + Sync>);
 }

@@ -12,8 +12,8 @@ pub(crate) enum News {
     Over { sid: String },
     /// Its client listens elsewhere now.
     Taken { sid: String },
-    /// A client takes a call back that it may have made elsewhere.
-    Cancelled { sid: String, message: String },
+    /// A client takes a call back that it may have made elsewhere; `id` is the call's, as JSON.
+    Cancelled { sid: String, id: String },
 }
 
 #[derive(Serialize, Deserialize)]

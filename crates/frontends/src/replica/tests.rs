@@ -118,9 +118,33 @@ fn numbers_say_whose_they_are() {
 
 #[test]
 fn own_news_are_none() {
-    let news = News::Cancelled { sid: "ab".to_owned(), message: "{}".to_owned() };
+    let news = News::Cancelled { sid: "ab".to_owned(), id: "7".to_owned() };
     let text = news.clone().encode(7);
     assert_eq!(News::read(&text, 8), Some(news));
     assert_eq!(News::read(&text, 7), None);
     assert_eq!(News::read(r#"{"from":7,"what":"later","sid":"x"}"#, 8), None);
+}
+
+// What replicas of today's format have written, which those of the next must read: side by side during a rollout.
+#[test]
+fn what_another_version_wrote_is_read() {
+    let id = "mf1.pDqhnAABAgMEBQYHCAkKC8k5Ber8iALGTFheUZmcYPDp8cz9lK2MSIu-qLYvnRlZSVSY8iQnTx4N06eAcQrnzn8b_qVsrlcJ\
+              B7ezbVakTFpzWKgHstrULjEr-OUjNlo67PywbTW3JL8w";
+    assert_eq!(SealedSession::open(id, &keys(&[1])), Some(session("editor")));
+    let signed = "http://10.0.0.7:3095#dtohFVL2mN4Px0FU0UsqLKhgNWO-5e4FzUAupaKCZRk";
+    assert_eq!(keys(&[1]).read_address(7, signed).as_deref(), Some("http://10.0.0.7:3095"));
+    assert!(keys(&[1]).knows_replica(b"E7DjL85hHLE_qQq2f4_jIZcpxNZqFHqN0Bo_9j59ciI"));
+    let sid = || "07070707070707070707070707070707".to_owned();
+    for (text, news) in [
+        (r#"{"from":7,"what":"noted","sid":"07070707070707070707070707070707"}"#, News::Noted { sid: sid() }),
+        (r#"{"from":7,"what":"over","sid":"07070707070707070707070707070707"}"#, News::Over { sid: sid() }),
+        (r#"{"from":7,"what":"taken","sid":"07070707070707070707070707070707"}"#, News::Taken { sid: sid() }),
+        (
+            r#"{"from":7,"what":"cancelled","sid":"07070707070707070707070707070707","id":"\"a\""}"#,
+            News::Cancelled { sid: sid(), id: "\"a\"".to_owned() },
+        ),
+    ] {
+        assert_eq!(News::read(text, 8).as_ref(), Some(&news), "{text}");
+        assert_eq!(news.encode(7), text, "and written");
+    }
 }

@@ -58,3 +58,23 @@ fn the_digest_knows_meaning_not_spelling() {
     assert_ne!(of(r#"{"\ud83d":1}"#), of(r#"{"\udc00":1}"#));
     assert_ne!(digest(&Principal::Local, b"me", &Method::PromptsGet, Some(&params)), plain);
 }
+
+// States that a replica of today's format has sealed, which those of the next must read.
+#[test]
+fn states_of_another_version_are_read() {
+    let key = BASE64_URL_SAFE_NO_PAD.encode([1; 32]);
+    let keys = crate::replica::StateKeys::parse(&key).unwrap();
+    let replica = Replica::new("a".to_owned(), keys, &manifold_engine::Tasks::new()).unwrap();
+    let seal = Seal::Shared(Arc::new(replica));
+    let head = "mf1.AAADuyzD2AAHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHB";
+    for (rest, resumption) in [
+        (
+            "3IAAAAJBQUFBQUFBQUFBQUFBQUFBQAAAAM.E9a8GM2Nf4rmH5aEce5gGETu2XW5jrbqjS3W5wheg_E",
+            Resumption::Elsewhere { replica: 9 },
+        ),
+        ("2E.-baONq9BYX2qxWdncfPTHGBRTq8uf-d13CJSGqoV0gs", Resumption::Again),
+        ("2Z0aGVpcnM.IsvxF5HoIXs-RIs50JoUnZKex0PcCUmriq0D6-v1Vxk", Resumption::Foreign("theirs".to_owned())),
+    ] {
+        assert_eq!(seal.open(&format!("{head}{rest}"), &[7; 32]), Ok(resumption));
+    }
+}

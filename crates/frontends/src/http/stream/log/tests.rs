@@ -8,7 +8,7 @@ use manifold_engine::{BoxFuture, Budget};
 
 use super::*;
 use crate::http::stream::EventBody;
-use crate::replica::{Away, Note, SessionNotes};
+use crate::replica::{Away, Heard, Note, SessionNotes};
 
 /// A store in memory, which can go away.
 #[derive(Default)]
@@ -36,7 +36,19 @@ impl Link for Memory {
         Box::pin(async {})
     }
 
-    fn append(&self, _: &str, number: u64, entry: Entry) -> BoxFuture<Result<Appended, Away>> {
+    fn over(&self, _: Vec<String>) -> BoxFuture<Result<Vec<String>, Away>> {
+        Box::pin(async { Err(Away) })
+    }
+
+    fn opened(&self, _: &str) -> BoxFuture<Result<Option<String>, Away>> {
+        Box::pin(async { Err(Away) })
+    }
+
+    fn is_gone(&self, _: u32, _: Instant) -> bool {
+        false
+    }
+
+    fn append(&self, _: &str, number: u64, _: u64, entry: Entry) -> BoxFuture<Result<Appended, Away>> {
         let mut entries = self.entries.lock().unwrap();
         let is_away = self.is_away.load(Ordering::Relaxed);
         let is_late = entries.last_key_value().is_some_and(|(last, _)| *last >= number);
@@ -66,7 +78,7 @@ impl Link for Memory {
 
     fn tell(&self, _: String) {}
 
-    fn listen(&self, _: Box<dyn Fn(&str) + Send + Sync>) {}
+    fn listen(&self, _: Box<dyn Fn(Heard<'_>) + Send + Sync>) {}
 }
 
 fn logged(memory: &Arc<Memory>, last: u64, number: u64) -> Arc<Stream> {
@@ -132,4 +144,84 @@ async fn the_own_stream_is_written_by_who_has_its_reader() {
     sleep(Duration::from_millis(1)).await;
     assert_eq!(heard(&mut body).await, None, "it is another replica's");
     assert_eq!(memory.numbers(), [102, 103]);
+}
+
+// Whoever reads it elsewhere must not wait for what will never come.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_was_not_written_for_long_says_so() {
+    let memory = Arc::new(Memory::default());
+    let stream = logged(&memory, 0, 7);
+    let _body = stream.attach(0, Bytes::new(), pending());
+    stream.push(Bytes::from_static(b"{}"));
+    sleep(Duration::from_millis(1)).await;
+    memory.is_away.store(true, Ordering::Relaxed);
+    stream.push(Bytes::from_static(b"[]"));
+    sleep(AGAIN * (MAX_MISSES + 10)).await;
+    stream.push(Bytes::from_static(b"1"));
+    stream.finish();
+    memory.is_away.store(false, Ordering::Relaxed);
+    sleep(AGAIN * 20).await;
+    assert_eq!(memory.numbers(), [1, 2, 3]);
+    assert_eq!(memory.entries.lock().unwrap().get(&3), Some(&Entry::Broken));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_forgotten_before_it_was_written_breaks_the_log() {
+    let memory = Arc::new(Memory::default());
+    let stream = logged(&memory, 0, 7);
+    let mut body = stream.attach(0, Bytes::new(), pending());
+    stream.push(Bytes::from_static(b"{}"));
+    sleep(Duration::from_millis(1)).await;
+    memory.is_away.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        for _ in 0..1000 {
+            stream.push(Bytes::from_static(b"[]"));
+        }
+        sleep(Duration::from_millis(1)).await;
+        assert!(heard(&mut body).await.is_some_and(|heard| !heard.is_empty()), "it is heard all the same");
+    }
+    memory.is_away.store(false, Ordering::Relaxed);
+    sleep(AGAIN * 20).await;
+    assert_eq!(memory.entries.lock().unwrap().get(&3), Some(&Entry::Broken));
+    // The session's own goes on after the gap.
+    let memory = Arc::new(Memory::default());
+    let own = logged(&memory, 0, 0);
+    let mut body = own.attach(0, Bytes::new(), pending());
+    memory.is_away.store(true, Ordering::Relaxed);
+    for at in 0..3000 {
+        own.push(Bytes::from(format!("{at}")));
+        if at % 500 == 0 {
+            sleep(Duration::from_millis(1)).await;
+            heard(&mut body).await;
+        }
+    }
+    memory.is_away.store(false, Ordering::Relaxed);
+    sleep(AGAIN * 20).await;
+    assert_eq!(memory.numbers().last(), Some(&3001));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_answer_is_not_written_down() {
+    for (event, count, written) in [(MAX_EVENT + 1, 1, 0), (MAX_EVENT, 20, MAX_LOG / MAX_EVENT)] {
+        let memory = Arc::new(Memory::default());
+        let stream = logged(&memory, 0, 7);
+        let mut body = stream.attach(0, Bytes::new(), pending());
+        for _ in 0..count {
+            stream.push(Bytes::from(vec![b'1'; event]));
+        }
+        stream.finish();
+        sleep(Duration::from_millis(1)).await;
+        let numbers: Vec<u64> = (1..=written as u64 + 2).collect();
+        assert_eq!(memory.numbers(), numbers);
+        assert_eq!(memory.entries.lock().unwrap().get(&(written as u64 + 2)), Some(&Entry::Broken));
+        assert!(heard(&mut body).await.is_some_and(|heard| heard.len() > count * event), "all is heard");
+    }
+    // The session's own stream goes on without it.
+    let memory = Arc::new(Memory::default());
+    let own = logged(&memory, 0, 0);
+    let _body = own.attach(0, Bytes::new(), pending());
+    own.push(Bytes::from(vec![b'1'; MAX_EVENT + 1]));
+    own.push(Bytes::from_static(b"2"));
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(memory.numbers(), [3]);
 }

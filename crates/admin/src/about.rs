@@ -32,6 +32,9 @@ pub struct About {
     /// Why the config as it now is was not taken over: an earlier one is served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Another program is installed in the daemon's place and was not taken over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_upgraded: Option<NotUpgraded>,
     pub listeners: Vec<Listener>,
     /// The variables of the asker's that the config uses: servers it calls are started with them.
     pub needs: Vec<String>,
@@ -40,6 +43,17 @@ pub struct About {
     /// Why changes are not written down, where that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_fault: Option<String>,
+}
+
+/// An installed program that the daemon found and did not make way for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct NotUpgraded {
+    /// Which it says it is, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    pub why: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

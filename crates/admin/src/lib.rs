@@ -27,7 +27,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use about::{API, About, ApiVersions, GatewayKind};
+pub use about::{API, About, ApiVersions, GatewayKind, NotUpgraded};
 pub use ask::{
     AskEvent, AskOptions, AskerEnvironment, CallRequest, CompleteRequest, ENVIRONMENT_HEADER, PromptRequest,
     QuestionAnswer, ReadRequest, STALE_HEADER, STALE_IS_TRIED_AGAIN, UNDO_BY_ASKER, UNDO_HEADER,

@@ -20,7 +20,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_admin::GatewayKind;
+use manifold_admin::{GatewayKind, NotUpgraded};
 use manifold_config::{Config, LoadOptions};
 use manifold_engine::{Budget, Reopen};
 use manifold_frontends::admin::{Office, Pages};
@@ -28,7 +28,7 @@ use manifold_frontends::shim::KeptCalls;
 use manifold_rendezvous::hello::READY;
 use manifold_rendezvous::{Identity, Lock, Place, SandboxMarks};
 use manifold_upstreams::Handover;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -62,6 +62,8 @@ pub(crate) struct Daemon {
     sessions: Sessions,
     http: Http,
     upgrades: mpsc::Sender<upgrade::Order>,
+    /// The installed program that was not taken over.
+    not_upgraded: watch::Sender<Option<NotUpgraded>>,
     /// This life, as shims know it.
     epoch: String,
     /// The lives whose places were taken, the last one first: clients of any of them may come back.
@@ -151,7 +153,7 @@ pub(crate) async fn serve(
             None
         }
         due = async {
-            let due = upgrades.due().await;
+            let due = upgrades.due(&daemon.not_upgraded).await;
             // What an operator has asked cannot be carried over as a client's is: it is waited for, and all else goes on.
             office.settled(daemon.drain_timeout()).await;
             due
@@ -237,6 +239,7 @@ impl Daemon {
             sessions: Sessions::default(),
             http: Http::default(),
             upgrades,
+            not_upgraded: watch::Sender::default(),
             place,
             identity,
         }

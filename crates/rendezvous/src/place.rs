@@ -8,7 +8,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{OFlag, open};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket as stream,
+    sockopt::PeerCredentials,
+};
 use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
@@ -183,20 +186,14 @@ impl Place {
 
     /// Connects to one of the sockets; none where nobody listens. Whoever listens must be of our own user.
     pub fn reach(&self, socket: &Path) -> io::Result<Option<UnixStream>> {
-        let connected = short(socket).and_then(|(_folder, path)| UnixStream::connect(path));
-        match connected {
-            Ok(socket) if is_our_user(&socket) => Ok(Some(socket)),
-            Ok(_) => {
-                let why = "another user's process listens in the daemon's place";
-                Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-            }
-            Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
-                _ => Err(error),
-            },
-        }
+        reached(short(socket).and_then(|(_folder, path)| UnixStream::connect(path)))
     }
 
+    /// Connects likewise, and without waiting: would block where too many stand in line before us, as they do in front of
+    /// a process that is frozen. The socket does not block either.
+    pub fn reach_at_once(&self, socket: &Path) -> io::Result<Option<UnixStream>> {
+        reached(short(socket).and_then(|(_folder, path)| connect_at_once(&path)))
+    }
     /// Listens at one of the sockets; what lies there is removed, so only the holder of the run lock may.
     pub fn listen(&self, socket: &Path) -> io::Result<UnixListener> {
         match fs::remove_file(socket) {
@@ -216,6 +213,28 @@ impl Place {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Returns the socket if whoever listens there is of our own user; none where nobody does.
+fn reached(connected: io::Result<UnixStream>) -> io::Result<Option<UnixStream>> {
+    match connected {
+        Ok(socket) if is_our_user(&socket) => Ok(Some(socket)),
+        Ok(_) => {
+            let why = "another user's process listens in the daemon's place";
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+        }
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = UnixStream::from(stream(AddressFamily::Unix, SockType::Stream, flags, None)?);
+    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(socket)
 }
 
 /// Makes a folder, and those above it, where they are not there; for our user alone, whatever the umask is.

@@ -1,16 +1,18 @@
 //! Finding the user's daemon, and starting it if there is none.
 
+mod patience;
 mod start;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manifold_rendezvous::hello::{Answer, Hello, RefusalCode, Resume, TOO_FAR_APART, Values, Welcome, meet};
-use manifold_rendezvous::{Lock, LockError, Place, PlaceError, receive_line, send_line};
+use manifold_rendezvous::{IncomingLine, Lock, LockError, Place, PlaceError, send_line};
+use nix::poll::PollFlags;
 
+pub use patience::Patience;
 pub use start::{Begun, Start};
 
 /// How long is waited before a daemon that is on its way in or out is tried again, at first and at most.
@@ -44,38 +46,39 @@ pub enum NoDaemon {
     NotStarted(String),
     #[error("it does not answer")]
     Silent,
+    #[error("nobody waits for it any more")]
+    NotAwaited,
     #[error("{message}")]
     Refused { code: RefusalCode, message: String },
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Gets a daemon by the given time, starting one if there is none. `stages` goes with the first words.
+/// Gets a daemon for as long as there is patience, starting one if there is none. `stages` goes with the first words.
 pub fn attach(
     with: &Attaching<'_>,
     stages: &OwnedFd,
     resume: Option<Resume>,
-    until: Instant,
+    patience: &mut Patience<'_>,
 ) -> Result<Attached, NoDaemon> {
     let mut pause = FIRST_PAUSE;
     loop {
         let place = (with.place)().map_err(|error| NoDaemon::NotStarted(error.to_string()))?;
-        let found = match place.reach(&place.client_socket())? {
-            Some(socket) => Some(socket),
-            None => found_or_started(with, &place, until)?,
+        let found = match place.reach_at_once(&place.client_socket()) {
+            Ok(None) => found_or_started(with, &place, patience)?,
+            // It is there, and too many want something of it.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            found => found?,
         };
         if let Some(socket) = found {
-            match greet(with, socket, stages, resume.clone(), until) {
+            match greet(with, socket, stages, resume.clone(), patience) {
                 Ok(Greeted::Served(attached)) => return Ok(attached),
                 // One that goes leaves its place to another.
                 Ok(Greeted::Gone) => {}
                 Err(error) => return Err(error),
             }
         }
-        if Instant::now() >= until {
-            return Err(NoDaemon::Silent);
-        }
-        sleep(pause.min(until.saturating_duration_since(Instant::now())));
+        patience.pause(pause)?;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -84,24 +87,25 @@ pub fn attach(
 fn found_or_started(
     with: &Attaching<'_>,
     place: &Place,
-    until: Instant,
+    patience: &mut Patience<'_>,
 ) -> Result<Option<UnixStream>, NoDaemon> {
     let failed = |why: String| NoDaemon::NotStarted(why);
-    let _one_at_a_time = match Lock::take_until(&place.start_lock(), until) {
-        Ok(lock) => lock,
-        Err(LockError::Held) => return Err(NoDaemon::Silent),
-        Err(LockError::Io(error)) => return Err(failed(format!("its lock cannot be taken: {error}"))),
+    let _one_at_a_time = match patience.lock(&place.start_lock()) {
+        Ok(lock) => lock?,
+        Err(error) => return Err(failed(format!("its lock cannot be taken: {error}"))),
     };
-    if let Some(socket) = place.reach(&place.client_socket())? {
-        return Ok(Some(socket));
+    match place.reach_at_once(&place.client_socket()) {
+        Ok(None) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        found => return Ok(found?),
     }
     match Lock::try_take(&place.run_lock()) {
         Ok(lock) => {
             let start = (with.start)()?;
             // What a dead one left; nobody but the holder of its lock may.
             place.clear();
-            match start.run(lock, until).map_err(failed)? {
-                Begun::Ready => Ok(place.reach(&place.client_socket())?),
+            match start.run(lock, patience)? {
+                Begun::Ready => Ok(place.reach_at_once(&place.client_socket())?),
                 Begun::Elsewhere => Ok(None),
             }
         }
@@ -121,16 +125,14 @@ fn greet(
     socket: UnixStream,
     stages: &OwnedFd,
     resume: Option<Resume>,
-    until: Instant,
+    patience: &mut Patience<'_>,
 ) -> Result<Greeted, NoDaemon> {
     let hello = Hello { resume, ..with.hello.clone() };
-    let said = send_line(&socket, &hello.to_line(), &[stages.as_fd()], until)
-        .and_then(|()| receive_line(&socket, until));
-    let line = match said {
-        Ok(line) => line,
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(NoDaemon::Silent),
-        Err(_) => return Ok(Greeted::Gone),
-    };
+    // The line fits into the socket, whatever the daemon does.
+    if send_line(&socket, &hello.to_line(), &[stages.as_fd()], patience.until()).is_err() {
+        return Ok(Greeted::Gone);
+    }
+    let Some(line) = receive_line(&socket, patience)? else { return Ok(Greeted::Gone) };
     let welcome = match Answer::from_line(&line) {
         Ok(Answer::Welcome(welcome)) if meet(hello.words, welcome.words) => welcome,
         Ok(Answer::Welcome(_)) => {
@@ -150,9 +152,23 @@ fn greet(
             Values { values: welcome.needs.iter().filter_map(given).collect() }
         }
     };
-    match send_line(&socket, &values.to_line(), &[], until) {
+    match send_line(&socket, &values.to_line(), &[], patience.until()) {
         Ok(()) => Ok(Greeted::Served(Attached { socket, welcome })),
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(NoDaemon::Silent),
         Err(_) => Ok(Greeted::Gone),
+    }
+}
+
+/// Reads a line; none where the daemon ends before.
+fn receive_line(socket: &UnixStream, patience: &mut Patience<'_>) -> Result<Option<Vec<u8>>, NoDaemon> {
+    let mut incoming = IncomingLine::default();
+    loop {
+        match incoming.take(socket) {
+            Ok(_) => return Ok(Some(incoming.into_parts().0)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                patience.wait_ready(socket, PollFlags::POLLIN)?
+            }
+            Err(_) => return Ok(None),
+        }
     }
 }

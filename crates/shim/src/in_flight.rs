@@ -77,6 +77,8 @@ pub(crate) struct InFlight {
     slots: Vec<Option<Request>>,
     free: Vec<u16>,
     count: usize,
+    /// How many of them end only with the client.
+    listening: usize,
     numbers: u64,
     kept_bytes: usize,
 }
@@ -97,6 +99,11 @@ impl InFlight {
         self.count
     }
 
+    /// Returns whether one of them should be answered some time.
+    pub(crate) fn has_awaited(&self) -> bool {
+        self.count > self.listening
+    }
+
     /// Takes in a request. Returns its slot, which is zero where there is no room.
     pub(crate) fn insert(&mut self, mut request: Request) -> u16 {
         self.numbers += 1;
@@ -111,6 +118,7 @@ impl InFlight {
         };
         let Some(place) = self.slots.get_mut(at) else { return 0 };
         self.kept_bytes += request.kept_bytes();
+        self.listening += usize::from(request.class == Class::Listens);
         *place = Some(request);
         self.count += 1;
         u16::try_from(at + 1).unwrap_or(0)
@@ -121,6 +129,7 @@ impl InFlight {
         let request = self.slots.get_mut(at)?.take()?;
         self.free.push(slot);
         self.count -= 1;
+        self.listening -= usize::from(request.class == Class::Listens);
         self.kept_bytes -= request.kept_bytes();
         Some(request)
     }

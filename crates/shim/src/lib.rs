@@ -15,9 +15,11 @@ mod in_flight;
 mod memory;
 mod recent_ids;
 mod relay;
+mod silence;
 mod streams;
 mod wire;
 
-pub use attach::{Attached, Attaching, Begun, NoDaemon, Start, attach};
+pub use attach::{Attached, Attaching, Begun, NoDaemon, Patience, Start, attach};
 pub use decoder::Language;
+pub use silence::Bounds;
 pub use wire::serve;

@@ -122,6 +122,11 @@ impl Relay {
         self.in_flight.len()
     }
 
+    /// Returns whether an answer of the daemon's is waited for.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.link != Link::Down && self.in_flight.has_awaited()
+    }
+
     /// Returns whether nobody waits for anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight.len() == 0

@@ -1,9 +1,12 @@
 //! The loop around the relay: waits for the client and the daemon at once, and for nothing else.
 
+mod absence;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
@@ -12,14 +15,12 @@ use manifold_rendezvous::{Stages, frame, wait_ready};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::attach::{Attached, Attaching, attach};
+use crate::attach::{Attached, Attaching};
 use crate::decoder::{Decoder, Language};
 use crate::gathering::{Before, Gathering, MOMENT};
 use crate::relay::{Link, Relay, Taken};
+use crate::silence::{Bounds, Silence};
 use crate::streams::{self, Reading, Scratch};
-
-/// How long calls wait for another daemon once theirs is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a client that left may take to read what it is owed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -31,14 +32,14 @@ pub fn serve(
     attached: Attached,
     (stages, page): (Stages, OwnedFd),
     language: Language,
+    bounds: Bounds,
     slim_down: fn(),
 ) -> io::Result<()> {
     let (input, output) = streams::standard()?;
     let Attached { socket, welcome } = attached;
-    socket.set_nonblocking(true)?;
     let wire = Wire {
         attaching,
-        page,
+        page: Rc::new(page),
         input,
         output,
         socket: Some(socket),
@@ -51,17 +52,20 @@ pub fn serve(
         brought: 0,
         idle_trims: IdleTrims { done: 0 },
         slim_down,
+        silence: Silence::new(bounds.silence),
+        bounds,
         complaint: None,
         input_ended: false,
         said_all: false,
         has_lost: false,
+        was_frozen: false,
     };
     wire.run()
 }
 
 struct Wire<'a> {
     attaching: &'a Attaching<'a>,
-    page: OwnedFd,
+    page: Rc<OwnedFd>,
     input: File,
     output: File,
     socket: Option<UnixStream>,
@@ -75,13 +79,17 @@ struct Wire<'a> {
     brought: usize,
     idle_trims: IdleTrims,
     slim_down: fn(),
+    bounds: Bounds,
+    silence: Silence,
     /// Why no daemon could be had the last time.
     complaint: Option<String>,
     input_ended: bool,
     /// The daemon knows that the client will say nothing more.
     said_all: bool,
-    /// A daemon has just been lost.
+    /// A daemon has just been lost, or could not be had.
     has_lost: bool,
+    /// The last daemon was frozen, which has been said.
+    was_frozen: bool,
 }
 
 /// When it is quiet for the first times, what only the start and the first calls needed is given back.
@@ -92,8 +100,8 @@ struct IdleTrims {
 impl IdleTrims {
     const AFTER_MS: [u16; 3] = [50, 500, 5000];
 
-    fn timeout(&self) -> PollTimeout {
-        Self::AFTER_MS.get(self.done).map_or(PollTimeout::NONE, |after| PollTimeout::from(*after))
+    fn timeout(&self) -> Option<Duration> {
+        Self::AFTER_MS.get(self.done).map(|after| Duration::from_millis((*after).into()))
     }
 
     fn trim(&mut self, slim_down: fn()) {
@@ -107,6 +115,8 @@ impl IdleTrims {
 struct Ready {
     input: bool,
     socket: bool,
+    /// The daemon may have shown that it lives.
+    knock: bool,
     /// The client has closed its end: whatever is said to it is lost.
     output_gone: bool,
 }
@@ -114,13 +124,17 @@ struct Ready {
 impl Wire<'_> {
     fn run(mut self) -> io::Result<()> {
         loop {
+            let until = self.judge_silence();
             // What follows from the loss of a daemon is done before anything is waited for.
-            let ready = if std::mem::take(&mut self.has_lost) { Ready::default() } else { self.wait()? };
+            let ready = if std::mem::take(&mut self.has_lost) { Ready::default() } else { self.wait(until)? };
             if ready.output_gone {
                 return Ok(());
             }
             if ready.input {
                 self.read_client();
+            }
+            if ready.knock {
+                self.silence.answered();
             }
             if ready.socket {
                 self.read_daemon();
@@ -146,8 +160,8 @@ impl Wire<'_> {
         }
     }
 
-    /// Waits until something can be read or written.
-    fn wait(&mut self) -> io::Result<Ready> {
+    /// Waits until something can be read or written, or until then.
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<Ready> {
         // Client and daemon get to say more first: it is read and passed on in one go.
         match self.gathering.before_next(std::mem::take(&mut self.brought), self.relay.in_flight()) {
             Before::Nothing => {}
@@ -164,6 +178,7 @@ impl Wire<'_> {
             PollFd::new(self.output.as_fd(), output_events),
             PollFd::new(self.output.as_fd(), PollFlags::empty()),
             PollFd::new(self.output.as_fd(), PollFlags::empty()),
+            PollFd::new(self.output.as_fd(), PollFlags::empty()),
         ];
         let mut count = 1;
         let input = (!self.input_ended && self.relay.has_room()).then(|| {
@@ -176,10 +191,22 @@ impl Wire<'_> {
             count += 1;
             count - 1
         });
+        let knock = self.silence.knocked().map(|knock| {
+            waiting[count] = PollFd::new(knock, PollFlags::POLLIN);
+            count += 1;
+            count - 1
+        });
         let waiting = waiting.get_mut(..count).unwrap_or_default();
+        let trim = self.idle_trims.timeout();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let is_trim_first = trim.is_some_and(|trim| left.is_none_or(|left| trim <= left));
+        // Never too early, or the rest of a millisecond would be spent asking.
+        let timeout = trim.into_iter().chain(left).min().map_or(PollTimeout::NONE, |least| {
+            PollTimeout::try_from(least.as_millis() + 1).unwrap_or(PollTimeout::MAX)
+        });
         let is_idle = loop {
-            match poll(waiting, self.idle_trims.timeout()) {
-                Ok(ready) => break ready == 0,
+            match poll(waiting, timeout) {
+                Ok(ready) => break ready == 0 && is_trim_first,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -193,6 +220,7 @@ impl Wire<'_> {
         let ready = Ready {
             input: happened(input),
             socket: happened(socket) && socket_events.contains(PollFlags::POLLIN),
+            knock: happened(knock),
             output_gone: output.intersects(gone),
         };
         if is_idle {
@@ -226,6 +254,9 @@ impl Wire<'_> {
     fn read_daemon(&mut self) -> Reading {
         let Some(socket) = &mut self.socket else { return Reading::Ended };
         let reading = self.scratch.read(socket, &mut self.from_daemon);
+        if !matches!(reading, Reading::Nothing) {
+            self.silence.broken();
+        }
         loop {
             match frame::next(&mut self.from_daemon) {
                 Ok(Some(frame)) => {
@@ -248,42 +279,17 @@ impl Wire<'_> {
     }
 
     fn lose_daemon(&mut self) {
-        self.socket = None;
-        self.has_lost = true;
-        if self.relay.is_over() {
-            return;
+        self.drop_socket();
+        if !self.relay.is_over() {
+            self.relay.lost();
         }
-        self.from_daemon.clear();
-        self.said_all = false;
-        self.relay.lost();
     }
 
-    /// Gets another daemon, or tells all who wait for one that there is none.
-    fn attach_again(&mut self) {
-        // What is known to have failed must not wait for it.
-        let _ = streams::write(&mut self.output, self.relay.client_queue());
-        self.resume.questions = self.relay.questions_asked();
-        let until = Instant::now() + PATIENCE;
-        let attached = attach(self.attaching, &self.page, Some(self.resume.clone()), until)
-            .and_then(|attached| Ok((attached.socket.set_nonblocking(true).map(|()| attached))?));
-        match attached {
-            Ok(Attached { socket, welcome }) => {
-                self.socket = Some(socket);
-                self.resume.session = welcome.session;
-                self.resume.epoch = welcome.epoch;
-                self.complaint = None;
-                self.relay.attached(welcome.kept_calls);
-            }
-            Err(why) => {
-                let why = format!("manifold: the daemon cannot be had: {why}");
-                // Once is enough, however often it is tried.
-                if self.complaint.as_ref() != Some(&why) {
-                    tell(why.as_bytes());
-                    self.complaint = Some(why);
-                }
-                self.relay.given_up();
-            }
-        }
+    fn drop_socket(&mut self) {
+        self.socket = None;
+        self.has_lost = true;
+        self.from_daemon.clear();
+        self.said_all = false;
     }
 
     /// Tells the daemon that the client has said all; it answers what is in flight and closes.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NamespaceRow;
+use crate::about::NotUpgraded;
 use crate::error::Problem;
 use crate::permission::NamespacePermissions;
 use crate::snapshot::namespace::PermissionSummary;
@@ -95,6 +96,9 @@ pub struct RunningDaemon {
     /// Why the config as it now is was not taken over: an earlier one is served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Another program is installed in the daemon's place and was not taken over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_upgraded: Option<NotUpgraded>,
     /// Where clients come to.
     pub socket: String,
     /// Where operators come to.
@@ -137,6 +141,9 @@ pub struct DaemonHttp {
 #[serde(rename_all = "camelCase", default)]
 pub struct DaemonServer {
     pub id: String,
+    /// Where it is named in the config, if it has schemas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
     pub state: State,
     pub instances: Vec<DaemonInstance>,
 }

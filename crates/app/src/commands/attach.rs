@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use manifold_config::{Environment, LoadOptions, Profile, is_base_variable, load};
 use manifold_rendezvous::hello::{Hello, RefusalCode, Transport, Values};
 use manifold_rendezvous::{Place, SandboxMarks, Stages, versions};
-use manifold_shim::{Attaching, Language, NoDaemon, Start, attach, serve};
+use manifold_shim::{Attaching, Bounds, Language, NoDaemon, Patience, Start, attach, serve};
 
 use crate::cli::Invocation;
 use crate::daemon::{base_folders, identity, is_below_another};
@@ -20,6 +20,9 @@ use crate::secrets::KEY_FILE;
 /// How long a client may wait for its daemon before it is served without one, unless it says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_VARIABLE: &str = "MANIFOLD_DAEMON_PATIENCE_MS";
+
+/// How long a daemon may say nothing before it is asked whether it lives.
+const SILENCE_VARIABLE: &str = "MANIFOLD_DAEMON_SILENCE_MS";
 
 /// What a daemon takes over of whoever starts it beside what all clients have in common: what it needs to run programs, to
 /// reach servers and to open stored secrets.
@@ -113,24 +116,34 @@ fn relay(
         start: &|| start(options, is_wanted || was_attached.get(), &marks),
     };
     let (stages, page) = Stages::new().map_err(|error| failed(&error))?;
-    let attached = attach(&attaching, &page, None, Instant::now() + patience(environment)).map_err(
-        |error| match error {
-            NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
-            error => failed(&error),
-        },
-    )?;
+    let mut patience =
+        Patience::lasting_until(Instant::now() + told(environment, PATIENCE_VARIABLE).unwrap_or(PATIENCE));
+    let attached = attach(&attaching, &page, None, &mut patience).map_err(|error| match error {
+        NoDaemon::NotWanted | NoDaemon::Refused { code: RefusalCode::Off, .. } => Alone::AsConfigured,
+        error => failed(&error),
+    })?;
     was_attached.set(true);
     let language = match client {
         Client::Mcp => Language::Mcp(invocation.flags.framing.map(Into::into)),
         Client::LiteMcp { .. } => Language::LiteMcp,
     };
-    serve(&attaching, attached, (stages, page), language, slim_down_at_once).map_err(|error| failed(&error))
+    let bounds = bounds(environment);
+    serve(&attaching, attached, (stages, page), language, bounds, slim_down_at_once)
+        .map_err(|error| failed(&error))
 }
 
-/// Returns how long a daemon is waited for: a machine that is slow to start programs may want longer.
-fn patience(environment: &Environment) -> Duration {
-    let told = environment.vars.get(PATIENCE_VARIABLE).and_then(|told| told.trim().parse().ok());
-    told.map_or(PATIENCE, Duration::from_millis)
+/// Returns how long a daemon is waited for once there was one.
+fn bounds(environment: &Environment) -> Bounds {
+    let usual = Bounds::default();
+    Bounds {
+        silence: told(environment, SILENCE_VARIABLE).unwrap_or(usual.silence),
+        absence: told(environment, PATIENCE_VARIABLE).unwrap_or(usual.absence),
+    }
+}
+
+/// Returns the time that a variable tells: a machine that is slow to start programs may want a longer one.
+fn told(environment: &Environment, variable: &str) -> Option<Duration> {
+    environment.vars.get(variable)?.trim().parse().ok().map(Duration::from_millis)
 }
 
 /// Returns how the daemon is started, unless there is to be none.

@@ -258,6 +258,10 @@ fn text(status: &Value) -> String {
             let _ = writeln!(text, "  {what}: {why}");
         }
     }
+    let refused = status.get("notUpgraded");
+    if let Some(why) = refused.and_then(|refused| refused.get("why")?.as_str()) {
+        let _ = writeln!(text, "not upgraded: {why}");
+    }
     let _ = writeln!(text, "socket: {}", word("socket"));
     let http = |name: &str| status.get("http")?.get(name)?.as_str();
     if let Some(address) = http("address") {
@@ -269,7 +273,9 @@ fn text(status: &Value) -> String {
     for server in status.get("servers").and_then(Value::as_array).into_iter().flatten() {
         let name = server.get("id").and_then(Value::as_str).unwrap_or_default();
         let state = server.get("state").and_then(Value::as_str).unwrap_or_default();
-        let _ = writeln!(text, "  {name}  [{state}]");
+        let schema = server.get("schema").and_then(Value::as_str);
+        let schema = schema.map(|schema| format!("{schema}/")).unwrap_or_default();
+        let _ = writeln!(text, "  {schema}{name}  [{state}]");
         for instance in server.get("instances").and_then(Value::as_array).into_iter().flatten() {
             let differs: Vec<&str> = instance
                 .get("differs")

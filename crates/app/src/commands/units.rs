@@ -83,13 +83,13 @@ impl Units {
         let is_default = config == default;
         let name = if is_default { "manifold".to_owned() } else { format!("manifold-{}", place.name()) };
         let config = config.filter(|_| !is_default).map(|path| options.environment.cwd.join(path));
-        let arguments = config.map_or_else(String::new, |path| format!(" --config {}", quoted(&path)));
+        let arguments = config.map_or_else(String::new, |path| format!(" --config {}", argument_word(&path)));
         let paths = [program, &place.client_socket()];
         if paths.iter().any(|path| path.to_string_lossy().contains('\n')) || arguments.contains('\n') {
             return Err("a unit cannot name a path with a line break in it".to_owned());
         }
-        let program = quoted(program);
-        let (clients, orders) = (quoted(&place.client_socket()), quoted(&place.control_socket()));
+        let program = program_word(program);
+        let (clients, orders) = (listened_at(&place.client_socket()), listened_at(&place.control_socket()));
         let socket = format!(
             "[Unit]\nDescription=Manifold: where clients find the daemon\n\n[Socket]\nListenStream={clients}\nListenStream={orders}\n\
              SocketMode=0600\nDirectoryMode=0700\nRemoveOnStop=yes\n\n[Install]\nWantedBy=sockets.target\n"
@@ -107,9 +107,23 @@ impl Units {
     }
 }
 
-/// Returns a path as a unit file wants it.
-fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy().replace('%', "%%").replace('$', "$$").replace('\\', "\\\\");
+/// Returns where a socket listens as `ListenStream=` takes it: as it is, but for specifiers. Quotes would be part of it.
+fn listened_at(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%%")
+}
+
+/// Returns a path as a word behind the program of a command line.
+fn argument_word(path: &Path) -> String {
+    word(&path.to_string_lossy().replace('$', "$$"))
+}
+
+/// Returns the program of a command line: no variable is looked for in it.
+fn program_word(path: &Path) -> String {
+    word(&path.to_string_lossy())
+}
+
+fn word(text: &str) -> String {
+    let text = text.replace('%', "%%").replace('\\', "\\\\");
     if text.contains([' ', '"', '\'']) { format!("\"{}\"", text.replace('"', "\\\"")) } else { text }
 }
 
@@ -128,4 +142,18 @@ fn systemctl(options: &LoadOptions, arguments: &[&str]) -> bool {
     command.arg("--user").args(arguments).envs(&options.environment.vars);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_written_as_each_setting_reads_it() {
+        let path = Path::new("/a b/50%/$x/\"q\"/m");
+        assert_eq!(listened_at(path), "/a b/50%%/$x/\"q\"/m");
+        assert_eq!(program_word(path), "\"/a b/50%%/$x/\\\"q\\\"/m\"");
+        assert_eq!(argument_word(path), "\"/a b/50%%/$$x/\\\"q\\\"/m\"");
+        assert_eq!(program_word(Path::new("/usr/bin/manifold")), "/usr/bin/manifold");
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use manifold_admin::{
-    CommandError, DaemonInstance, DaemonServer, ErrorCode, Instance, Kind, RunningDaemon, Server,
+    CommandError, DaemonInstance, DaemonServer, ErrorCode, Instance, Kind, NotUpgraded, RunningDaemon, Server,
 };
 use manifold_frontends::admin::{self, DaemonOrder, Office};
 use manifold_frontends::shim::Leaving;
@@ -71,6 +71,11 @@ impl Daemon {
         self.life.until_finished().await;
     }
 
+    /// Returns which installed program was not taken over, and why.
+    pub(crate) fn not_upgraded(&self) -> Option<NotUpgraded> {
+        self.not_upgraded.borrow().clone()
+    }
+
     /// Returns what `daemon status` shows.
     pub(crate) fn status(&self) -> RunningDaemon {
         RunningDaemon {
@@ -81,6 +86,7 @@ impl Daemon {
             config: self.identity.config.clone(),
             unread: self.services.fleet.config().unread.clone(),
             refused: self.services.fleet.outdated().map(|outdated| outdated.problem.clone()),
+            not_upgraded: self.not_upgraded(),
             socket: self.place.client_socket().display().to_string(),
             control: self.place.control_socket().display().to_string(),
             since_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -101,6 +107,7 @@ fn server(server: &Server) -> DaemonServer {
     };
     DaemonServer {
         id: server.key.id.clone(),
+        schema: server.key.schema.clone(),
         state: server.state,
         instances: shown(server).map(instance).collect(),
     }

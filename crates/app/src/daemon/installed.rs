@@ -25,31 +25,67 @@ pub(crate) struct SelfCheck {
     pub(crate) states: [u32; 2],
 }
 
+/// Why a program is not to take our place.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    /// Which it says it is.
+    pub(crate) version: Option<String>,
+    pub(crate) why: String,
+}
+
+impl From<String> for Unfit {
+    fn from(why: String) -> Self {
+        Self { version: None, why }
+    }
+}
+
 /// The program's file, as it was when we looked last.
 pub(crate) struct Installed {
     path: PathBuf,
     seen: Option<Look>,
+    /// It may not take our place as it is. Who may write it, and where it lies, may have been why.
+    is_unfit: bool,
 }
 
-type Look = (u64, u64, i64, i64);
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Look {
+    /// Which file it is.
+    file: (u64, u64, i64, i64),
+    /// What else may decide whether it is fit: when its rights changed, and whose its folders are.
+    rights: (i64, i64, Vec<(u32, u32)>),
+}
 
 impl Installed {
     pub(crate) fn new(path: PathBuf) -> Self {
         let seen = look(&path);
-        Self { path, seen }
+        Self { path, seen, is_unfit: false }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
         self.path.clone()
     }
 
-    /// Resolves when another file lies there and is written no more.
+    /// Notes whether the file that was seen last could take our place.
+    pub(crate) fn judged(&mut self, is_fit: bool) {
+        self.is_unfit = !is_fit;
+    }
+
+    /// Resolves when another file lies there and is written no more, or when one that could not take our place may be fit by
+    /// now.
     pub(crate) async fn changed(&mut self) {
-        let mut before = self.seen;
+        let mut before = self.seen.clone();
         loop {
             sleep(LOOK_EVERY).await;
             let now = look(&self.path);
-            if now.is_some() && now != self.seen && now == before {
+            let is_other = match (&now, &self.seen) {
+                (None, _) => false,
+                (Some(now), Some(seen)) => {
+                    now.file != seen.file || self.is_unfit && now.rights != seen.rights
+                }
+                (Some(_), None) => true,
+            };
+            if is_other && now == before {
                 self.seen = now;
                 return;
             }
@@ -59,7 +95,7 @@ impl Installed {
 }
 
 /// Asks a program whether it could take our place, with a state of this version. Says why not where it cannot.
-pub(crate) async fn check(program: PathBuf, state: u32) -> Result<SelfCheck, String> {
+pub(crate) async fn check(program: PathBuf, state: u32) -> Result<SelfCheck, Unfit> {
     let path = program.display();
     let metadata = program.metadata().map_err(|error| format!("`{path}`: {error}"))?;
     may_be_run(&metadata).map_err(|why| format!("`{path}` {why}"))?;
@@ -69,19 +105,23 @@ pub(crate) async fn check(program: PathBuf, state: u32) -> Result<SelfCheck, Str
     command.kill_on_drop(true);
     let output = match timeout(PATIENCE, command.output()).await {
         Ok(Ok(output)) if output.status.success() => output.stdout,
-        Ok(Ok(output)) => return Err(format!("`{path}` failed its self-check: {}", output.status)),
-        Ok(Err(error)) => return Err(format!("`{path}` cannot be run: {error}")),
-        Err(_) => return Err(format!("`{path}` did not end its self-check in time")),
+        Ok(Ok(output)) => {
+            return Err(format!("`{path}` failed its self-check: {}", output.status).into());
+        }
+        Ok(Err(error)) => return Err(format!("`{path}` cannot be run: {error}").into()),
+        Err(_) => return Err(format!("`{path}` did not end its self-check in time").into()),
     };
     let said: SelfCheck = serde_json::from_slice(&output)
         .map_err(|_| format!("`{path}` does not say what a Manifold that could take over would"))?;
-    if !(said.states[0]..=said.states[1]).contains(&state) {
-        return Err(format!("`{path}` is {}, which cannot go on from where this one is", said.version));
-    }
-    if is_older(&said.version, env!("CARGO_PKG_VERSION")) {
-        return Err(format!("`{path}` is {}, which is older than this one", said.version));
-    }
-    Ok(said)
+    let why = if !(said.states[0]..=said.states[1]).contains(&state) {
+        "cannot go on from where this one is"
+    } else if is_older(&said.version, env!("CARGO_PKG_VERSION")) {
+        "is older than this one"
+    } else {
+        return Ok(said);
+    };
+    let why = format!("`{path}` is {}, which {why}", said.version);
+    Err(Unfit { version: Some(said.version), why })
 }
 
 /// Whoever could put another in its place could run anything as us. A link to it can be replaced where it lies, too.
@@ -96,7 +136,13 @@ fn may_stay(program: &Path) -> Result<(), String> {
 
 fn look(path: &Path) -> Option<Look> {
     let found = path.metadata().ok()?;
-    Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
+    let real = path.canonicalize().ok()?;
+    let folders = [path.parent(), real.parent()].into_iter().flatten();
+    let owners = folders.filter_map(|folder| folder.metadata().ok()).map(|found| (found.uid(), found.mode()));
+    Some(Look {
+        file: (found.dev(), found.ino(), found.mtime(), found.mtime_nsec()),
+        rights: (found.ctime(), found.ctime_nsec(), owners.collect()),
+    })
 }
 
 /// Whoever could write it could run anything as us.
@@ -155,7 +201,7 @@ mod tests {
         std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         let began = tokio::time::Instant::now();
-        let why = check(program, 1).await.unwrap_err();
+        let why = check(program, 1).await.unwrap_err().why;
         assert!(why.contains("in time"), "{why}");
         assert!(began.elapsed() <= Duration::from_secs(9));
     }

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
-use manifold_admin::RecordingStart;
+use manifold_admin::{NotUpgraded, RecordingStart};
 use manifold_config::{LoadOptions, hash_seed, restore_hash_seed};
 use manifold_engine::TrafficPlace;
 use manifold_rendezvous::versions;
 use manifold_upstreams::Handover;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use super::home::Home;
 use super::inherited::{InheritedFds, leave_open, sealed};
-use super::installed::{Installed, SelfCheck, check};
+use super::installed::{Installed, SelfCheck, Unfit, check};
 use super::{Daemon, Started};
 use crate::commands::config_args;
 
@@ -88,7 +88,7 @@ pub(super) struct Upgrades {
 /// A program that is asked whether it could.
 struct Deciding {
     order: Option<Order>,
-    check: Pin<Box<dyn Future<Output = Result<SelfCheck, String>> + Send>>,
+    check: Pin<Box<dyn Future<Output = Result<SelfCheck, Unfit>> + Send>>,
 }
 
 /// A program that can take our place.
@@ -106,7 +106,7 @@ impl Upgrades {
 
     /// Resolves when another program is to take our place and says that it could. Clients are served meanwhile, however long
     /// it thinks about it.
-    pub(super) async fn due(&mut self) -> Due {
+    pub(super) async fn due(&mut self, refused: &watch::Sender<Option<NotUpgraded>>) -> Due {
         loop {
             let Some(deciding) = &mut self.deciding else {
                 let order = tokio::select! {
@@ -119,16 +119,18 @@ impl Upgrades {
             };
             let checked = deciding.check.as_mut().await;
             let order = self.deciding.take().and_then(|deciding| deciding.order);
-            match checked {
+            self.installed.judged(checked.is_ok());
+            let Unfit { version, why } = match checked {
                 Ok(SelfCheck { version, .. }) => {
                     return Due { version, program: self.installed.path(), _order: order };
                 }
-                Err(why) => {
-                    warn!("not upgraded: {why}");
-                    if let Some(order) = order {
-                        let _ = order.send(why);
-                    }
-                }
+                Err(unfit) => unfit,
+            };
+            warn!("not upgraded: {why}");
+            match order {
+                Some(order) => drop(order.send(why)),
+                // Nobody waits to hear it.
+                None => _ = refused.send_replace(Some(NotUpgraded { version, why })),
             }
         }
     }

@@ -155,6 +155,7 @@ impl ControlledProgram for ControlledGateway {
             revision: self.editor.revision().ok(),
             unread: self.services.fleet.config().unread.clone(),
             refused: self.services.fleet.outdated().map(|outdated| outdated.problem.clone()),
+            not_upgraded: self.daemon.get().and_then(Weak::upgrade).and_then(|daemon| daemon.not_upgraded()),
             listeners: snapshot.listeners,
             needs: used.names.into_iter().collect(),
             needs_everything: used.everything,

@@ -3,11 +3,12 @@
 use std::io::{Read, Write};
 use std::process::Stdio;
 
+use manifold_testkit::Sandbox;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::fake::Gateway;
+use crate::fake::{Gateway, alone};
 
 fn with_tool() -> Gateway {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "t": {"type": "string"}}, "required": ["n"]});
@@ -176,4 +177,20 @@ fn the_other_verbs_print_by_the_same_rules() {
         .says("GET /v1/prompts?full=1&name=review", &json!({"items": [listed]}))
         .streams("POST /v1/prompt", &[("result", prompt)], false);
     assert_eq!(gateway.shown("prompt review language=rust"), "look\n");
+}
+
+/// There is no config, no daemon, and nothing is remembered.
+#[test]
+fn on_a_fresh_machine_there_is_a_tool_to_call_and_nothing_is_left() {
+    let sandbox = Sandbox::new();
+    let tools = alone(&sandbox, "tools");
+    assert_eq!(tools.code, Some(0), "{tools:?}");
+    assert!(tools.stdout.contains("time__get_current_time"), "{tools:?}");
+    let ran = alone(&sandbox, "call time__get_current_time timezone=UTC");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("UTC"), "{ran:?}");
+    assert!(sandbox.processes().is_empty());
+    assert!(!sandbox.path(".config/manifold/config.json").exists());
+    let mut left = std::fs::read_dir(sandbox.path(".run/manifold")).into_iter().flatten().flatten();
+    assert!(left.all(|entry| !entry.path().to_string_lossy().ends_with(".sock")));
 }

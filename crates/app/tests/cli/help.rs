@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::fake::{alone, ran};
 
-const VERBS: [&str; 36] = [
+const VERBS: [&str; 46] = [
     "add",
     "add-json",
     "remove",
@@ -42,6 +42,16 @@ const VERBS: [&str; 36] = [
     "daemon",
     "secret",
     "doctor",
+    "login",
+    "logout",
+    "token",
+    "watch",
+    "record",
+    "replay",
+    "open",
+    "tui",
+    "completions",
+    "man",
 ];
 
 #[test]
@@ -68,11 +78,13 @@ fn every_verb_has_examples_and_the_flags_that_act_there() {
     for verb in VERBS {
         let page = alone(&sandbox, &format!("{verb} --help")).stdout;
         assert!(page.contains(&format!("manifold {verb}")), "{verb}: {page}");
-        if !["daemon", "config", "secret"].contains(&verb) {
-            assert!(page.contains("Example") && page.contains("--json"), "{verb}: {page}");
-        }
+        // Those with verbs of their own, and those that write no document.
+        let has_verbs = ["daemon", "config", "secret", "token", "record"].contains(&verb);
+        let has_none = ["tui", "completions", "man"].contains(&verb);
+        assert!(has_verbs || page.contains("Example"), "{verb}: {page}");
+        assert!(has_verbs || has_none || page.contains("--json"), "{verb}: {page}");
         // Which servers there are does not matter to these.
-        let is_without = ["uninstall", "undo"].contains(&verb);
+        let is_without = ["uninstall", "undo", "completions", "man"].contains(&verb);
         assert_ne!(page.contains("--config"), is_without, "{verb}: {page}");
         for other in ["--port", "--tls-cert", "--framing"].iter().filter(|_| verb != "daemon") {
             assert!(!page.contains(other), "{verb} lists {other}: {page}");

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::fake::Gateway;
+use crate::fake::{Gateway, check_schema};
 
 fn request() -> Value {
     json!({
@@ -36,6 +36,7 @@ fn a_frame_is_a_line_without_what_a_terminal_would_obey() {
     let shown = gateway.run("watch --json").stdout;
     let read: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(read, [request(), json!({"gap": 12})]);
+    shown.lines().for_each(|line| check_schema("traffic", line));
 }
 
 #[test]

@@ -91,9 +91,12 @@ fn a_daemon_that_is_held_up_as_it_starts_is_still_the_only_one() {
                 daemon
             });
             let (windows, _) = crowd(&home);
-            for (_, answer) in &windows {
+            for (window, answer) in &windows {
                 assert!(answer["result"].is_object(), "round {round}: {answer}");
+                assert!(!window.stderr().contains(ALONE), "round {round}: {}", window.stderr());
             }
+            let status = home.status().expect("it runs");
+            assert_eq!(status["clients"], json!(CROWD), "round {round}");
             let daemon = holding.join().expect("it was held up");
             assert_eq!(home.daemon(), daemon, "round {round}");
             daemon

@@ -1,9 +1,11 @@
 //! Which windows share a process of a server: those for which it would be started alike.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, alive, until};
+use manifold_testkit::{Client, alive, figures, until};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -100,6 +102,26 @@ fn a_shared_server_is_one_process_wherever_windows_are() {
     assert_eq!(instances(&home).len(), 1);
 }
 
+/// Checks that a process ends with the last window it is for.
+fn goes_with(window: Client, pid: u32) {
+    let left = Instant::now();
+    window.leave();
+    assert!(until(SOON, || !alive(pid)), "it goes with its last window");
+    figures::took("A14: a server that is not for all is gone", left.elapsed(), Duration::from_secs(2));
+}
+
+/// Decision 12: what a window's environment holds besides is its own.
+#[test]
+fn a_server_with_the_whole_environment_is_one_process_for_each_window() {
+    let home = home(json!({"inheritEnv": true}));
+    let at = folder(&home, "project");
+    let mut windows = ["1", "1", "2"].map(|id| home.open_as(&[("WINDOWID", id)], &at));
+    let pids = windows.each_mut().map(pid_of);
+    assert!(pids[0] != pids[1] && pids[1] != pids[2] && pids[0] != pids[2], "{pids:?}");
+    assert_eq!(windows.each_mut().map(|window| variable(window, "WINDOWID")), ["1", "1", "2"]);
+    assert_eq!(instances(&home).len(), 3);
+}
+
 // A14, decision 29
 #[test]
 fn a_server_that_is_not_shared_is_one_process_for_each_window() {
@@ -108,8 +130,7 @@ fn a_server_that_is_not_shared_is_one_process_for_each_window() {
     let mut leaves = home.open();
     let pids = [pid_of(&mut stays), pid_of(&mut leaves)];
     assert_ne!(pids[0], pids[1]);
-    leaves.leave();
-    assert!(until(SOON, || !alive(pids[1])), "it goes with its window");
+    goes_with(leaves, pids[1]);
     assert_eq!(pid_of(&mut stays), pids[0]);
 }
 
@@ -126,8 +147,7 @@ fn a_server_of_a_project_is_one_process_for_each_root() {
     let pids = [pid_of(&mut one), pid_of(&mut below), pid_of(&mut two)];
     assert_eq!(pids[0], pids[1]);
     assert_ne!(pids[0], pids[2]);
-    two.leave();
-    assert!(until(SOON, || !alive(pids[2])), "it goes with the last window of its project");
+    goes_with(two, pids[2]);
     one.leave();
     assert_eq!(pid_of(&mut below), pids[0]);
 }

@@ -8,6 +8,7 @@ use manifold_testkit::{Client, alive, until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::forms::Schemas;
 use crate::home::{Home, guards_of, signal};
 use crate::{SOON, fake_with, figure, text_of};
 
@@ -159,8 +160,12 @@ fn what_does_not_run_is_neither_restarted_nor_upgraded() {
 #[test]
 fn orders_tell_programs_what_they_changed() {
     let home = home();
-    let said =
-        |order: &str| -> Value { serde_json::from_str(&done(home.order(&[order, "--json"]))).expect("JSON") };
+    let schemas = Schemas::read();
+    let said = |order: &str| -> Value {
+        let text = done(home.order(&[order, "--json"]));
+        schemas.check("cli-daemon-order", &text, order);
+        serde_json::from_str(&text).expect("JSON")
+    };
     let started = said("start");
     assert_eq!(started, json!({"pid": home.daemon(), "changed": true}));
     assert_eq!(said("start"), json!({"pid": home.daemon(), "changed": false}));

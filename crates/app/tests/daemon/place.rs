@@ -1,4 +1,5 @@
 //! The folder of the sockets: who may connect, and what if it is removed.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,9 +10,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use manifold_testkit::{Client, alive, until};
+use manifold_testkit::{Client, alive, figures, until};
 use serde_json::json;
 
 use crate::home::{Home, guards_of, opened};
@@ -78,10 +79,12 @@ fn the_folder_may_be_removed_under_the_daemon() {
     let server = pid_of(&mut old[0]);
     let daemon = home.daemon();
     fs::remove_dir_all(home.run_folder()).expect("it can be removed");
+    let removed = Instant::now();
     for window in &mut old {
         assert_eq!(pid_of(window), server, "who is attached is served on");
     }
     assert!(until(SOON, || home.run_file("mcp.sock").is_some()), "{}", home.log());
+    figures::took("A17: the sockets are back", removed.elapsed(), Duration::from_secs(1));
     let mut new = home.open();
     assert_eq!(pid_of(&mut new), server, "who comes is served by the same");
     assert_eq!(home.daemons(), [daemon]);
@@ -98,8 +101,10 @@ fn the_whole_runtime_folder_may_be_removed() {
     let daemon = home.daemon();
     fs::remove_dir_all(home.sandbox.path(".run")).expect("it can be removed");
     assert_eq!(pid_of(&mut old), server, "who is attached is served on");
+    let came = Instant::now();
     let mut new = home.open();
     pid_of(&mut new);
+    figures::took("A17: a new window is served", came.elapsed(), Duration::from_secs(1));
     assert_eq!(pid_of(&mut old), server);
     old.leave();
     assert!(until(SOON, || !alive(daemon) || home.daemons() == [daemon]), "{}", home.log());

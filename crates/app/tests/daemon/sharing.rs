@@ -1,10 +1,12 @@
 //! Many windows, one set of servers, and what lives how long.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use manifold_testkit::processes::{children, command_line, descendants, status_number};
-use manifold_testkit::{Client, Sandbox, alive, until};
+use manifold_testkit::{Client, Sandbox, alive, figures, until};
 use serde_json::{Value, json};
 
 use crate::home::{Home, guards_of, kill_hard, opened, pids_in};
@@ -12,6 +14,7 @@ use crate::{SOON, fake_with, text_of};
 
 const WINDOWS: usize = 20;
 const SERVERS: usize = 10;
+const LINGER: Duration = Duration::from_secs(1);
 
 /// A home with servers `s0`, `s1` and so on, each of which writes down its process.
 fn with_servers(count: usize) -> Home {
@@ -68,8 +71,10 @@ fn when_the_last_window_is_killed_all_ends() {
         pid_of(window, 1);
     }
     let daemon = home.daemon();
+    let left = Instant::now();
     drop(windows);
     home.wait_gone();
+    figures::took("A18: all is gone, linger included", left.elapsed(), LINGER + Duration::from_secs(1));
     assert!(guards_of(daemon).is_empty());
 }
 

@@ -1,4 +1,5 @@
 //! Another program takes the daemon's place, and nobody waits.
+#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manifold_testkit::processes::command_line;
-use manifold_testkit::{Client, Sandbox, bin, until};
+use manifold_testkit::{Client, Sandbox, bin, figures, until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -42,10 +43,19 @@ fn epoch(home: &Home) -> Value {
     home.status().map_or(Value::Null, |status| status["epoch"].clone())
 }
 
-/// Calls without a pause until it is told to stop. Returns how many calls were answered; each must have been, once.
-fn call_on(client: &mut Client, window: usize, stop: &AtomicBool) -> usize {
+/// What came of a window's calls.
+#[derive(Default)]
+struct Called {
+    answered: usize,
+    /// For how long no answer came at the most.
+    longest_gap: Duration,
+}
+
+/// Calls without a pause until it is told to stop. Each call must be answered, once.
+fn call_on(client: &mut Client, window: usize, stop: &AtomicBool) -> Called {
     let mut open = BTreeMap::new();
-    let (mut number, mut answered) = (window * 1_000_000, 0);
+    let (mut number, mut called) = (window * 1_000_000, Called::default());
+    let mut last = Instant::now();
     while !stop.load(Ordering::Relaxed) || !open.is_empty() {
         while open.len() < PIPELINED && !stop.load(Ordering::Relaxed) {
             number += 1;
@@ -57,9 +67,23 @@ fn call_on(client: &mut Client, window: usize, stop: &AtomicBool) -> usize {
         let Some(id) = answer["id"].as_u64() else { continue };
         assert!(open.remove(&id).is_some(), "an answer to nothing: {answer}");
         assert_eq!(text_of(&answer), "slept");
-        answered += 1;
+        called.answered += 1;
+        called.longest_gap = called.longest_gap.max(last.elapsed());
+        last = Instant::now();
     }
-    answered
+    called
+}
+
+/// Opens one window after the other until it is told to stop, and makes a call in each. Returns how many there were.
+fn come_and_go(home: &Home, server: u32, stop: &AtomicBool) -> usize {
+    let mut came = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let mut window = home.open();
+        assert_eq!(pid_of(&mut window), server);
+        window.leave();
+        came += 1;
+    }
+    came
 }
 
 // A9
@@ -71,12 +95,13 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
     windows.push(first);
     let (server, daemon) = (pid_of(&mut windows[0]), home.daemon());
     let stop = &AtomicBool::new(false);
-    let answered: usize = thread::scope(|scope| {
+    let (answered, longest_gap) = thread::scope(|scope| {
         let calling: Vec<_> = windows
             .iter_mut()
             .enumerate()
             .map(|(number, window)| scope.spawn(move || call_on(window, number + 1, stop)))
             .collect();
+        let coming = scope.spawn(|| come_and_go(&home, server, stop));
         let orders: Vec<Output> = (0..figure(10, 100))
             .map(|round| {
                 // Else it is the same once more.
@@ -87,12 +112,16 @@ fn under_load_no_call_is_lost_or_made_twice_and_servers_stay() {
             })
             .collect();
         stop.store(true, Ordering::Relaxed);
-        let answered = calling.into_iter().map(|one| one.join().expect("every call succeeds")).sum();
+        let called: Vec<Called> =
+            calling.into_iter().map(|one| one.join().expect("every call succeeds")).collect();
+        assert!(coming.join().expect("nobody who comes is refused") > 0);
         for output in orders {
             assert_eq!(output.status.code(), Some(0), "{}\n{}", said(&output), home.log());
         }
-        answered
+        let longest = called.iter().map(|one| one.longest_gap).max().unwrap_or_default();
+        (called.iter().map(|one| one.answered).sum::<usize>(), longest)
     });
+    figures::took("A9: the longest time without an answer", longest_gap, Duration::from_millis(50));
     let version = home.status().map(|status| status["version"].clone());
     assert_eq!(
         version,
@@ -237,6 +266,34 @@ fn a_program_that_is_installed_anew_takes_over_by_itself() {
     fs::rename(new, &program).expect("it can be replaced");
     assert!(until(SOON, || ![&before, &Value::Null].contains(&&epoch(&home))), "{}", home.log());
     assert_eq!(home.daemon(), daemon);
+    assert_eq!(pid_of(&mut window), server);
+}
+
+// A10
+#[test]
+fn an_installed_program_that_is_not_taken_over_is_told_of_until_it_is_fit() {
+    let home = home();
+    let (program, mut window) = from_a_copy(&home);
+    let (server, before) = (pid_of(&mut window), epoch(&home));
+    let new = program.with_extension("new");
+    copy_program(&new);
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o777)).expect("the mode can be set");
+    fs::rename(&new, &program).expect("it can be replaced");
+    let told = || home.status().and_then(|status| Some(status["notUpgraded"]["why"].as_str()?.to_owned()));
+    assert!(until(SOON, || told().is_some()), "{}", home.log());
+    assert!(told().is_some_and(|why| why.contains("can be written by others")));
+    assert!(said(&home.order(&["status"])).contains("not upgraded: "));
+    let mut doctor = home.sandbox.daemon();
+    doctor.args(["doctor", "--json", "--config"]).arg(&home.config);
+    let checks: Value =
+        serde_json::from_slice(&doctor.output().expect("it runs").stdout).expect("it is JSON");
+    let check = checks["checks"].as_array().expect("checks").iter().find(|one| one["id"] == "daemon-upgrade");
+    assert_eq!(check.expect("it is there")["status"], json!("warn"));
+    assert_eq!(epoch(&home), before);
+    // Nobody need install it once more.
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
+    assert!(until(SOON, || ![&before, &Value::Null].contains(&&epoch(&home))), "{}", home.log());
+    assert_eq!(told(), None);
     assert_eq!(pid_of(&mut window), server);
 }
 

@@ -18,17 +18,48 @@ pub(crate) struct CatalogItem<'c> {
 
 impl Catalog {
     /// Returns the items of a list that are there for whoever asks, in its order.
-    pub(crate) fn items(&self, kind: Kind, who: &Principal) -> Vec<CatalogItem<'_>> {
+    pub(crate) fn items<'c>(
+        &'c self,
+        kind: Kind,
+        who: &Principal,
+    ) -> impl Iterator<Item = CatalogItem<'c>> + use<'c> {
+        self.originals(kind, who).filter_map(move |(member, original, raw)| {
+            let exposed = raw.get(kind.label())?.to_lossy_text()?.into_owned();
+            Some(CatalogItem { exposed, member, original, raw })
+        })
+    }
+
+    /// Returns the one item that clients know by a name. No other is read: the way that calls take leads to it.
+    pub(crate) fn item_named(&self, kind: Kind, name: &str, who: &Principal) -> Option<CatalogItem<'_>> {
+        let (owner, own) = match kind {
+            Kind::Tools => {
+                let route = self.tools.get(name)?;
+                (route.member, route.original.to_text()?.into_owned())
+            }
+            Kind::Prompts => self.prompts.get(name).map(|route| (route.member, route.original.clone()))?,
+            Kind::Resources => {
+                self.resources.get(name).map(|route| (route.member, route.original.clone()))?
+            }
+            Kind::Templates => return self.items(kind, who).find(|item| item.exposed == name),
+        };
+        let found = self.originals(kind, who).find(|(member, label, _)| *member == owner && *label == own);
+        let (member, original, raw) = found?;
+        Some(CatalogItem { exposed: name.to_owned(), member, original, raw })
+    }
+
+    /// Returns whose the items of a list are that are there for whoever asks, what these call them, and the items.
+    fn originals<'c>(
+        &'c self,
+        kind: Kind,
+        who: &Principal,
+    ) -> impl Iterator<Item = (usize, &'c str, Raw)> + use<'c> {
         let class = PolicyClass::of(who);
         let list = &self.lists[kind as usize];
-        let shown = list.items().filter(|(_, origin)| origin.decisions.of(class) != Decision::Hide);
-        let item = shown.filter_map(|(raw, origin)| {
+        let shown = list.items().filter(move |(_, origin)| origin.decisions.of(class) != Decision::Hide);
+        shown.filter_map(move |(raw, origin)| {
             let listing = self.listings[origin.member].as_ref()?;
-            let original = listing.items(kind).get(origin.index)?.label.as_str();
-            let exposed = raw.get(kind.label())?.to_lossy_text()?.into_owned();
-            Some(CatalogItem { exposed, member: origin.member, original, raw })
-        });
-        item.collect()
+            Some((origin.member, listing.items(kind).get(origin.index)?.label.as_str(), raw))
+        })
     }
 
     /// Returns every way to read a name as an operator may write it: a server by either of its ids, any separator or a

@@ -69,7 +69,7 @@ impl Gateway {
     ) -> Result<ItemPage, CommandError> {
         let is_known = {
             let catalog = self.catalog.load();
-            catalog.items(kind, &Principal::Local).iter().any(|item| item.exposed == name)
+            catalog.item_named(kind, name, &Principal::Local).is_some()
         };
         let learnt = match is_known || query.known_only {
             true => Some(()),
@@ -133,12 +133,15 @@ impl Gateway {
         let catalog = self.catalog.load();
         let is_wanted = |item: &CatalogItem<'_>| {
             let server = query.server.as_deref();
-            only.is_none_or(|only| item.exposed == only)
-                && server.is_none_or(|server| is_called(catalog.member(item.member), server))
+            server.is_none_or(|server| is_called(catalog.member(item.member), server))
                 && query.q.as_deref().is_none_or(|q| matches(item, q))
         };
-        let items = catalog.items(kind, &Principal::Local);
-        let wanted: Vec<_> = items.into_iter().filter(is_wanted).collect();
+        let wanted: Vec<_> = match only {
+            Some(name) => {
+                catalog.item_named(kind, name, &Principal::Local).into_iter().filter(is_wanted).collect()
+            }
+            None => catalog.items(kind, &Principal::Local).filter(is_wanted).collect(),
+        };
         let start = query.cursor.as_deref().map_or(0, |cursor| after(&wanted, cursor));
         let end =
             query.limit.map_or(wanted.len(), |limit| start.saturating_add(limit.max(1)).min(wanted.len()));

@@ -130,7 +130,7 @@ impl Gateway {
                 return Err(NotFound::Unavailable(router::why_unlisted(member)));
             }
         }
-        let items = catalog.items(kind, &Principal::Local);
+        let items: Vec<_> = catalog.items(kind, &Principal::Local).collect();
         let names = items.iter().map(|item| (item.exposed.as_str(), item.original));
         Err(NotFound::Unknown { did_you_mean: alike(name, names) })
     }
@@ -182,7 +182,6 @@ impl Gateway {
 
 /// Finds an item among those that are known; `None` if servers may have to be asked first.
 fn find(catalog: &Catalog, kind: Kind, name: &str) -> Option<Result<FoundItem, NotFound>> {
-    let items = catalog.items(kind, &Principal::Local);
     let found = |item: &crate::catalog::CatalogItem<'_>| {
         Some(Ok(FoundItem {
             name: item.exposed.clone(),
@@ -191,9 +190,10 @@ fn find(catalog: &Catalog, kind: Kind, name: &str) -> Option<Result<FoundItem, N
             definition: item.raw.detached(),
         }))
     };
-    if let Some(item) = items.iter().find(|item| item.exposed == name) {
-        return found(item);
+    if let Some(item) = catalog.item_named(kind, name, &Principal::Local) {
+        return found(&item);
     }
+    let items: Vec<_> = catalog.items(kind, &Principal::Local).collect();
     for (member, rest) in catalog.read_as_operator(name) {
         if let Some(item) = items.iter().find(|item| item.member == member && item.original == rest) {
             return found(item);

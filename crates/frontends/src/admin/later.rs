@@ -21,9 +21,12 @@ pub(super) struct Order {
     pub(super) asked: Asked,
 }
 
-/// Returns whether a request is an order to a server, with `wait=0`.
+/// Returns whether a request is an order to a server, with `wait=0`. A login is none: what is waited for is its link, and
+/// that comes at once.
 pub(super) fn is_wanted(route: &Route, asked: &Asked) -> bool {
-    let is_order = route.method == Method::Post && route.path.starts_with("/v1/servers/{id}/");
+    let is_order = route.method == Method::Post
+        && route.path.starts_with("/v1/servers/{id}/")
+        && !route.path.ends_with("/login");
     is_order && matches!(asked.query.get("wait"), Some("0" | "false"))
 }
 

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::io::{PipeReader, Read as _, pipe};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
+use manifold_rendezvous::Lock;
 use manifold_rendezvous::hello::{ELSEWHERE, READY};
-use manifold_rendezvous::{Lock, wait_ready};
 use nix::poll::PollFlags;
+
+use super::{NoDaemon, Patience};
 
 /// How a daemon is started. The lock comes on its standard input, and word of its readiness is awaited from its standard
 /// output; it starts itself once more, so that nobody who looks for children of the client finds it.
@@ -29,40 +30,45 @@ pub enum Begun {
 
 impl Start {
     /// Starts it and waits until it can be reached; says why where it cannot.
-    pub fn run(self, lock: Lock, until: Instant) -> Result<Begun, String> {
-        let (said, says) = pipe().map_err(|error| format!("it cannot be started: {error}"))?;
+    pub fn run(self, lock: Lock, patience: &mut Patience<'_>) -> Result<Begun, NoDaemon> {
+        let failed = |why: String| Err(NoDaemon::NotStarted(why));
+        let (said, says) = pipe()?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).env_clear().envs(&self.env).current_dir("/");
         command.stdin(Stdio::from(lock.into_descriptor())).stdout(Stdio::from(says)).stderr(Stdio::null());
         let spawned = command.spawn();
         // Its copy of the pipe would keep us from seeing the end.
         drop(command);
-        let mut child =
-            spawned.map_err(|error| format!("`{}` cannot be started: {error}", self.program.display()))?;
-        let heard = hear(said, until);
-        let _ = child.wait();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => return failed(format!("`{}` cannot be started: {error}", self.program.display())),
+        };
+        let heard = hear(said, patience);
+        // One that hangs is not waited for.
+        let _ = if heard.is_ok() { child.wait().map(Some) } else { child.try_wait() };
         match heard {
-            Some(word) if word == READY => Ok(Begun::Ready),
-            Some(word) if word == ELSEWHERE => Ok(Begun::Elsewhere),
-            Some(word) if word.is_empty() => Err("it ended as it started".to_owned()),
-            Some(word) => Err(String::from_utf8_lossy(&word).trim().replace('\n', "; ")),
-            None => Err("it did not start in time".to_owned()),
+            Ok(word) if word == READY => Ok(Begun::Ready),
+            Ok(word) if word == ELSEWHERE => Ok(Begun::Elsewhere),
+            Ok(word) if word.is_empty() => failed("it ended as it started".to_owned()),
+            Ok(word) => failed(String::from_utf8_lossy(&word).trim().replace('\n', "; ")),
+            Err(NoDaemon::Silent) => failed("it did not start in time".to_owned()),
+            Err(other) => Err(other),
         }
     }
 }
 
-/// Reads to the end, or to the word; none where the time is over before.
-fn hear(mut pipe: PipeReader, until: Instant) -> Option<Vec<u8>> {
+/// Reads to the end, or to the word.
+fn hear(mut pipe: PipeReader, patience: &mut Patience<'_>) -> Result<Vec<u8>, NoDaemon> {
     let mut heard = Vec::new();
     loop {
-        wait_ready(&pipe, PollFlags::POLLIN, until).ok()?;
+        patience.wait_ready(&pipe, PollFlags::POLLIN)?;
         let mut chunk = [0; 4096];
         match pipe.read(&mut chunk) {
-            Ok(0) | Err(_) => return Some(heard),
+            Ok(0) | Err(_) => return Ok(heard),
             Ok(count) => heard.extend_from_slice(chunk.get(..count).unwrap_or_default()),
         }
         if heard == READY {
-            return Some(heard);
+            return Ok(heard);
         }
     }
 }

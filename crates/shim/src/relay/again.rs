@@ -18,12 +18,34 @@ const DID_NOT_RUN: &str = concat!(
     r#"{"code":-32603,"message":"The gateway was restarted before this call was begun. Call again.","#,
     r#""data":{"reason":"gateway restarted","mayHaveRun":false}}"#
 );
+const FROZEN: &str = concat!(
+    r#"{"code":-32603,"message":"The Manifold daemon does not answer any more; see `manifold daemon status`. This call may "#,
+    r#"have run: see what it did before you call again.","data":{"reason":"the daemon does not answer","#,
+    r#""mayHaveRun":true}}"#
+);
 const NO_DAEMON: &str = concat!(
     r#"{"code":-32603,"message":"The Manifold daemon cannot be reached or started; see `manifold daemon status`, or serve "#,
     r#"without one: `manifold serve --stdio --alone`.","data":{"reason":"no daemon","mayHaveRun":false}}"#
 );
 
 impl Relay {
+    /// The daemon is frozen, and given up. What it was sent may run yet, should it wake up.
+    pub(crate) fn given_up_frozen(&mut self) {
+        let held = slots_of(&self.held);
+        for slot in self.in_flight.slots().into_iter().filter(|slot| !held.contains(slot)) {
+            let Some(request) = self.in_flight.get_mut(slot) else { continue };
+            if request.asker == Asker::Client && request.class == Class::MayHaveRun {
+                self.meet(slot, Fate::Fails(FROZEN));
+            } else {
+                // How far it came does not matter to the others.
+                self.stages.set(slot, Stage::Sent);
+            }
+        }
+        self.lost();
+        // It is looked for again when somebody wants something of it.
+        self.is_dormant = self.held.is_empty();
+    }
+
     /// The socket has closed. What may have run is answered now, unless the daemon is only being replaced.
     pub(crate) fn lost(&mut self) {
         let before = std::mem::replace(&mut self.link, Link::Down);

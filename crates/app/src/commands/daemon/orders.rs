@@ -7,7 +7,7 @@ use manifold_admin::DaemonOrdered;
 use manifold_admin_client::{Client, ClientError};
 use manifold_config::LoadOptions;
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
-use manifold_shim::Begun;
+use manifold_shim::{Begun, Patience};
 use serde_json::Value;
 
 use super::START_PATIENCE;
@@ -144,7 +144,8 @@ fn start_alone(place: &Place, options: &LoadOptions, stays: bool) -> Result<bool
     let mut start = attach::start(options, true, &SandboxMarks::default()).map_err(|why| why.to_string())?;
     start.args.extend(stays.then(|| "--stay".into()));
     place.clear();
-    match start.run(lock, until)? {
+    let begun = start.run(lock, &mut Patience::lasting_until(until)).map_err(|why| why.to_string())?;
+    match begun {
         Begun::Ready => Ok(true),
         Begun::Elsewhere => {
             let folder = place.folder().display();

@@ -22,7 +22,7 @@ const fn mended(
     Check { id, well, run, mend: Some(mend) }
 }
 
-pub(super) static CHECKS: [Check; 45] = [
+pub(super) static CHECKS: [Check; 46] = [
     // The config
     check("config-readable", "the config can be read", config::readable),
     check("config-valid", "the config is valid", config::valid),
@@ -64,6 +64,7 @@ pub(super) static CHECKS: [Check; 45] = [
     // What runs
     check("daemon-answers", "what runs answers", gateway::answers),
     check("daemon-version", "what runs is of this version", gateway::version),
+    check("daemon-upgrade", "what is installed is what runs", gateway::upgrade),
     check("daemon-config", "what runs has this config", gateway::config),
     check("http-port", "the port for HTTP is ours or free", gateway::port),
     check("server-handshake", "no server is to be started", servers::handshake),

@@ -25,6 +25,15 @@ pub(super) fn version(context: &Context<'_>) -> Outcome {
     told.into()
 }
 
+pub(super) fn upgrade(context: &Context<'_>) -> Outcome {
+    let refused = context.about().and_then(|about| about.not_upgraded.as_ref());
+    let told = refused.map(|refused| {
+        let message = format!("what is installed was not taken over: {}", refused.why);
+        Trouble::warn(message, "manifold daemon upgrade")
+    });
+    told.into()
+}
+
 /// Where the file itself cannot be used, that is told already.
 pub(super) fn config(context: &Context<'_>) -> Outcome {
     let why = context.about().and_then(|about| about.refused.as_ref().or(about.unread.as_ref()));

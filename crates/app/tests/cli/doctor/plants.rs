@@ -312,6 +312,7 @@ fn of_what_runs() -> Vec<Plant> {
             at_home(Gateway::with_config(&config).refuses("GET /v1/about", 500, "failed", "it is ill"))
         }),
         of("daemon-version", || gateway(json!({"version": "0.0.1"}))),
+        of("daemon-upgrade", || gateway(json!({"notUpgraded": {"why": "it can be written by others"}}))),
         of("daemon-config", || gateway(json!({"refused": "a server is there twice"}))),
         plant("orphans", |sandbox| {
             waiting(sandbox, "server", &[], &[("MANIFOLD_TREE", format!("{NOBODY}-1"))])

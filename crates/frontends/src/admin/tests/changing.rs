@@ -170,6 +170,16 @@ async fn a_server_that_nobody_has_is_started_as_the_asker_would_have_it() {
     }
 }
 
+/// What is waited for is the link, and it comes at once.
+#[tokio::test]
+async fn a_login_is_answered_with_its_link_whether_it_is_waited_for_or_not() {
+    let desk = desk();
+    let waited_for = desk.ask("POST", "/v1/servers/s/login", "").await;
+    let not = desk.ask("POST", "/v1/servers/s/login?wait=0", "").await;
+    assert_eq!((not.status, not.json()), (waited_for.status, waited_for.json()));
+    assert_ne!(not.status, 202);
+}
+
 #[tokio::test]
 async fn an_order_that_nobody_waits_for_is_answered_at_once() {
     let desk = desk();

@@ -221,13 +221,15 @@ export interface ToolList {
   starting: string[];
 }
 
+const LISTS = { tools: "/v1/tools", resources: "/v1/resources", prompts: "/v1/prompts" };
+
 /** Reads all pages of a list. */
-export async function readItems(kind: "tools" | "resources" | "prompts", query: Record<string, string> = {}): Promise<ToolList> {
+export async function readItems(kind: keyof typeof LISTS, query: Record<string, string> = {}): Promise<ToolList> {
   const all: ToolList = { items: [], failed: [], starting: [] };
   let cursor: string | undefined;
   do {
     const asked = new URLSearchParams({ ...query, limit: "1000", ...(cursor ? { cursor } : {}) });
-    const page = await api.get<Items>(`/v1/${kind}?${asked}`);
+    const page = await api.get<Items>(`${LISTS[kind]}?${asked}`);
     all.items.push(...page.items);
     all.failed = page.failed ?? all.failed;
     all.starting = page.starting ?? all.starting;

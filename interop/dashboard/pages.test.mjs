@@ -74,10 +74,41 @@ describe("pages", () => {
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Command" }).waitFor();
       await look("Palette");
+      await page.keyboard.press("Escape");
+      await opened(page, gateway, async (name) => found.push(...(await inspect(page, name, theme, width, false))));
       assert.deepEqual(found, []);
     });
   }
 });
+
+/** What opens over or beside a page: each is looked at as pages are. */
+async function opened(page, gateway, look) {
+  const dialog = async (name, button) => {
+    await button.click();
+    await page.getByRole("dialog").waitFor();
+    await settled(page);
+    await look(name);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await look("Keys");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: /^Call/ }).first().click();
+  await page.locator(".tester-answer").waitFor();
+  await look("Result");
+  await visit(page, "Clients");
+  await dialog("Confirm", page.getByRole("button", { name: /^Disconnect an editor/ }));
+  await dialog("Install", page.getByRole("button", { name: "Install into cursor" }));
+  await dialog("Import", page.getByRole("button", { name: "Import servers" }));
+  await dialog("Undo", page.getByRole("button", { name: "Undo", exact: true }));
+  await visit(page, "Traffic");
+  const grid = page.getByRole("grid", { name: /^Traffic/ });
+  await traffic(page, gateway);
+  await grid.press("ArrowUp");
+  await look("Opened row");
+}
 
 /** Calls until the page shows some of it: it hears what passes from when it is open. */
 async function traffic(page, gateway) {
@@ -94,10 +125,10 @@ async function settled(page) {
 }
 
 /** Returns what is wrong with the page as it stands there. */
-async function inspect(page, name, theme, width) {
+async function inspect(page, name, theme, width, isPicture = true) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource());
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  if (process.env.MANIFOLD_SCREENSHOTS && width === 1280) {
+  if (isPicture && process.env.MANIFOLD_SCREENSHOTS && width === 1280) {
     mkdirSync(pictures, { recursive: true });
     await page.screenshot({ path: `${pictures}${name.toLowerCase()}-${theme}.png` });
   }

@@ -126,6 +126,11 @@ for (const look of LOOKS) {
       const row = page.getByRole("table", { name: "Permissions of work" }).getByRole("row");
       await row.filter({ hasText: "fail" }).getByText("✗ denied").locator("visible=true").waitFor();
       await row.filter({ hasText: "echo" }).getByText("✓ allowed").locator("visible=true").waitFor();
+      await gateway.verb("ns", "deny", "work", "time.*");
+      await row.filter({ hasText: "convert_time" }).getByText("✗ denied").locator("visible=true").waitFor();
+      assert.equal(await row.filter({ hasText: "time.*" }).count() + (await row.getByRole("link", { name: /[*]/ }).count()), 0, "a pattern is no tool");
+      await gateway.verb("ns", "allow", "work", "time.convert_time");
+      await row.filter({ hasText: "convert_time" }).getByText("✓ allowed").locator("visible=true").waitFor();
       await page.getByRole("button", { name: "Deny echo of fx" }).click();
       await row.filter({ hasText: "echo" }).getByText("✗ denied").locator("visible=true").waitFor();
       await assert.rejects(gateway.verb("call", "fx.echo", "text=x", "--namespace", "work"));
@@ -142,9 +147,13 @@ for (const look of LOOKS) {
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText(/^saved: 1 new/).waitFor();
       assert.ok((await gateway.json("list")).some((one) => one.id === "clock"));
+      const changed = readFileSync(gateway.file, "utf8");
       await page.getByRole("button", { name: "Undo" }).click();
       await until("it is as it was", async () => readFileSync(gateway.file, "utf8") === was);
       await until("it is gone", async () => !(await gateway.json("list")).some((one) => one.id === "clock"));
+      // The next undo is of what was done before, not of this one.
+      await gateway.verb("undo").catch(() => {});
+      assert.notEqual(readFileSync(gateway.file, "utf8"), changed);
     });
 
     task("11 be told that somebody else has saved meanwhile", "edit", async (page, gateway) => {

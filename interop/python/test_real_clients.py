@@ -94,7 +94,7 @@ def test_a_client_sees_us_after_install_and_no_trace_after_undo(home, client):
         # It writes its file anew at every start: the rest of it is its own.
         assert json.loads(path.read_text())["mcpServers"] == json.loads(text)["mcpServers"]
     else:
-        assert path.read_text() == text
+        assert path.read_bytes() == text.encode()
     assert not re.search(expected, seen(home, command))
 
 
@@ -109,8 +109,11 @@ def test_init_in_a_fresh_home_and_back(home):
     manifold(home, "undo")
     # What clients note for themselves when their own commands run is theirs.
     theirs = (".claude", ".gemini/projects", ".gemini/history", ".gemini/tmp", ".cache", ".local/state/manifold", ".npm")
-    own = {name for name in files(home) if not name.startswith(theirs)}
+    after = files(home)
+    own = {name for name in after if not name.startswith(theirs)}
     assert own <= set(before), own
+    changed = {name for name in own if after[name] != before[name]}
+    assert not changed, f"not byte for byte: {changed}"
     assert "manifold" not in json.loads((home / ".claude.json").read_text()).get("mcpServers", {})
 
 

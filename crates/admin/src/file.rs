@@ -61,4 +61,7 @@ pub struct ConfigChanged {
     pub before: String,
     pub revision: String,
     pub report: ReloadReport,
+    /// What `POST /v1/setup/undo` takes the change back by, where the gateway keeps its record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
 }

@@ -43,7 +43,7 @@ pub use event::{
 pub use file::{ConfigChanged, ConfigCheck, ConfigFile, ConfigText, ServerRename};
 pub use item::{FailedServer, ItemPage, ListedItem};
 pub use log::LogLine;
-pub use permission::{NamespacePermissions, PermissionChange, PermissionRule};
+pub use permission::{DecidedBy, NamespacePermissions, PermissionChange, PermissionRule, ToolPermission};
 pub use routes::{Effect, Method, ROUTES, Route};
 pub use rows::{
     ClientRow, ConfigReport, CopiedCredential, DaemonHttp, DaemonInstance, DaemonOrdered, DaemonServer,

@@ -56,6 +56,7 @@ pub const ROUTES: &[Route] = &[
     changes(Method::Post, "/v1/servers/{id}/disable", &["disable"]),
     changes(Method::Post, "/v1/servers/{id}/refresh", &["refresh"]),
     changes(Method::Post, "/v1/servers/{id}/login", &["login"]),
+    changes(Method::Post, "/v1/servers/{id}/logout", &["logout"]),
     reads("/v1/servers/{id}/logs", &["logs"]),
     reads("/v1/tools", &["tools", "tool"]),
     reads("/v1/resources", &["resources"]),

@@ -481,6 +481,7 @@ fn a_whole_snapshot_in_json() {
               "namespace": "work",
               "pid": 4711,
               "cwd": "/home/me/project",
+              "shim": "0.1.0",
               "connectedMs": 60000,
               "callsInFlight": 1
             }

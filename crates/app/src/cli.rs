@@ -132,6 +132,7 @@ pub(crate) enum Task {
     Status(StatusArgs),
     ConfigCheck { file: Option<PathBuf>, json: bool },
     ConfigShow(OneForm),
+    ConfigEdit(OneForm),
     ConfigSchema,
     Servers(ServerCommand),
     Entries(EntryCommand),

@@ -70,6 +70,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             config::check(&options, invocation.flags.namespace.as_deref(), json)
         }
         Task::ConfigShow(form) => config::show(Verb::new(form.into(), &options, &invocation.flags)),
+        Task::ConfigEdit(form) => {
+            Verb::new(form.into(), &options, &invocation.flags).run(|verb| config::edit(verb))
+        }
         Task::Status(args) => {
             let form = if args.json { Form::Json } else { Form::Text };
             status::run(args, Verb::new(form, &options, &invocation.flags))

@@ -160,8 +160,13 @@ impl ConfigEditor {
             }
             let new = apply(&found.text, Some(&path), edit, &self.options).map_err(refused)?;
             let report = self.judge(&found, &new, &path, std::slice::from_ref(edit))?;
-            let changed =
-                ConfigChanged { path: path.display().to_string(), revision: revision(&new), before, report };
+            let changed = ConfigChanged {
+                path: path.display().to_string(),
+                revision: revision(&new),
+                before,
+                report,
+                undo: None,
+            };
             let is_there = found.path.is_some();
             if is_there && new == found.text {
                 return Ok(changed);
@@ -169,9 +174,9 @@ impl ConfigEditor {
             let old = is_there.then_some(found.text.as_bytes());
             let mut noted = self.note(edit, undo, &file, old, new.as_bytes())?;
             let written = file.replace(old, new.as_bytes());
-            noted.settle(written.is_ok());
+            let undo = noted.settle(written.is_ok());
             match written {
-                Ok(()) => return Ok(changed),
+                Ok(()) => return Ok(ConfigChanged { undo, ..changed }),
                 // Somebody wrote it at the same moment: the change is made in what they wrote.
                 Err(WriteError::Changed(_)) => {}
                 Err(error) => return Err(unwritten(&error)),

@@ -13,7 +13,7 @@ use manifold_protocol::Kind;
 
 use crate::catalog::Template;
 pub(crate) use decision::{Decision, Decisions, HiddenFrom, PolicyClass, decide, refusal};
-pub(crate) use reason::reason;
+pub(crate) use reason::{decided, reason};
 
 /// Stands for every resource of a server.
 const ALL: &str = "*";
@@ -35,7 +35,7 @@ pub(crate) fn permits_unlisted_tool(permissions: &Permissions, server: &Server, 
     let rules = of_server(&permissions.rules, server);
     let rules = rules.map(|(name, allowed)| (name.to_lowercase(), allowed));
     permits(permissions, server, Kind::Tools, tool)
-        && pattern::most_telling(rules, &lower) != Some(false)
+        && pattern::most_telling(rules, &lower).is_none_or(|(_, allowed)| allowed)
         && !server.denied_tools.iter().any(|name| pattern::matches(&name.to_lowercase(), &lower))
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn ruled(permissions: &Permissions, server: &Server, kind: Kind, labe
     match kind {
         Kind::Tools if is_among_denied(server, label) => Some(false),
         Kind::Tools if !is_among_allowed(server, label) => Some(false),
-        Kind::Tools => named(&permissions.rules, server, label),
-        Kind::Prompts => named(&permissions.prompts, server, label),
+        Kind::Tools => named(&permissions.rules, server, label).map(|(_, allowed)| allowed),
+        Kind::Prompts => named(&permissions.prompts, server, label).map(|(_, allowed)| allowed),
         Kind::Resources | Kind::Templates => {
             let rules: Vec<_> = of_server(&permissions.resources, server).collect();
             if rules.is_empty() {
@@ -91,9 +91,10 @@ fn is_among_denied(server: &Server, tool: &str) -> bool {
 
 type Rules = BTreeMap<(String, String), bool>;
 
-/// Returns what the rule says that names an item, else the most telling of those with a pattern for it.
-fn named(rules: &Rules, server: &Server, label: &str) -> Option<bool> {
-    let named = rules.get(&(server.key.id.clone(), label.to_owned())).copied();
+/// Returns the rule that names an item, else the most telling of those with a pattern for it, and what it says.
+fn named<'r>(rules: &'r Rules, server: &Server, label: &str) -> Option<(&'r str, bool)> {
+    let named = rules.get_key_value(&(server.key.id.clone(), label.to_owned()));
+    let named = named.map(|((_, name), allowed)| (name.as_str(), *allowed));
     named.or_else(|| pattern::most_telling(of_server(rules, server), label))
 }
 

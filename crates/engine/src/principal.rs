@@ -84,6 +84,8 @@ pub struct ClientProcess {
     pub pid: Option<u32>,
     /// The folder it was started in.
     pub cwd: Option<String>,
+    /// The version of the shim that stands before it, where one does.
+    pub shim: Option<String>,
 }
 
 impl Requester {

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::process::Command;
 
 /// Has a text edited. The terminal must be as the editor expects it.
-pub(crate) fn edit(
+pub fn edit(
     text: &str,
     kind: &str,
     editor: &[String],

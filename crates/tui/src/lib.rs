@@ -28,6 +28,7 @@ use std::time::Duration;
 use manifold_admin::AskerEnvironment;
 use manifold_admin_client::Client;
 
+pub use editor::edit;
 pub use input::{ACTIONS, ActionRow, KeyError};
 pub use look::Look;
 pub use run::{End, Signals, run};

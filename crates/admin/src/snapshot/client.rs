@@ -31,6 +31,9 @@ pub struct Client {
     /// The folder it was started in, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The version of the shim that it reaches the daemon by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shim: Option<String>,
     /// For how long it has been connected.
     pub connected_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -174,6 +174,7 @@ pub(crate) fn snapshot() -> Snapshot {
             namespace: Some("work".to_owned()),
             pid: Some(4711),
             cwd: Some("/home/me/project".to_owned()),
+            shim: Some("0.1.0".to_owned()),
             connected_ms: 60_000,
             calls_in_flight: Some(1),
         }],

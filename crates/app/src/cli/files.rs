@@ -18,11 +18,12 @@ Examples:
 
 Ends with 1 where a server cannot work or has failed.")]
     Status(StatusArgs),
-    /// Check or show a config, or print its JSON Schema
+    /// Check, show or edit a config, or print its JSON Schema
     #[command(after_help = "\
 Examples:
   manifold config check ~/mcp.json
   manifold config show             the file, with secrets hidden
+  manifold config edit             in $EDITOR; checked before it is saved
   manifold config schema > schema.json")]
     Config {
         #[command(subcommand)]
@@ -52,6 +53,8 @@ pub(super) enum ConfigCommand {
     },
     /// Print the config file with secrets hidden
     Show(OneForm),
+    /// Edit the config in $VISUAL or $EDITOR, check it and save it; `undo` takes it back
+    Edit(OneForm),
     /// Print the JSON Schema of config files
     Schema,
 }
@@ -62,6 +65,7 @@ impl FileCommand {
             Self::Status(args) => Task::Status(args),
             Self::Config { command: ConfigCommand::Check { file, json } } => Task::ConfigCheck { file, json },
             Self::Config { command: ConfigCommand::Show(form) } => Task::ConfigShow(form),
+            Self::Config { command: ConfigCommand::Edit(form) } => Task::ConfigEdit(form),
             Self::Config { command: ConfigCommand::Schema } => Task::ConfigSchema,
         }
     }

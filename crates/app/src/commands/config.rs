@@ -1,5 +1,6 @@
-//! `config check` and `config schema`.
+//! `config check`, `config show`, `config edit` and `config schema`.
 
+mod edit;
 mod masked;
 
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use super::{asked_namespace, fail, print, token};
 use crate::cli::USAGE;
 use crate::config_editor::problem;
 use crate::output::{Exit, Failure, Output, escaped_line, escaped_text};
+pub(super) use edit::edit;
 use masked::masked;
 
 pub(super) fn schema() -> ExitCode {

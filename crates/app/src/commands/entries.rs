@@ -15,8 +15,9 @@ mod secrets;
 
 use std::process::ExitCode;
 
-pub(super) use ask::is_somebody_there;
+pub(super) use ask::{is_somebody_there, line};
 pub(super) use import::{Found, Imported, find_all, import_found};
+pub(super) use report::Report;
 
 use super::verb::Verb;
 use crate::cli::EntryCommand;

@@ -93,5 +93,5 @@ async fn serve(
 /// Returns the process that has started us, which is the client.
 fn started_by() -> ClientProcess {
     let cwd = std::env::current_dir().ok().map(|cwd| cwd.display().to_string());
-    ClientProcess { pid: Some(std::os::unix::process::parent_id()), cwd }
+    ClientProcess { pid: Some(std::os::unix::process::parent_id()), cwd, shim: None }
 }

@@ -96,7 +96,7 @@ fn look(verb: &Verb, environment: &Environment) -> Look {
 }
 
 /// Returns the user's editor and its arguments.
-fn editor(environment: &Environment) -> Vec<String> {
+pub(super) fn editor(environment: &Environment) -> Vec<String> {
     let variable = |name: &str| environment.vars.get(name).filter(|value| !value.trim().is_empty());
     let named = variable("VISUAL").or_else(|| variable("EDITOR")).map_or("vi", String::as_str);
     named.split_whitespace().map(str::to_owned).collect()

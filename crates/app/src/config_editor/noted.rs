@@ -28,16 +28,18 @@ impl Noted {
         Ok(Self(Some(changes)))
     }
 
-    /// Ends the record: from now on the change can be undone. One that was not made is struck out.
-    pub(super) fn settle(&mut self, is_done: bool) {
-        let Some(mut changes) = self.0.take() else { return };
+    /// Ends the record and returns its id: from now on the change can be undone. One that was not made is struck out.
+    pub(super) fn settle(&mut self, is_done: bool) -> Option<String> {
+        let mut changes = self.0.take()?;
         if !is_done {
             // A change in the record that was not made is found out by `undo`.
             let _ = changes.forget_last();
         }
+        let id = changes.folder().and_then(|folder| Some(folder.file_name()?.to_str()?.to_owned()));
         if let Err(error) = changes.finish() {
             warn!("old records of changes cannot be dropped: {error}");
         }
+        id.filter(|_| is_done)
     }
 }
 

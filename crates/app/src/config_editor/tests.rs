@@ -61,13 +61,14 @@ fn a_change_can_be_undone_whoever_asked_for_it() {
     let home = Home::new(Some(CONFIG));
     home.editor.write(&disable("a"), None, Undo::Program).unwrap();
     let permit = Edit::Text(CONFIG.replace("mine", "ours"));
-    home.editor.write(&permit, None, Undo::Program).unwrap();
+    let changed = home.editor.write(&permit, None, Undo::Program).unwrap();
     let words = |home: &Home| -> Vec<String> {
         state(home).records().unwrap().into_iter().map(|record| record.words).collect()
     };
     assert_eq!(words(&home), ["config edit", "disable a"]);
+    assert_eq!(changed.undo, state(&home).records().unwrap().first().map(|record| record.id.clone()));
     let before = home.text();
-    home.editor.write(&disable("a"), None, Undo::Asker).unwrap();
+    assert_eq!(home.editor.write(&disable("a"), None, Undo::Asker).unwrap().undo, None);
     assert_ne!(home.text(), before);
     home.editor.write(&disable("a"), None, Undo::Program).unwrap();
     assert_eq!(words(&home).len(), 2, "what the asker notes, and what changes nothing, is not noted here");

@@ -200,7 +200,11 @@ async fn serve(daemon: &Arc<Daemon>, socket: UnixStream, met: Met<'_>) {
         serve_litemcp(service, socket, stages, options, left, &services.tasks).await;
         return daemon.sessions.remove(number);
     }
-    let process = ClientProcess { pid: peer_pid(&socket), cwd: Some(hello.cwd.clone()) };
+    let process = ClientProcess {
+        pid: peer_pid(&socket),
+        cwd: Some(hello.cwd.clone()),
+        shim: Some(hello.version.clone()),
+    };
     let destination = Destination {
         gateway,
         codes: services.codes(),

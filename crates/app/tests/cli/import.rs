@@ -1,7 +1,7 @@
 //! `import`: the servers of a home with the files of several programs.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use manifold_testkit::Sandbox;
 use serde_json::{Value, json};
@@ -235,5 +235,30 @@ fn a_name_of_several_lines_is_told_in_one() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let forged = |line: &str| line.starts_with("manifold: run") || line.starts_with("manifold: and");
         assert!(!ran.stderr.lines().chain(ran.stdout.lines()).any(forged), "{ran:?}");
+    }
+}
+
+// A repository cannot approve itself: whoever sits at a terminal is asked before one of its servers may be started.
+#[test]
+fn on_a_terminal_a_projects_servers_are_asked_for() {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("not run: there is no `script`");
+        return;
+    }
+    for (answer, is_enabled) in [("y", true), ("n", false), ("", false)] {
+        let sandbox = home();
+        sandbox.write("answers", &format!("{answer}\n"));
+        let plain = sandbox.daemon();
+        let program = plain.get_program().to_str().expect("a path");
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("exec {program} import --secrets keep"), "/dev/null"]);
+        script.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        script.env("TERM", "xterm").env("SHELL", "/bin/sh").env("PATH", "/usr/bin:/bin");
+        script.current_dir(sandbox.path("project"));
+        script.stdin(fs::File::open(sandbox.path("answers")).expect("a file"));
+        let ran = ran(script);
+        assert!(ran.stdout.contains("May it be started?"), "{ran:?}");
+        let build = &config(&sandbox)["mcpServers"]["build"];
+        assert_eq!(build["disabled"] != true, is_enabled, "{answer:?}: {build} {ran:?}");
     }
 }

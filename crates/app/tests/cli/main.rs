@@ -5,6 +5,7 @@
 
 mod call;
 mod clients;
+mod config_edit;
 mod doctor;
 mod entries;
 mod fake;

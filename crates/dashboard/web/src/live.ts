@@ -10,7 +10,7 @@ import { about, audit, link, now, takeEvent, takeSnapshot } from "./store.ts";
 import { Tries } from "./tries.ts";
 import type { About, AuditLine, Event, Snapshot } from "./types.ts";
 
-const TOPICS = "server,catalog,client,config,audit,daemon,call";
+const TOPICS = "server,catalog,client,config,audit,daemon,call,recording";
 const STREAMS = 3;
 const POLL_MS = 2000;
 const FIGURES_MS = 5000;

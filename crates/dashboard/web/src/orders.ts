@@ -45,6 +45,19 @@ export async function signIn(server: Server): Promise<void> {
   showLogin(key, link);
 }
 
+/** Returns whether there is anything to sign out of. */
+export function signedIn(server: Server): boolean {
+  return Boolean(server.signIn?.store || server.signIn?.until || server.signIn?.lastRefresh);
+}
+
+/** Gives up what a server was signed in to with, for all gateways of this user. */
+export async function signOut(server: Server): Promise<void> {
+  const key = serverKey(server);
+  if (!(await confirm(`Log out of ${key}?`, "Its token is given up, and all that use it must sign in again.", "Log out"))) return;
+  await api.post(`/v1/servers/${encodeURIComponent(key)}/logout`);
+  toast(`${key} is logged out of`);
+}
+
 /** Gives an order and returns when it is carried out. */
 export async function orderServer(server: Server, order: Order): Promise<void> {
   const key = serverKey(server);

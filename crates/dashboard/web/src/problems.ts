@@ -1,14 +1,14 @@
 // What is wrong now: with servers, with the config, with the gateway; each with what mends it. The terminal's words.
 
 import { computed } from "@preact/signals";
-import { about, config, type Heard, servers } from "./store.ts";
+import { about, broken, config, type Heard, servers } from "./store.ts";
 import type { Problem, Server } from "./types.ts";
 import { serverKey } from "./types.ts";
 
-export type Mend = "restart" | "logs" | "config" | "login";
+export type Mend = "restart" | "logs" | "config" | "login" | "recordings";
 
 export interface Wrong {
-  /** A server's key, `config` or `gateway`. */
+  /** A server's key, `config`, `recording` or `gateway`. */
   whose: string;
   server?: Heard<Server>;
   isError: boolean;
@@ -29,6 +29,7 @@ export const problems = computed<Wrong[]>(() => {
   // The config and the server it is about both tell of one thing; it is said once.
   const ofServers = new Set((servers.value ?? []).filter((one) => one.state !== "disabled").flatMap((one) => (one.problems ?? []).map((each) => each.what)));
   for (const problem of source?.problems ?? []) if (!ofServers.has(problem.what)) found.push(ofConfig(problem));
+  for (const one of broken.value) found.push({ whose: "recording", isError: true, what: `the recording '${one.name}' has ended by itself: ${one.problem}`, mend: "recordings" });
   const fault = about.value?.auditFault;
   if (fault) found.push({ whose: "gateway", isError: false, what: `changes are not written down: ${fault}` });
   return found.sort((a, b) => Number(b.isError) - Number(a.isError));

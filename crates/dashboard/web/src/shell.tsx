@@ -24,6 +24,7 @@ import { Prose } from "./ui/basics.tsx";
 import { Confirm } from "./ui/dialog.tsx";
 import { Login } from "./ui/login.tsx";
 import { Icon } from "./ui/icon.tsx";
+import { plain } from "./ui/plain.ts";
 import { Toasts } from "./ui/toast.tsx";
 
 export function Shell() {
@@ -122,7 +123,7 @@ function Current() {
   const isFirst = useRef(true);
   useEffect(() => {
     const name = PAGES.find((one) => one.page === page)?.name ?? "";
-    document.title = `${id ?? name} · Manifold`;
+    document.title = plain(`${id ?? name} · Manifold`);
     if (!isFirst.current) scrollTo(0, 0);
     isFirst.current = false;
   }, [place]);

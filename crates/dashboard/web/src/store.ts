@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { api } from "./api.ts";
-import type { About, AuditLine, CallEnded, Client, ConfigSource, Event, Gateway, Items, ListedItem, LogLine, Namespace, Server, Snapshot, State } from "./types.ts";
+import type { About, AuditLine, CallEnded, Client, ConfigSource, Event, Gateway, Items, ListedItem, LogLine, Namespace, Recording, Server, Snapshot, State } from "./types.ts";
 import { serverKey } from "./types.ts";
 
 /** A thing and when we heard of it, so that its age goes on. */
@@ -21,6 +21,8 @@ export const clients = signal<Heard<Client>[] | null>(null);
 export const audit = signal<AuditLine[]>([]);
 /** Grows when lists of tools may have changed. */
 export const catalogChanges = signal(0);
+/** Recordings that ended by themselves while this page looked. */
+export const broken = signal<Recording[]>([]);
 /** Grows when a recording may have begun or ended. */
 export const recordingChanges = signal(0);
 /** The time, once a second. */
@@ -100,6 +102,14 @@ export function takeEvent(event: Event): boolean {
       audit.value = [event.line, ...audit.value].slice(0, 50);
       if (event.line.verb.startsWith("record")) recordingChanges.value++;
       return false;
+    case "recording": {
+      const { name } = event.recording;
+      broken.value = broken.value.filter((one) => one.name !== name);
+      // One that somebody has ended says nothing of what was wrong.
+      if (event.change === "stopped" && event.recording.problem) broken.value = [...broken.value, event.recording];
+      recordingChanges.value++;
+      return false;
+    }
     case "config":
     case "reset":
       return true;
@@ -170,9 +180,9 @@ function noteCall(call: CallEnded, at: number): void {
       for (const key of row.keys()) if (key < second - PULSE_SECONDS) row.delete(key);
     }
   }
-  if (call.server && call.tool && call.responseBytes) {
-    const tool = `${serverKey(call.server)} ${call.tool}`;
-    resultBytes.set(tool, (resultBytes.get(tool) ?? 0) + call.responseBytes);
+  if (call.server && call.tool) {
+    const before = seenOf(call.server.id, call.tool);
+    seen.set(`${call.server.id} ${call.tool}`, { calls: before.calls + 1, bytes: before.bytes + (call.responseBytes ?? 0) });
   }
   // A thousand calls a second are drawn some times a second.
   if (newCalls.length === 0) {
@@ -184,8 +194,12 @@ function noteCall(call: CallEnded, at: number): void {
   newCalls = [...newCalls.slice(-CALLS_KEPT), { ...call, heardAt: at }];
 }
 
-/** How much tools have answered since this page was opened, by server and the server's own name for the tool. */
-export const resultBytes = new Map<string, number>();
+const seen = new Map<string, { calls: number; bytes: number }>();
+
+/** Returns how often a tool was called since this page was opened, by the server's own name for it, and how much it answered. */
+export function seenOf(server: string, tool: string): { calls: number; bytes: number } {
+  return seen.get(`${server} ${tool}`) ?? { calls: 0, bytes: 0 };
+}
 
 /** Returns the last minute of a server, or of all where none is named, the newest last. */
 export function pulseOf(name = ""): Pulse {
@@ -207,13 +221,15 @@ export interface ToolList {
   starting: string[];
 }
 
+const LISTS = { tools: "/v1/tools", resources: "/v1/resources", prompts: "/v1/prompts" };
+
 /** Reads all pages of a list. */
-export async function readItems(kind: "tools" | "resources" | "prompts", query: Record<string, string> = {}): Promise<ToolList> {
+export async function readItems(kind: keyof typeof LISTS, query: Record<string, string> = {}): Promise<ToolList> {
   const all: ToolList = { items: [], failed: [], starting: [] };
   let cursor: string | undefined;
   do {
     const asked = new URLSearchParams({ ...query, limit: "1000", ...(cursor ? { cursor } : {}) });
-    const page = await api.get<Items>(`/v1/${kind}?${asked}`);
+    const page = await api.get<Items>(`${LISTS[kind]}?${asked}`);
     all.items.push(...page.items);
     all.failed = page.failed ?? all.failed;
     all.starting = page.starting ?? all.starting;

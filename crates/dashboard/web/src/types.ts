@@ -131,6 +131,7 @@ export interface Client {
   principal?: Principal | null;
   pid?: number | null;
   cwd?: string | null;
+  shim?: string | null;
   callsInFlight?: number | null;
 }
 
@@ -169,6 +170,16 @@ export interface NamespacePermissions {
   denyByDefault: boolean;
   rules: PermissionRule[];
   serverDefaults?: Record<string, boolean>;
+  tools?: ToolPermission[];
+}
+
+/** What holds for one tool, and what decided that. */
+export interface ToolPermission {
+  server: string;
+  name: string;
+  allow: boolean;
+  by: "denied-tools" | "allowed-tools" | "rule" | "server-default" | "namespace-default" | "other";
+  rule?: string | null;
 }
 
 export interface ConfigSource {
@@ -228,6 +239,13 @@ export interface ConfigText {
   revision: string;
   text: string;
   problems: Problem[];
+}
+
+export interface ConfigChanged {
+  revision: string;
+  report: ReloadReport;
+  /** What `POST /v1/setup/undo` takes it back by. */
+  undo?: string | null;
 }
 
 export interface ConfigCheck {
@@ -305,6 +323,7 @@ export type Event = { seq: number } & (
   | { kind: "log"; line: LogLine }
   | { kind: "audit"; line: AuditLine }
   | { kind: "daemon"; change: string }
+  | { kind: "recording"; change: "started" | "stopped" | "other"; recording: Recording }
   | { kind: "reset" }
   | { kind: "other" }
 );

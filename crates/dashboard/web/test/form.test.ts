@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { shapeOf, type Field, type Shape } from "../src/form/model.ts";
-import { beginning, fresh, shown } from "../src/form/values.ts";
+import { beginning, flawsOf, fresh, shown } from "../src/form/values.ts";
 import { memberOf, parse, rawOf, remove, set, type Node, type Path } from "../src/json/text.ts";
 import { dice, fill, fillFields } from "./fill.ts";
 
@@ -108,4 +108,18 @@ function bothWays(shape: Shape, text: string): void {
 test("a property that must not be there has no field", () => {
   const shape = shapeOf({ type: "object", properties: { a: { type: "string" }, never: false, any: true } });
   assert.deepEqual(fieldsOf(shape).map((field) => field.name), ["a", "any"]);
+});
+
+test("what a tool answers is held against its output schema", () => {
+  const schema = { type: "object", required: ["a", "list"], properties: { a: { type: "integer" }, b: { type: ["string", "null"] }, list: { type: "array", items: { type: "object", required: ["x"], properties: { x: { type: "boolean" } } } } } };
+  const check = (value: unknown) => {
+    const text = JSON.stringify(value);
+    const { root } = parse(text);
+    assert.ok(root);
+    return flawsOf(shapeOf(schema), root, text);
+  };
+  assert.deepEqual(check({ a: 1, b: null, list: [{ x: true }], more: 1 }), []);
+  assert.deepEqual(check({ a: 1.5, list: [{ x: true }, {}] }), ["$.list[1].x is missing", "$.a is number"]);
+  assert.deepEqual(check({ b: 7, list: {} }), ["$.a is missing", "$.b is number", "$.list is object"]);
+  assert.deepEqual(check("no"), ["$ is string"]);
 });

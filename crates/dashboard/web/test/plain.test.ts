@@ -1,4 +1,4 @@
-// Text that would turn the page around.
+// Text that would turn the page around, or hide some of itself.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,8 +11,16 @@ test("characters that turn text around are written out, and no others", () => {
   for (const text of ["שלום", "مرحبا", "👩‍👩‍👧", "line\nline\ttab", ""]) assert.equal(plain(text), text);
 });
 
+test("what nobody sees is written out as the terminal does", () => {
+  for (const hidden of "\0\x1b\x7f\x9b\u00ad\u180e\u200b\u2028\u2029\u2060\u2064\u206a\u206f\ufeff\ufff9\ufffb") assert.equal(plain(hidden).length, 6, plain(hidden));
+  assert.equal(plain("a\u{e0041}b\u{e007f}"), "a\\u{e0041}b\\u{e007f}");
+  for (const shown of ["a\u00a0b", "\u200d", "\ufe0f", "\u{1f468}\u200d\u{1f469}", "\ufffc"]) assert.equal(plain(shown), shown);
+});
+
 test("all that is drawn is plain, and what is typed is left alone", () => {
   keepTextPlain();
+  const named = h("button", { "aria-label": "a\u200bb", alt: "\u2060" });
+  assert.deepEqual({ ...named.props, children: undefined }, { children: undefined, "aria-label": "a\\u200bb", alt: "\\u2060" });
   const drawn = h("p", { title: "\u202ea" }, "x\u202ey", ["z\u2066"], 7, null);
   assert.deepEqual(drawn.props, { title: "\\u202ea", children: ["x\\u202ey", ["z\\u2066"], 7, null] });
   const typed = h("textarea", { value: "\u202e" });

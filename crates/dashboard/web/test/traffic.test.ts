@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diff } from "../src/json/diff.ts";
+import { mayFit } from "../src/pages/traffic/narrow.ts";
 import { bodyOf, callOf, FRAMES_KEPT, messageOf, tookOf, TrafficLog } from "../src/pages/traffic/log.ts";
 
 let n = 0;
@@ -23,6 +24,25 @@ test("both hops of a call are one row, with the client's names and times", () =>
   assert.deepEqual([row.clientHop, row.serverHop], [{ from: 1000, took: 4000 }, { from: 1500, took: 3000 }]);
   assert.deepEqual(callOf(row), { tool: "git__log", text: '{"n": 1.50}' });
   assert.equal(messageOf(row, "answer"), '{"id":1,"result":{}}');
+});
+
+test("what certainly does not fit a filter goes at once, and all doubt stays", () => {
+  const log = new TrafficLog();
+  call(1, '{"path": "Cargo.toml"}').forEach((frame) => log.add(frame));
+  log.add('{"n":902,"t":1,"hop":"server","dir":"in","kind":"stderr","server":"fs","text":"a line","bytes":6}');
+  const left = (filter: string) => log.shown().filter(mayFit(filter)).map((row) => row.server);
+  const check = (filter: string, ...servers: string[]) => assert.deepEqual(left(filter), servers, filter);
+  check("", "git", "fs");
+  check("server:git", "git");
+  check("server:GIT kind:request", "git");
+  check("cargo.toml", "git");
+  check("tool:git__log hop:server", "git");
+  check("kind:stderr", "fs");
+  check("nobody");
+  for (const doubt of ["!server:git", "took:>200ms", "server:a|b", "status:error", "/x . y/", '"a b"', "since:5m", "server:"]) check(doubt, "git", "fs");
+  const { oldest } = log;
+  log.narrow(mayFit("server:fs"));
+  assert.deepEqual([log.count, log.at(0)?.server, log.oldest], [1, "fs", oldest]);
 });
 
 test("a row is pending until it is answered, and a part of a call is in its row", () => {

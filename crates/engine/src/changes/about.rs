@@ -17,6 +17,8 @@ pub struct ClientAbout {
     /// Its process and the folder it was started in, where they are known.
     pub pid: Option<u32>,
     pub cwd: Option<String>,
+    /// The version of the shim before it.
+    pub shim: Option<String>,
     pub calls_in_flight: Option<usize>,
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn client(gateway: &Gateway, entry: &Entry) -> admin::Client {
         namespace: gateway.namespace().map(str::to_owned),
         pid: about.pid,
         cwd: about.cwd,
+        shim: about.shim,
         connected_ms: millis(entry.since.elapsed()),
         calls_in_flight: about.calls_in_flight.map(|calls| calls as u64),
     }

@@ -7,22 +7,24 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
     pattern == name || weight(pattern, name).is_some()
 }
 
-/// Returns what the rule says that tells most of a name: the one that names it, else the pattern with the most characters
-/// of its own. Of two that say as much, the one that denies counts.
+/// Returns the rule that tells most of a name, with what it says: the one that names it, else the pattern with the most
+/// characters of its own. Of two that say as much, the one that denies counts.
 pub(super) fn most_telling<P: AsRef<str>>(
     rules: impl Iterator<Item = (P, bool)>,
     name: &str,
-) -> Option<bool> {
-    let mut best: Option<(usize, bool)> = None;
+) -> Option<(P, bool)> {
+    let mut best: Option<(usize, P, bool)> = None;
     for (pattern, allowed) in rules {
-        let pattern = pattern.as_ref();
-        let weight = if pattern == name { Some(usize::MAX) } else { weight(pattern, name) };
+        let own = pattern.as_ref();
+        let weight = if own == name { Some(usize::MAX) } else { weight(own, name) };
         let Some(weight) = weight else { continue };
-        if best.is_none_or(|(most, before)| weight > most || (weight == most && before && !allowed)) {
-            best = Some((weight, allowed));
+        let is_better =
+            |(most, _, before): &(usize, P, bool)| weight > *most || (weight == *most && *before && !allowed);
+        if best.as_ref().is_none_or(is_better) {
+            best = Some((weight, pattern, allowed));
         }
     }
-    best.map(|(_, allowed)| allowed)
+    best.map(|(_, pattern, allowed)| (pattern, allowed))
 }
 
 /// Returns how many bytes a pattern has of its own, if a name is of its shape.
@@ -65,12 +67,17 @@ mod tests {
     #[test]
     fn what_says_most_counts() {
         let rules = [("*", true), ("del*", false), ("delta", true), ("*ta", false)];
-        for (name, expected) in
-            [("x", true), ("delete", false), ("delta", true), ("beta", false), ("deleta", false)]
-        {
+        for (name, expected) in [
+            ("x", ("*", true)),
+            ("delete", ("del*", false)),
+            ("delta", ("delta", true)),
+            ("beta", ("*ta", false)),
+            ("deleta", ("del*", false)),
+        ] {
             assert_eq!(most_telling(rules.into_iter(), name), Some(expected), "{name}");
         }
-        assert_eq!(most_telling([("ab*", true), ("*bc", false)].into_iter(), "abc"), Some(false));
+        let even = [("ab*", true), ("*bc", false)];
+        assert_eq!(most_telling(even.into_iter(), "abc"), Some(("*bc", false)));
         assert_eq!(most_telling([("b", true)].into_iter(), "a"), None);
     }
 }

@@ -18,17 +18,12 @@ pub(super) async fn disconnect(office: &Office, asked: &Asked) -> Result<Answer,
     Ok(json(&object!({ "id": client.id })))
 }
 
-/// Returns the rules of one namespace, or of all.
+/// Returns the rules of one namespace and what they come to, or the rules of all.
 pub(super) fn permissions(office: &Office, asked: &Asked) -> Result<Answer, CommandError> {
-    let mut all = office.control.permissions();
-    if let Some(wanted) = asked.query.get("namespace") {
-        all.retain(|one| one.namespace == wanted);
-        if all.is_empty() {
-            let message = format!("there is no namespace '{wanted}'");
-            return Err(CommandError::new(ErrorCode::UnknownNamespace, message));
-        }
-    }
-    Ok(json(&all))
+    let Some(wanted) = asked.query.get("namespace") else { return Ok(json(&office.control.permissions())) };
+    let unknown =
+        || CommandError::new(ErrorCode::UnknownNamespace, format!("there is no namespace '{wanted}'"));
+    office.control.permissions_of(wanted).map(|one| json(&[one])).ok_or_else(unknown)
 }
 
 fn find(office: &Office, name: &str) -> Result<Client, CommandError> {

@@ -9,7 +9,7 @@ use manifold_engine::Gateway;
 use super::answer::{Answer, Revisions, json};
 use super::peer::Peer;
 use super::request::Asked;
-use super::{Office, access, ask, config};
+use super::{Office, access, ask, config, setup};
 
 /// Returns how everything is, for somebody who may go on with the events from there.
 pub(super) fn snapshot(office: &Office) -> Snapshot {
@@ -48,6 +48,10 @@ pub(super) async fn order(
     let server = found.key;
     if order == "login" {
         return office.control.login(&server).await.map(|link| json(&link));
+    }
+    if order == "logout" {
+        setup::log_out(office, &server).await?;
+        return one(office, asked);
     }
     let command = match order {
         "start" => Command::Start { server },

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use manifold_admin::{CommandError, ErrorCode, Method, Route, SetupChange};
+use manifold_admin::{CommandError, ErrorCode, Method, Route, ServerId, SetupChange};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -33,6 +33,15 @@ pub(super) async fn run(office: &Office, route: &Route, asked: &Asked) -> Result
     // For people the same command shows what would be written.
     let diff = office.program.run_verb(words).await?;
     Ok(bytes(StatusCode::OK, with_diff(&told, &diff)))
+}
+
+/// Gives up what a server was signed in to with, there and here.
+pub(super) async fn log_out(office: &Office, server: &ServerId) -> Result<(), CommandError> {
+    let name = server.to_string();
+    if name.starts_with('-') {
+        return Err(bad("`manifold logout -- SERVER` signs out of a server with such a name"));
+    }
+    office.program.run_verb(vec!["logout".to_owned(), name, "--json".to_owned()]).await.map(drop)
 }
 
 fn words(route: &Route, change: &SetupChange) -> Result<Vec<String>, CommandError> {

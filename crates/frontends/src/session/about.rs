@@ -29,6 +29,7 @@ impl Session {
             }),
             pid: process.and_then(|process| process.pid),
             cwd: process.and_then(|process| process.cwd.clone()),
+            shim: process.and_then(|process| process.shim.as_deref()).map(ClientAbout::shown),
             calls_in_flight: Some(state.flights.len()),
         }
     }

@@ -51,7 +51,30 @@ pub(crate) enum Act {
     StopRecording {
         name: String,
     },
+    /// It takes more words, or a file, than a list of commands can ask for: the shell does it.
+    Shell {
+        line: &'static str,
+    },
 }
+
+/// What is done from a shell, by the line that does it.
+const SHELL: [(&str, &str, &str); 15] = [
+    ("add", "manifold add NAME -- CMD, or add NAME URL", "Put a server into the config"),
+    ("add-json", "manifold add-json NAME JSON", "Put a server into the config, as JSON"),
+    ("remove", "manifold remove NAME", "Take a server out of the config"),
+    ("rename", "manifold rename NAME NEW", "Call a server something else"),
+    ("import", "manifold import", "Take over the servers of other programs"),
+    ("install", "manifold install CLIENT", "Put Manifold into a client"),
+    ("uninstall", "manifold uninstall CLIENT", "Take Manifold out of a client"),
+    ("undo", "manifold undo", "Take back the last change of a file"),
+    ("ns allow", "manifold ns allow NAMESPACE SERVER.TOOL", "Allow a tool in a namespace"),
+    ("ns deny", "manifold ns deny NAMESPACE SERVER.TOOL", "Deny a tool in a namespace"),
+    ("complete", "manifold complete prompt NAME ARGUMENT=VALUE", "Complete an argument as a server would"),
+    ("config check", "manifold config check", "Say what is wrong with the config"),
+    ("record export", "manifold record export NAME --format har", "Write a recording for another program"),
+    ("open", "manifold open", "The same in a browser"),
+    ("wait", "manifold wait SERVER", "Wait until a server is ready"),
+];
 
 impl Palette {
     pub(crate) fn new(state: &State) -> Self {
@@ -136,9 +159,27 @@ fn entries(state: &State) -> Vec<Entry> {
         show("/v1/permissions", "permissions"),
     ));
     entries.push(entry("about".to_owned(), "The gateway that answers", show("/v1/about", "about")));
+    entries.push(entry(
+        "ns, namespaces with what they show".to_owned(),
+        "As JSON",
+        show("/v1/namespaces", "namespaces"),
+    ));
+    entries.push(entry("clients, as JSON".to_owned(), "Who is connected", show("/v1/clients", "clients")));
+    entries.push(entry("record list".to_owned(), "The recordings", show("/v1/recordings", "recordings")));
+    entries.push(entry(
+        "daemon status".to_owned(),
+        "The daemon, and who is attached",
+        show("/v1/daemon", "daemon"),
+    ));
     if state.is_read_only {
         return entries;
     }
+    entries.push(entry("doctor".to_owned(), "Look for what is wrong", show("/v1/doctor", "doctor")));
+    entries.push(entry(
+        "undo --list".to_owned(),
+        "What can be taken back",
+        show("/v1/setup/undo", "what can be taken back"),
+    ));
     entries.push(entry("read".to_owned(), "Read a resource by its address", Act::Form(Purpose::Read)));
     entries.push(entry("prompt".to_owned(), "Get a prompt by its name", Act::Form(Purpose::Prompt)));
     for one in &model.servers {
@@ -150,7 +191,10 @@ fn entries(state: &State) -> Vec<Entry> {
             ("restart", "Start it anew"),
             ("refresh", "Read its lists anew"),
             (toggle, "In the config"),
-        ] {
+        ]
+        .into_iter()
+        .chain(one.it.sign_in.iter().flat_map(|_| SIGN_IN))
+        {
             entries.push(entry(format!("{verb} {name}"), about, Act::Server { verb, name: name.clone() }));
         }
     }
@@ -172,6 +216,9 @@ fn entries(state: &State) -> Vec<Entry> {
     ] {
         entries.push(entry(format!("daemon {verb}"), about, Act::Daemon { verb }));
     }
+    for (verb, line, about) in SHELL {
+        entries.push(entry(verb.to_owned(), about, Act::Shell { line }));
+    }
     for tool in &model.tools.items {
         let name = &tool.listed.name;
         let about = tool.listed.description.as_deref().unwrap_or_default();
@@ -181,13 +228,52 @@ fn entries(state: &State) -> Vec<Entry> {
     entries
 }
 
+/// Of servers that one signs in to.
+const SIGN_IN: [(&str, &str); 2] =
+    [("login", "Sign in to it"), ("logout", "Give up what it was signed in to with")];
+
 fn show(path: &'static str, title: &'static str) -> Act {
     Act::Show { path, title }
 }
 
 #[cfg(test)]
 mod tests {
+    use manifold_admin::ROUTES;
+
     use super::*;
+
+    /// Verbs that have another word here.
+    const OTHERWISE: [(&str, &str); 11] = [
+        ("status", "about"),
+        ("list", "servers"),
+        ("get", "servers"),
+        ("tool", "tools"),
+        ("watch", "traffic"),
+        ("config show", "edit config"),
+        ("config edit", "edit config"),
+        ("login", "sign in"),
+        // Of servers that one signs in to.
+        ("logout", "sign in"),
+        // Of recordings that run.
+        ("record stop", "record"),
+        ("record export", "record export"),
+    ];
+
+    // S1-1: whatever the command line does is found here, done or named.
+    #[test]
+    fn every_verb_has_an_entry() {
+        let state = crate::tests::world::state((160, 50));
+        let entries = entries(&state);
+        let verbs = ROUTES.iter().flat_map(|route| route.verbs);
+        for verb in verbs {
+            let here = OTHERWISE.iter().find(|(known, _)| known == verb).map_or(*verb, |(_, here)| here);
+            let is_there = entries.iter().any(|entry| entry.text.starts_with(here));
+            assert!(is_there, "`{verb}` has no entry that begins with `{here}`");
+        }
+        for (verb, line, _) in SHELL {
+            assert!(line.starts_with(&format!("manifold {verb}")), "{line}");
+        }
+    }
 
     #[test]
     fn letters_in_their_order_fit_and_beginnings_of_words_fit_best() {

@@ -38,6 +38,7 @@ impl State {
             "restart" => "started anew",
             "refresh" => "read anew",
             "login" => "sign in",
+            "logout" => "logged out",
             "enable" => "enabled",
             _ => "disabled",
         };
@@ -286,6 +287,10 @@ impl State {
                 Vec::new()
             }
             Act::StopRecording { name } => vec![stop_recording(&name)],
+            Act::Shell { line } => {
+                self.say(format!("in a shell: {line}"));
+                Vec::new()
+            }
             Act::Daemon { verb } => {
                 let said = format!("daemon: {verb}");
                 let path = format!("/v1/daemon/{verb}");

@@ -17,7 +17,7 @@ pub(super) fn is_agreed(question: &str) -> bool {
 }
 
 /// Asks for a line; `None`: the input has ended.
-pub(super) fn line(question: &str) -> Option<String> {
+pub(in crate::commands) fn line(question: &str) -> Option<String> {
     let _ = write!(io::stderr(), "{}", escaped_text(question));
     let _ = io::stderr().flush();
     let mut typed = String::new();

@@ -43,13 +43,13 @@ fn origin(url: &str) -> String {
 }
 
 /// What came of a command.
-pub(super) struct Report {
+pub(in crate::commands) struct Report {
     pub(super) document: EntriesChanged,
     lines: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new(changed: &Changed, kind: &str, is_dry_run: bool) -> Self {
+    pub(in crate::commands) fn new(changed: &Changed, kind: &str, is_dry_run: bool) -> Self {
         let document = EntriesChanged {
             file: changed.base.path.display().to_string(),
             changed: changed.is_change(),
@@ -81,11 +81,11 @@ impl Report {
     }
 
     /// Tells something else.
-    pub(super) fn line(&mut self, line: String) {
+    pub(in crate::commands) fn line(&mut self, line: String) {
         self.lines.push(line);
     }
 
-    pub(super) fn show(&self, output: &Output) {
+    pub(in crate::commands) fn show(&self, output: &Output) {
         if output.is_json() {
             output.json(&self.document);
             return;

@@ -88,6 +88,32 @@ export function fits(shape: Shape, node: Node, text: string): boolean {
   }
 }
 
+/** How many are told. */
+const FLAWS = 5;
+
+/** Returns what is wrong with a value by its shape: what is missing, and what is of another kind, each by its path. */
+export function flawsOf(shape: Shape, node: Node, text: string): string[] {
+  const lacking = missing(shape, node, text).map((path) => `${pathText(path)} is missing`);
+  return [...lacking, ...unfit(shape, node, text, [])].slice(0, FLAWS);
+}
+
+function unfit(shape: Shape, node: Node, text: string, path: Path): string[] {
+  if (!fits(shape, node, text)) return [`${pathText(path)} is ${node.kind}`];
+  const { kind } = shape;
+  if (kind.is === "object" && node.kind === "object") {
+    return kind.fields().flatMap((field) => {
+      const there = memberOf(node, field.name)?.value;
+      return there ? unfit(field.shape, there, text, [...path, field.name]) : [];
+    });
+  }
+  if (kind.is === "array" && node.kind === "array") return node.items.flatMap((one, at) => unfit(kind.item(), one, text, [...path, at]));
+  return [];
+}
+
+function pathText(path: Path): string {
+  return `$${path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("")}`;
+}
+
 /** Says whether two pieces of JSON are one value, however they are spelled. */
 export function same(one: string, other: string): boolean {
   return one === other || JSON.stringify(JSON.parse(one)) === JSON.stringify(JSON.parse(other));

@@ -91,6 +91,7 @@ function Detail({ client }: { client: Heard<Client> }) {
     ["era", client.protocol?.era],
     ["pid", client.pid],
     ["folder", client.cwd],
+    ["shim", client.shim],
     ["in flight", client.callsInFlight],
     ["who", client.principal && principalText(client.principal)],
     ["for", since(client)],

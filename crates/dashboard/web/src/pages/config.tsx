@@ -8,7 +8,7 @@ import { problemText } from "../problems.ts";
 import { route } from "../router.ts";
 import { mayEdit } from "../session.ts";
 import { config } from "../store.ts";
-import type { ConfigCheck, ConfigText, Problem, ReloadReport } from "../types.ts";
+import type { ConfigChanged, ConfigCheck, ConfigText, Problem, ReloadReport } from "../types.ts";
 import { serverKey } from "../types.ts";
 import { Badge, Button, Card, Empty, Prose, said, Skeleton } from "../ui/basics.tsx";
 import { confirm } from "../ui/dialog.tsx";
@@ -17,13 +17,18 @@ import { toast } from "../ui/toast.tsx";
 const CHECK_AFTER_MS = 250;
 const LINE_PX = 20;
 
+/** What came of an undo. */
+interface Undone {
+  left?: { file: string; why: string }[];
+}
+
 export function Config() {
   const read = useSignal<ConfigText | null>(null);
   const refusal = useSignal<ApiError | null>(null);
   const text = useSignal("");
   const check = useSignal<ConfigCheck | null>(null);
-  /** What stood there before the last save from here. */
-  const before = useSignal<string | null>(null);
+  /** What the last save from here is taken back by. */
+  const undo = useSignal<string | null>(null);
   const isChanged = read.value !== null && text.value !== read.value.text;
 
   const load = async () => {
@@ -58,20 +63,27 @@ export function Config() {
     };
   }, [text.value, isChanged]);
 
-  const put = async (next: string, was: string | null) => {
+  const save = async (next: string) => {
     const current = read.value;
     if (!current) return;
     try {
-      const changed = await api.put<{ revision: string; report: ReloadReport }>("/v1/config", { text: next }, { headers: { "If-Match": `"${current.revision}"` } });
+      const changed = await api.put<ConfigChanged>("/v1/config", { text: next }, { headers: { "If-Match": `"${current.revision}"` } });
       toast(`saved: ${planText(changed.report)}`);
+      undo.value = changed.undo ?? null;
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 412)) throw error;
       const goesOn = await confirm("The config has changed meanwhile", "Somebody else has saved it. Read it anew and lose what you have typed, or stay and copy it first.", "Read anew");
       if (goesOn) await load();
       return;
     }
-    before.value = was;
-    text.value = next;
+    await load();
+  };
+
+  // Taken back as the command line would, so that the next undo is that of the change before.
+  const takeBack = async () => {
+    const { left } = await api.post<Undone>("/v1/setup/undo", { id: undo.value });
+    undo.value = null;
+    for (const one of left ?? []) toast(`${one.file} is left as it is: ${one.why}`, true);
     await load();
   };
 
@@ -85,13 +97,13 @@ export function Config() {
         <h1>
           Config {read.value?.path && <span class="faint mono">{read.value.path}</span>}
         </h1>
-        <Button needs="edit" disabled={before.value === null || isChanged} title="Puts back what stood there before the last save" run={() => put(before.value ?? "", null)}>
+        <Button needs="edit" disabled={undo.value === null || isChanged} title="Takes back the last save from this page" run={takeBack}>
           Undo
         </Button>
         <Button disabled={!isChanged} run={load}>
           Discard
         </Button>
-        <Button needs="edit" look="primary" disabled={!isChanged || isRefused} run={() => put(text.value, read.value?.text ?? null)}>
+        <Button needs="edit" look="primary" disabled={!isChanged || isRefused} run={() => save(text.value)}>
           Save
         </Button>
       </div>

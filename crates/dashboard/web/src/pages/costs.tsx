@@ -2,7 +2,7 @@
 
 import { exact } from "../format.ts";
 import { go, href, route, setQuery } from "../router.ts";
-import { resultBytes } from "../store.ts";
+import { seenOf } from "../store.ts";
 import type { ListedItem } from "../types.ts";
 import { Bar, Card, Empty, Skeleton } from "../ui/basics.tsx";
 import { Filter, fits } from "../ui/filter.tsx";
@@ -119,7 +119,7 @@ function byServer(items: ListedItem[]): Share[] {
 }
 
 function results(one: ListedItem): number {
-  return resultBytes.get(`${one.server} ${one.original}`) ?? 0;
+  return seenOf(one.server, one.original).bytes;
 }
 
 function tokens(bytes: number): number {

@@ -104,6 +104,7 @@ function Mending({ wrong }: { wrong: Wrong }) {
         See what it wrote
       </Button>
     );
+  if (mend === "recordings") return <Button run={() => go("recordings")}>Open the recordings</Button>;
   if (mend === "config") return <Button run={() => go("config", undefined, wrong.line ? { line: String(wrong.line) } : undefined)}>Open the config</Button>;
   return null;
 }
@@ -182,6 +183,7 @@ function LastCalls() {
 function Daemon() {
   const [one, more] = [gateway.value, about.value];
   if (!one) return <Card title="Gateway" flush children={<Skeleton rows={4} />} />;
+  const old = (clients.value ?? []).filter((each) => each.shim && each.shim !== one.version);
   return (
     <Card title="Gateway">
       <dl class="members">
@@ -201,6 +203,14 @@ function Daemon() {
         <dd>
           <a href={href("config")}>{more?.config ?? "built in"}</a>
         </dd>
+        {old.length > 0 && (
+          <>
+            <dt>old shims</dt>
+            <dd>
+              <a href={href("clients")}>{old.map((each) => `${each.name ?? `client ${each.id}`} (${each.shim})`).join(", ")}</a>
+            </dd>
+          </>
+        )}
         {one.listeners.map((each) => (
           <>
             <dt>{each.transport}</dt>

@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
-import { age, clock, counted, exact, size, took } from "../format.ts";
-import { orderServer } from "../orders.ts";
+import { age, clock, counted, day, exact, size, took } from "../format.ts";
+import { orderServer, signedIn, signIn, signOut, wantsSignIn } from "../orders.ts";
 import { problemText } from "../problems.ts";
 import { go, href } from "../router.ts";
 import { mayEdit } from "../session.ts";
@@ -53,6 +53,7 @@ export function ServerPage({ id }: { id: string }) {
         </div>
         <div class="page">
           <About server={server} />
+          <SignedIn server={server} />
           <Minute id={id} />
           <Instances server={server} />
           <History id={id} />
@@ -118,18 +119,6 @@ function About({ server }: { server: Heard<Server> }) {
             </dd>
           </>
         )}
-        {server.signIn && server.signIn.state !== "unknown" && (
-          <>
-            <dt>sign-in</dt>
-            <dd>
-              {server.signIn.state}
-              {server.signIn.issuer && <span class="soft"> · {server.signIn.issuer}</span>}
-              {server.signIn.account !== "default" && <span class="soft"> · {server.signIn.account}</span>}
-              {server.signIn.scopes.length > 0 && <span class="soft"> · {server.signIn.scopes.join(" ")}</span>}
-              {server.signIn.store && <span class="soft"> · stored: {server.signIn.store}</span>}
-            </dd>
-          </>
-        )}
         <Names title="env" names={server.env} />
         <Names title="headers" names={server.headers} />
         {server.calls?.total ? (
@@ -142,6 +131,54 @@ function About({ server }: { server: Heard<Server> }) {
             </dd>
           </>
         ) : null}
+      </dl>
+    </Card>
+  );
+}
+
+/** How one is signed in to it, for how long, and what is lacking. */
+function SignedIn({ server }: { server: Heard<Server> }) {
+  const one = server.signIn;
+  if (!one || one.state === "unknown") return null;
+  const rows: [string, string | null | undefined][] = [
+    ["issuer", one.issuer],
+    ["account", one.account === "default" ? null : one.account],
+    ["scopes", one.scopes.join(" ")],
+    ["good until", one.until && day(one.until)],
+    ["last renewed", one.lastRefresh && day(one.lastRefresh)],
+    ["stored in", one.store],
+  ];
+  const tone = one.state === "ready" ? "good" : "busy";
+  return (
+    <Card
+      title="Sign-in"
+      side={
+        <span class="buttons">
+          <Button look="small" needs="act" run={() => signIn(server)}>
+            {wantsSignIn(server) ? "Sign in" : "Sign in again"}
+          </Button>
+          {signedIn(server) && (
+            <Button look="small" needs="act" run={() => signOut(server)}>
+              Log out
+            </Button>
+          )}
+        </span>
+      }
+    >
+      <dl class="members">
+        <dt>state</dt>
+        <dd>
+          <span class={tone}>{one.state}</span> {one.detail && <span class="soft">{one.detail}</span>}
+        </dd>
+        {rows.map(
+          ([name, value]) =>
+            value && (
+              <>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </>
+            ),
+        )}
       </dl>
     </Card>
   );

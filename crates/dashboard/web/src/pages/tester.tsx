@@ -146,7 +146,7 @@ function Bench({ item, namespace }: { item: ListedItem; namespace: string }) {
       </p>
       {result?.outcome && (
         <div class="tester-answer" ref={answer}>
-          <Result key={result.startedAt} run={result} promisesStructure={tool.outputSchema !== undefined} />
+          <Result key={result.startedAt} run={result} promised={tool.outputSchema} />
         </div>
       )}
       <div class="tester-two">

@@ -25,6 +25,7 @@ export function Traffic() {
     return () => feed.end();
   }, []);
   useEffect(() => {
+    feed.narrow(filter);
     const timer = setTimeout(() => {
       feed.refilter(filter);
       setQuery({ q: filter });

@@ -1,12 +1,17 @@
-// No text turns the page around: characters that would have what follows them read the other way are written out, in every
-// text and title that is drawn. What is typed, copied and sent keeps them.
+// No text turns the page around or hides some of itself: characters that would have what follows them read the other way,
+// and those that nobody sees, are written out in every text, title and label that is drawn. What is typed, copied and sent
+// keeps them. They are the terminal's (`admin::is_unsafe`), but for line ends and tabs, which a page shows as blanks.
 
 import { type ComponentChildren, options, type VNode } from "preact";
 
-const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const ATTRIBUTES = ["title", "aria-label", "placeholder", "alt"] as const;
 
 export function plain(text: string): string {
-  return text.replace(TURNING, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(UNSAFE, (found) => {
+    const hex = found.codePointAt(0)?.toString(16) ?? "";
+    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
+  });
 }
 
 function fit(child: ComponentChildren): ComponentChildren {
@@ -17,11 +22,14 @@ function fit(child: ComponentChildren): ComponentChildren {
 /** Has it so in all that is drawn from now on. */
 export function keepTextPlain(): void {
   const before = options.vnode;
-  options.vnode = (vnode: VNode<{ title?: unknown }>) => {
+  options.vnode = (vnode: VNode<Partial<Record<(typeof ATTRIBUTES)[number], unknown>>>) => {
     const { type, props } = vnode;
     if (typeof type === "string") {
       props.children = fit(props.children);
-      if (typeof props.title === "string") props.title = plain(props.title);
+      for (const name of ATTRIBUTES) {
+        const value = props[name];
+        if (typeof value === "string") props[name] = plain(value);
+      }
     }
     before?.(vnode);
   };

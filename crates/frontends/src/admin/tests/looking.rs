@@ -136,7 +136,7 @@ async fn over_anything_but_the_socket_a_peer_goes_as_far_as_it_was_let() {
             assert!(!is_looking || !is_refused, "{scope:?} {path}: {read}");
         }
     }
-    assert_eq!(refused, [35, 20, 5], "of {}", ROUTES.len());
+    assert_eq!(refused, [36, 20, 5], "of {}", ROUTES.len());
     let body = r#"{"name":"s__echo","client":{"cwd":"/","values":{"A":"b"}}}"#;
     let mut socket = desk.connect_as(Some(Scope::Edit));
     socket.write_all(request("POST", "/v1/call", "", Some(body)).as_bytes()).await.unwrap();

@@ -32,7 +32,8 @@ async fn a_client_without_a_session_is_known_by_its_first_request() {
 
 #[tokio::test]
 async fn the_process_of_a_client_is_told_where_it_can_be_seen() {
-    let process = ClientProcess { pid: Some(7), cwd: Some("/work".to_owned()) };
+    let (cwd, shim) = (Some("/work".to_owned()), Some("0.1\u{1b}".to_owned()));
+    let process = ClientProcess { pid: Some(7), cwd, shim };
     let world = fake::world(Profile::Manifold);
     let destination = Destination {
         gateway: Ok(Arc::clone(&world.gateway)),
@@ -43,4 +44,5 @@ async fn the_process_of_a_client_is_told_where_it_can_be_seen() {
     };
     let about = Session::new(destination, Arc::new(Outbox::new(1 << 10))).about();
     assert_eq!((about.pid, about.cwd.as_deref()), (Some(7), Some("/work")));
+    assert_eq!(about.shim.as_deref(), Some("0.1"));
 }

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { size } from "../../format.ts";
+import { shapeOf } from "../../form/model.ts";
+import { flawsOf } from "../../form/values.ts";
 import { find, parse, rawOf, textOf, type Node } from "../../json/text.ts";
 import { JsonView, Plain } from "../../json/view.tsx";
 import { Badge, Button, Card } from "../../ui/basics.tsx";
@@ -26,11 +28,11 @@ export function span(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-export function Result({ run, promisesStructure }: { run: Run; promisesStructure: boolean }) {
+export function Result({ run, promised }: { run: Run; promised: unknown }) {
   const { outcome } = run;
   if (!outcome) return null;
   const took = <span class="faint small">{span(run.tookMs ?? 0)}</span>;
-  if (outcome.is === "result") return <Answer raw={outcome.raw} took={took} promisesStructure={promisesStructure} />;
+  if (outcome.is === "result") return <Answer raw={outcome.raw} took={took} promised={promised} />;
   if (outcome.is === "cancelled") {
     return (
       <Card title={<span class="busy">Cancelled</span>} side={took}>
@@ -48,7 +50,7 @@ export function Result({ run, promisesStructure }: { run: Run; promisesStructure
   );
 }
 
-function Answer({ raw, took, promisesStructure }: { raw: string; took: ComponentChildren; promisesStructure: boolean }) {
+function Answer({ raw, took, promised }: { raw: string; took: ComponentChildren; promised: unknown }) {
   const [isRaw, setRaw] = useState(false);
   const root = useMemo(() => parse(raw).root, [raw]);
   const bytes = useMemo(() => bytesOf(raw), [raw]);
@@ -70,7 +72,7 @@ function Answer({ raw, took, promisesStructure }: { raw: string; took: Component
         </span>
       }
     >
-      <div class="result">{isRaw || !root ? <JsonView label="Answer" text={raw} /> : <Pieces raw={raw} root={root} promisesStructure={promisesStructure} />}</div>
+      <div class="result">{isRaw || !root ? <JsonView label="Answer" text={raw} /> : <Pieces raw={raw} root={root} promised={promised} />}</div>
     </Card>
   );
 }
@@ -79,9 +81,11 @@ function isTrue(text: string, node: Node | undefined): boolean {
   return node !== undefined && rawOf(text, node) === "true";
 }
 
-function Pieces({ raw, root, promisesStructure }: { raw: string; root: Node; promisesStructure: boolean }) {
+function Pieces({ raw, root, promised }: { raw: string; root: Node; promised: unknown }) {
   const content = find(root, ["content"]);
   const structured = find(root, ["structuredContent"]);
+  const isError = isTrue(raw, find(root, ["isError"]));
+  const flaws = useMemo(() => (promised !== undefined && structured && !isError ? flawsOf(shapeOf(promised), structured, raw) : []), [promised, raw]);
   const items = content?.kind === "array" ? content.items : [];
   return (
     <>
@@ -92,9 +96,11 @@ function Pieces({ raw, root, promisesStructure }: { raw: string; root: Node; pro
         <section>
           <h3>Structured content</h3>
           <JsonView label="Answer" text={rawOf(raw, structured)} />
+          {flaws.length > 0 && <p class="note is-busy">It is not what the output schema promises: {flaws.join("; ")}.</p>}
+          {promised !== undefined && !isError && flaws.length === 0 && <p class="faint small">✓ as the output schema promises</p>}
         </section>
       )}
-      {promisesStructure && !structured && !isTrue(raw, find(root, ["isError"])) && <p class="note is-busy">The tool promises structured content by its output schema, and gave none.</p>}
+      {promised !== undefined && !structured && !isError && <p class="note is-busy">The tool promises structured content by its output schema, and gave none.</p>}
       {items.length === 0 && !structured && (content ? <p class="soft">The tool answered with nothing.</p> : <JsonView label="Result" text={raw} />)}
     </>
   );

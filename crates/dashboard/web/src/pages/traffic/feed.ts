@@ -7,6 +7,7 @@ import { takeSlot } from "../../live.ts";
 import { mayAct } from "../../session.ts";
 import { Tries } from "../../tries.ts";
 import { TrafficLog } from "./log.ts";
+import { mayFit } from "./narrow.ts";
 
 export type FeedState = { is: "asking" } | { is: "open" } | { is: "broken" } | { is: "missing" } | { is: "refused"; why: string };
 
@@ -33,6 +34,7 @@ export class Feed {
   private drawnAt = 0;
   private tries = new Tries();
   private isOn = false;
+  private isNarrowed = false;
   /** Gives the place of this tab among those that stream to another; kept while it is looked at, whatever is asked for. */
   private release: (() => void) | null = null;
 
@@ -55,9 +57,18 @@ export class Feed {
     this.drawing = undefined;
   }
 
+  /** Leaves out at once what does not fit; the gateway is asked when nobody types any more. */
+  narrow(filter: string): void {
+    if (filter === this.filter && !this.isNarrowed) return;
+    this.isNarrowed = true;
+    this.log.narrow(mayFit(filter));
+    this.version.value++;
+  }
+
   /** Shows what fits another filter, from the oldest frame on that is still kept. */
   refilter(filter: string): void {
-    if (filter === this.filter) return;
+    if (filter === this.filter && !this.isNarrowed) return;
+    this.isNarrowed = false;
     const oldest = this.firstCursor();
     this.filter = filter;
     this.log.clear();

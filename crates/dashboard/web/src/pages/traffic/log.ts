@@ -80,6 +80,12 @@ export class TrafficLog {
     return this.rows.slice(this.from);
   }
 
+  /** Leaves out rows that do not fit; their frames stay, for whoever looks back. */
+  narrow(fits: (row: Row) => boolean): void {
+    this.rows = this.shown().filter(fits);
+    this.from = 0;
+  }
+
   clear(): void {
     Object.assign(this, { frames: [], framesFrom: 0, byCall: new Map(), rawLength: 0, rawFrom: 0, rows: [], from: 0, dropped: 0 });
   }

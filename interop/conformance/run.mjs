@@ -141,6 +141,8 @@ async function through(revision, kind) {
   // The suite leaves calls behind whose questions it never answers. Without sessions each of its requests is another
   // client's, and a legacy server that clients share asks nobody in doubt (H3).
   if (revision === "2026-07-28" && options.era === "legacy") command.shared = false;
+  // Tasks and what else a process remembers are its own: one serves both gateways.
+  if (options.replicas === "2") command.replicas = "one";
   const config = join(place, "config.json");
   const settings = { separator: "", managerTools: false, prefixPrompts: false, prefixDescriptions: false };
   const mcpServers = { conformance: upstream ? { url: upstream.url } : command };

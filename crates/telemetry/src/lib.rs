@@ -10,6 +10,7 @@ mod names;
 mod otlp;
 mod outcome;
 mod sample;
+mod session;
 mod settings;
 mod spans;
 mod state;

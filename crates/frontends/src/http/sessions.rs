@@ -105,6 +105,7 @@ impl HttpSession {
         // Its own: the connection's may serve other sessions, whose clients have other names.
         let principal = origin.requester.principal.clone();
         let requester = Arc::new(Requester::granted(principal, Some(address), origin.requester.grants()));
+        requester.set_session(sid.as_deref().unwrap_or(&id));
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,

@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { compare, ranAgain, readExceptions, table, total } from "./compare.mjs";
+import { missing } from "../replicas.mjs";
 import { binary, freePort, runSuite, start, stopAll } from "./processes.mjs";
+import { startReplicas } from "./replicas.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
@@ -19,6 +21,7 @@ Fails if a check fails through the gateway that does not fail directly, or a too
   --direct                 without the gateway; fails if any check fails
   --era ERA                what the server behind the gateway speaks: legacy, modern or dual (dual)
   --except FILE            checks that may fail, a line each: scenario, or scenario:check; fails if one passes
+  --replicas 2             through a balancer to two gateways that share a Redis (one gateway, no balancer)
   --strict                 also fails if a check that passes directly is not reached through the gateway, or warns there
   -o, --output DIR         where results and logs go (target/conformance)
 
@@ -32,6 +35,7 @@ const { values: options } = parseArgs({
     direct: { type: "boolean", default: false },
     era: { type: "string", default: "dual" },
     except: { type: "string" },
+    replicas: { type: "string", default: "1" },
     strict: { type: "boolean", default: false },
     output: { type: "string", short: "o", default: join(root, "target/conformance") },
     help: { type: "boolean", short: "h", default: false },
@@ -43,9 +47,20 @@ if (options.help) {
   process.exit(0);
 }
 
+if (!["1", "2"].includes(options.replicas)) {
+  console.error("--replicas is 1 or 2: the example of the balancer has two");
+  process.exit(2);
+}
+
+if (options.replicas === "2" && missing().length > 0) {
+  console.log(`not run: there is no ${missing().join(" and no ")}`);
+  process.exit(0);
+}
+
 const output = resolve(options.output);
 const server = binary("CONFORMANCE_SERVER_BIN", "target/debug/conformance-server");
 const manifold = options.direct ? null : binary("MANIFOLD_BIN", "target/release/manifold");
+const how = options.replicas === "2" ? "through the balancer and two gateways" : "through the gateway";
 const exceptions = options.except ? readExceptions(options.except) : [];
 
 try {
@@ -74,7 +89,7 @@ async function main() {
       const sum = total(result);
       passed += sum.passed;
       failed += sum.failed;
-      console.log(`\n=== ${revision}, ${kind ? `through the gateway to ${kind}` : "directly"}\n`);
+      console.log(`\n=== ${revision}, ${kind ? `${how} to ${kind}` : "directly"}\n`);
       console.log(table(directly.result, kind ? result : null));
       // A question asked in another era splits a run into other rounds, so only like is compared with like.
       const again = kind && options.era === "dual" ? ranAgain(directly.log, log) : [];
@@ -126,17 +141,23 @@ async function through(revision, kind) {
   // The suite leaves calls behind whose questions it never answers. Without sessions each of its requests is another
   // client's, and a legacy server that clients share asks nobody in doubt (H3).
   if (revision === "2026-07-28" && options.era === "legacy") command.shared = false;
+  // Tasks and what else a process remembers are its own: one serves both gateways.
+  if (options.replicas === "2") command.replicas = "one";
   const config = join(place, "config.json");
   const settings = { separator: "", managerTools: false, prefixPrompts: false, prefixDescriptions: false };
   const mcpServers = { conformance: upstream ? { url: upstream.url } : command };
   writeFileSync(config, JSON.stringify({ ...settings, mcpServers }, null, 2));
-  const port = await freePort();
-  const args = ["http", "--config", config, "--port", String(port)];
-  const gateway = await start(manifold, args, { log: join(place, "gateway.log"), port });
-  const result = await runSuite(`http://127.0.0.1:${port}/mcp`, revision, place);
+  const gateway = await (options.replicas === "2" ? startReplicas : startGateway)(manifold, config, place);
+  const result = await runSuite(`http://127.0.0.1:${gateway.port}/mcp`, revision, place);
   await gateway.stop();
   await upstream?.stop();
   return { result, log: join(place, "runs.log") };
+}
+
+async function startGateway(manifold, config, place) {
+  const port = await freePort();
+  const args = ["http", "--config", config, "--port", String(port)];
+  return { port, ...(await start(manifold, args, { log: join(place, "gateway.log"), port })) };
 }
 
 async function startServer(place, era) {
@@ -147,7 +168,8 @@ async function startServer(place, era) {
 }
 
 function folder(revision, name) {
-  const place = join(output, `${revision}-${options.era}-${name}`);
+  const replicas = options.replicas === "2" ? "-replicas" : "";
+  const place = join(output, `${revision}-${options.era}-${name}${replicas}`);
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place, { recursive: true });
   return place;

@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import * as parts from "../replicas.mjs";
 import { atEnd, everything, manifold, surroundings } from "./gateway.mjs";
 
 /** Runs `manifold http` with these servers until the test is over and returns its address. */
@@ -15,6 +16,28 @@ export async function http(test, path, mcpServers) {
   writeFileSync(config, JSON.stringify({ mcpServers }));
   const port = await freePort();
   await run(test, manifold, ["http", "--config", config, "--port", `${port}`], port, surroundings(path));
+  return `http://127.0.0.1:${port}/mcp`;
+}
+
+/** Runs two gateways with these servers, a Redis and the balancer until the test is over and returns its address. */
+export async function replicated(test, path, mcpServers) {
+  const config = join(path, "config.json");
+  writeFileSync(config, JSON.stringify({ mcpServers }));
+  const redisPort = await freePort();
+  const redis = parts.redis(path, redisPort);
+  await run(test, redis.command, redis.args, redisPort);
+  const shared = parts.sharing(path, redisPort);
+  const ports = [];
+  for (const name of ["one", "two"]) {
+    const { own, args } = shared(name);
+    const port = await freePort();
+    await run(test, manifold, ["http", "--config", config, "--port", `${port}`, ...args], port, surroundings(own));
+    ports.push(port);
+  }
+  await Promise.all(ports.map(parts.ready));
+  const port = await freePort();
+  const balancer = parts.haproxy(path, port, ports);
+  await run(test, balancer.command, balancer.args, port);
   return `http://127.0.0.1:${port}/mcp`;
 }
 

@@ -1,4 +1,4 @@
-// The TypeScript SDKs, mcp-remote and the Inspector at `manifold http`.
+// The TypeScript SDKs, mcp-remote and the Inspector at `manifold http`, and through a balancer at two of them.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -7,8 +7,9 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
+import { missing } from "../replicas.mjs";
 import { atEnd, everything, folder, inMatrix, load, time } from "./gateway.mjs";
-import { everythingAt, http, relay } from "./http.mjs";
+import { everythingAt, http, relay, replicated } from "./http.mjs";
 
 const v1 = {
   ...load("@modelcontextprotocol/sdk/client/index.js"),
@@ -56,6 +57,8 @@ const clients = {
     transport: (address) => new v1.SSEClientTransport(new URL(address.replace("/mcp", "/sse"))),
     call: callV1,
     resumes: false,
+    // What it posts must come to the gateway that has its stream, and no balancer knows which.
+    isReplicated: false,
   },
   ...Object.fromEntries(
     ["legacy", "auto"].map((mode) => [
@@ -96,8 +99,18 @@ const list = async (client, ...wanted) => {
   }
 };
 
-describe("over HTTP", () => {
-  // One gateway for all: server-everything as a process, over Streamable HTTP and over the old SSE.
+const isReplicated = ({ isReplicated = true }) => isReplicated;
+const places = {
+  "over HTTP": { serve: http, served: () => true, skip: false },
+  "through a balancer to two gateways": {
+    serve: replicated,
+    served: isReplicated,
+    skip: missing().length > 0 && `not installed: ${missing().join(", ")}`,
+  },
+};
+
+for (const [place, { serve, served, skip }] of Object.entries(places)) describe(place, { skip }, () => {
+  // One place for all: server-everything as a process, over Streamable HTTP and over the old SSE.
   let end;
   const whole = { after: (hook) => (end = hook) };
   let address;
@@ -106,14 +119,16 @@ describe("over HTTP", () => {
     path = folder(whole);
     const remote = await everythingAt(whole, "streamableHttp");
     const old = await everythingAt(whole, "sse");
-    address = await http(whole, path, { local: everything, time, remote, old });
+    address = await serve(whole, path, { local: everything, time, remote, old });
   });
   after(() => end?.());
 
-  for (const [name, { client: make, transport: connect, call, resumes = true }] of Object.entries(clients)) {
+  const here = Object.keys(clients).filter((name) => served(clients[name]));
+  for (const name of here) {
+    const { client: make, transport: connect, call, resumes = true } = clients[name];
     describe(name, () => {
-      const inCell = inMatrix(name, Object.keys(clients));
-      const thatResumes = inMatrix(name, Object.keys(clients).filter((name) => clients[name].resumes ?? true));
+      const inCell = inMatrix(name, here);
+      const thatResumes = inMatrix(name, here.filter((name) => clients[name].resumes ?? true));
       const open = async (t, answers, at = address) => {
         const client = make(answers);
         const transport = connect(at, path);
@@ -179,7 +194,8 @@ describe("over HTTP", () => {
     });
   }
 
-  describe("MCP Inspector", () => {
+  // It asks a gateway what others ask it, and the old transport is for one alone.
+  describe("MCP Inspector", { skip: serve !== http }, () => {
     const script = join(dirname(load.resolve("@modelcontextprotocol/inspector/package.json")), "clients/launcher/build/index.js");
     const inspect = async (...args) => {
       const env = { ...process.env, HOME: path };

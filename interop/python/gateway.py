@@ -1,13 +1,18 @@
 """Where the gateway and the real servers are, and a config that puts these behind it."""
 
+import base64
 import contextlib
+import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 INTEROP = ROOT / "target/interop"
@@ -84,8 +89,16 @@ def everything_at(transport, env=None):
         yield {"url": f"http://127.0.0.1:{port}/{path}"}
 
 
+def program(name):
+    """Returns where a program is, also one for administrators, or skips the test: where it must be there, it fails."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/local/sbin:/usr/sbin:/sbin")
+    if found:
+        return found
+    (pytest.fail if os.environ.get("MANIFOLD_REQUIRE_PROGRAMS") else pytest.skip)(f"there is no {name}")
+
+
 @contextlib.contextmanager
-def http(folder, servers):
+def one_gateway(folder, servers):
     """Runs a gateway with these servers over HTTP and gives its address."""
     config = Path(folder) / "config.json"
     config.write_text(json.dumps({"mcpServers": servers}))
@@ -93,6 +106,49 @@ def http(folder, servers):
     command = [*surroundings(folder), MANIFOLD, "http", "--config", str(config), "--port", str(port)]
     with running(command, port):
         yield f"http://127.0.0.1:{port}/mcp"
+
+
+@contextlib.contextmanager
+def two_gateways(folder, servers):
+    """Runs two gateways that share a Redis, and HAProxy before them as its example has it but for addresses and TLS."""
+    redis, haproxy = program("redis-server"), program("haproxy")
+    folder = Path(folder)
+    config, keys = folder / "config.json", folder / "keys"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    keys.touch(mode=0o600)
+    keys.write_text(base64.b64encode(os.urandom(32)).decode() + "\n")
+    state, *ports, port = (free_port() for _ in range(4))
+    with contextlib.ExitStack() as stack:
+        quiet = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)]
+        stack.enter_context(running([redis, "--port", str(state), *quiet], state))
+        for name, own in zip(("one", "two"), ports):
+            (folder / name).mkdir()
+            shared = ["--state", f"redis://127.0.0.1:{state}/0", "--state-key-file", str(keys), "--replica", name]
+            command = [MANIFOLD, "http", "--config", str(config), "--port", str(own), *shared]
+            stack.enter_context(running([*surroundings(folder / name), *command], own))
+        for own in ports:
+            await_ready(own)
+        text = (ROOT / "packaging/balancers/haproxy.cfg").read_text()
+        text = re.sub("bind :443 ssl .*", f"bind 127.0.0.1:{port}", text)
+        for old, own in zip(("10.0.0.11:3095", "10.0.0.12:3095"), ports):
+            assert old in text
+            text = text.replace(old, f"127.0.0.1:{own}")
+        (folder / "haproxy.cfg").write_text(text)
+        stack.enter_context(running([haproxy, "-db", "-f", str(folder / "haproxy.cfg")], port))
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def await_ready(port):
+    """Waits until a gateway says that it is ready."""
+    end = time.monotonic() + 60
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return
+        assert time.monotonic() < end, f"the gateway on port {port} is not ready"
+        time.sleep(0.05)
 
 
 def free_port():

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import ssl
 import subprocess
@@ -76,7 +75,7 @@ class Haproxy(Balancer):
         return replaced(text, "/etc/haproxy/manifold.pem", str(self.folder / "both"))
 
     def command(self):
-        return [program("haproxy"), "-db", "-f", str(self._config)]
+        return [gateway.program("haproxy"), "-db", "-f", str(self._config)]
 
     def take_out(self, replica):
         """It drains, and the balancer finds out."""
@@ -95,7 +94,7 @@ class Nginx(Balancer):
 
     def command(self):
         settings = f"daemon off; user root; pid {self.folder / 'pid'}; error_log stderr;"
-        return [program("nginx"), "-p", str(self.folder), "-c", str(self._config), "-e", "stderr", "-g", settings]
+        return [gateway.program("nginx"), "-p", str(self.folder), "-c", str(self._config), "-e", "stderr", "-g", settings]
 
     def take_out(self, replica):
         """As the example says: `down`, and a reload. The workers that there were finish what they have."""
@@ -158,12 +157,6 @@ def make_certificate(folder):
     (folder / "both").write_text((folder / "cert").read_text() + (folder / "key").read_text())
 
 
-def program(name):
-    """Returns where a program is, also one for administrators, or skips the test."""
-    found = shutil.which(name) or shutil.which(name, path="/usr/local/sbin:/usr/sbin:/sbin")
-    return found or pytest.skip(f"there is no {name}")
-
-
 def event(answer):
     """Reads the next event of a stream."""
     lines = []
@@ -174,7 +167,7 @@ def event(answer):
 
 @pytest.fixture(params=KINDS)
 def kind(request):
-    program(request.param), program("openssl")
+    gateway.program(request.param), gateway.program("openssl")
     return request.param
 
 

@@ -38,7 +38,7 @@ def through(tmp_path, transport, servers, test, mode, **callbacks):
             command = gateway.serve(tmp_path, servers)
             anyio.run(run, StdioServerParameters(command=command[0], args=command[1:]))
         else:
-            anyio.run(run, stack.enter_context(gateway.http(tmp_path, servers)))
+            anyio.run(run, stack.enter_context(gateway.one_gateway(tmp_path, servers)))
 
 
 async def elicit(_, params):

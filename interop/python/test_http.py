@@ -1,4 +1,5 @@
-"""The official Python SDK uses real servers through `manifold http`, at /mcp and at the old /sse."""
+"""The official Python SDK uses real servers through `manifold http`, at /mcp and at the old /sse, and at /mcp through a
+balancer before two of them."""
 
 import contextlib
 import socket
@@ -16,13 +17,30 @@ both_modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Runs one gateway for all: server-everything as a process, over Streamable HTTP and over the old SSE."""
+def servers():
+    """Runs server-everything as a process, over Streamable HTTP and over the old SSE."""
     with contextlib.ExitStack() as stack:
         servers = {"local": gateway.EVERYTHING, "time": gateway.TIME}
         servers["remote"] = stack.enter_context(gateway.everything_at("streamableHttp"))
         servers["old"] = stack.enter_context(gateway.everything_at("sse"))
-        yield stack.enter_context(gateway.http(tmp_path_factory.mktemp("http"), servers))
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def one_gateway(tmp_path_factory, servers):
+    with gateway.one_gateway(tmp_path_factory.mktemp("http"), servers) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def two_gateways(tmp_path_factory, servers):
+    with gateway.two_gateways(tmp_path_factory.mktemp("replicas"), servers) as address:
+        yield address
+
+
+@pytest.fixture(params=["one_gateway", "two_gateways"])
+def address(request):
+    return request.getfixturevalue(request.param)
 
 
 def with_client(server, test, mode="auto", **callbacks):
@@ -61,14 +79,14 @@ def test_tools_are_listed_and_called(address, mode):
     with_client(address, test, mode)
 
 
-def test_the_old_transport_is_served(address):
-    """Decision 35: /sse and /messages."""
+def test_the_old_transport_is_served(one_gateway):
+    """Decision 35: /sse and /messages. What is posted must come to the gateway that has the stream."""
 
     async def test(client):
         await list_tools(client, "remote__echo")
         assert text(await client.call_tool("remote__echo", {"message": "old"})) == "Echo: old"
 
-    with_client(sse_client(address.replace("/mcp", "/sse")), test, "legacy")
+    with_client(sse_client(one_gateway.replace("/mcp", "/sse")), test, "legacy")
 
 
 @both_modes

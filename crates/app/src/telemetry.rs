@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use manifold_engine::{BoxFuture, Control, Fleet, Observer, Tasks, Tracer};
 use manifold_frontends::metrics::{self, Format};
 use manifold_telemetry::{
-    CallMetrics, Exporter, Exposition, Losses, OtlpSettings, Post, Sampled, Signal, of_state, write,
+    CallMetrics, Exporter, Exposition, Losses, OtlpSettings, Post, Sampled, Signal, Starts, of_state, write,
 };
 use manifold_upstreams::CollectorHttp;
 use tokio::net::TcpListener;
@@ -27,6 +27,7 @@ pub(crate) struct Telemetry {
     exporter: OnceLock<Arc<Exporter>>,
     audit: OnceLock<Arc<CallLog>>,
     dropped_spans: Arc<AtomicU64>,
+    starts: Starts,
 }
 
 impl Telemetry {
@@ -39,6 +40,7 @@ impl Telemetry {
             exporter: OnceLock::new(),
             audit: OnceLock::new(),
             dropped_spans: Arc::default(),
+            starts: Starts::default(),
         })
     }
 
@@ -131,13 +133,14 @@ impl Telemetry {
         let is_known = |id: &str| {
             config.settings.server_name == id || snapshot.servers.iter().any(|server| server.key.id == id)
         };
-        let mut sampled = self.calls.get().map(|calls| calls.sample(is_known)).unwrap_or_default();
+        let mut sampled = self.calls.get().map(|calls| calls.sample(&is_known)).unwrap_or_default();
         let losses = Losses {
             log_lines: logging::lost(),
             audit_lines: self.audit.get().map_or(0, |audit| audit.lost()),
             spans: self.dropped_spans.load(Ordering::Relaxed),
         };
-        sampled.extend(of_state(&snapshot, &fleet.starts(), fleet.rates(), losses));
+        let starts = self.starts.total(&fleet.starts(), is_known);
+        sampled.extend(of_state(&snapshot, &starts, fleet.rates(), losses));
         sampled
     }
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use manifold_config::redact;
+use manifold_config::{Transport, redact};
 use manifold_protocol::{Answer, Call, Failure, Fault, Raw, Reply};
 use tracing::debug;
 
@@ -29,6 +29,48 @@ pub struct Target {
     pub server: String,
     pub tool: Option<String>,
     pub timeout: Duration,
+    pub reach: Reach,
+}
+
+/// How a server is reached, for whoever keeps records of calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// It is part of the gateway.
+    #[default]
+    Inside,
+    Pipe,
+    /// Over the network, at this host.
+    Network {
+        host: String,
+        port: u16,
+    },
+}
+
+impl Reach {
+    pub(crate) fn of(transport: &Transport) -> Self {
+        match transport {
+            Transport::Builtin(_) => Self::Inside,
+            Transport::Process(_) => Self::Pipe,
+            Transport::Remote(remote) => {
+                let origin = remote.origin();
+                let (scheme, authority) = origin.split_once("://").unwrap_or_default();
+                let port =
+                    authority.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+                let by_default = if scheme == "https" { 443 } else { 80 };
+                let (host, port) = port.unwrap_or((authority, by_default));
+                Self::Network { host: host.to_owned(), port }
+            }
+        }
+    }
+}
+
+/// What a request is called on its client's wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestWords {
+    /// As it is written, without quotes.
+    pub id: String,
+    /// The revision of the protocol that is spoken.
+    pub revision: &'static str,
 }
 
 /// The answering end of a call, held by whoever works on it. Dropping it unanswered answers with an error.
@@ -149,6 +191,16 @@ impl Exchange {
         self.flight.lock().record = Some(record);
     }
 
+    /// Notes in the record, where somebody keeps one, which rule turns the call away. Nobody looks for it otherwise.
+    #[cold]
+    pub(crate) fn note_refusal(&self, rule: impl FnOnce() -> Option<String>) {
+        if self.number.is_some()
+            && let Some(rule) = rule()
+        {
+            self.flight.note_refusal(&rule);
+        }
+    }
+
     /// Returns the number that the call was given where it came in, if it was.
     pub(crate) fn number_on_arrival(&self) -> Option<NonZeroU64> {
         self.number.or_else(|| self.flight.sink.number())
@@ -202,6 +254,10 @@ impl Exchange {
 
     pub fn has_session(&self) -> bool {
         self.flight.sink.has_session()
+    }
+
+    pub(crate) fn words(&self) -> Option<RequestWords> {
+        self.flight.sink.words()
     }
 
     /// Tells the asker that the call is about to be handed to a server.
@@ -310,6 +366,14 @@ impl<S: Sink + ?Sized> CallHandle<S> {
             return record.sent_to(target);
         }
         self.sink.set_target(target)
+    }
+
+    pub(crate) fn note_refusal(&self, rule: &str) {
+        if let Some(record) = &mut self.lock().record {
+            record.refused_by = Some(rule.into());
+            return;
+        }
+        self.sink.note_refusal(rule);
     }
 
     fn answer(&self, reply: Reply) {

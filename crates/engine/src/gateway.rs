@@ -282,6 +282,7 @@ impl Gateway {
             && let Some(grants) = exchange.grants()
             && let Err(fault) = self.check_grants(&grants, &call)
         {
+            exchange.note_refusal(|| Some("the scopes of the credential".to_owned()));
             return exchange.fail(fault);
         }
         match call.method {

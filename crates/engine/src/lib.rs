@@ -45,7 +45,9 @@ pub use control::{
     NamespaceTable, ProcessTable, Program, ReloadReport, ReloadRow, Reloader, ServerRow, Usage,
     command_error, configured, configured_permissions, reload_report, shown_sign_in,
 };
-pub use exchange::{AnswerStep, CallHandle, Cancel, Exchange, Reopen, ReturnAddress, Sink, Target};
+pub use exchange::{
+    AnswerStep, CallHandle, Cancel, Exchange, Reach, Reopen, RequestWords, ReturnAddress, Sink, Target,
+};
 pub use feed::{Events, Topics};
 pub use fleet::{Fleet, InstanceKey, Outdated};
 pub use gateway::{FoundItem, Gateway, Introduction, ItemQuery, KnownTool, NotFound, Opening};

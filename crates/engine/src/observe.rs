@@ -13,7 +13,7 @@ use manifold_protocol::{Answer, Call, CodeSet, Failure, Method, Raw, Reply};
 use tokio::time::Instant;
 
 use crate::changes::ClientId;
-use crate::exchange::{Exchange, Target};
+use crate::exchange::{Exchange, RequestWords, Target};
 use crate::principal::{MAX_NAME, Principal, Requester};
 use crate::sync::Lock as _;
 pub use trace::{SpanContext, SpanId, Trace, TraceId, TraceOptions, Tracer, add_transport};
@@ -50,6 +50,10 @@ pub struct CallRecord {
     pub sent: Option<Instant>,
     /// Whether it belongs to a session.
     pub has_session: bool,
+    /// What the session is called where it is known elsewhere, too: the same in every gateway that serves it.
+    pub session: Option<Arc<str>>,
+    /// What the request is called on its client's wire; kept only for traces.
+    pub words: Option<RequestWords>,
     /// Its place in a trace, where there are any.
     pub trace: Option<Arc<Trace>>,
 }
@@ -64,6 +68,8 @@ pub struct CallEnd {
     pub code: Option<i32>,
     /// What it came to: a result that is no list of ours, or a server's error.
     pub body: Option<Raw>,
+    /// The rule that turned it away, in words for whoever wrote the rules.
+    pub refused_by: Option<Box<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,17 +217,20 @@ impl Observers {
             began: Instant::now(),
             sent: None,
             has_session: exchange.has_session(),
+            session: requester.and_then(|requester| requester.session().cloned()),
+            words: trace.as_ref().and_then(|_| exchange.words()),
             trace,
         };
         let observers = self.observers.load_full();
         observers.iter().for_each(|observer| observer.began(&record));
-        Box::new(OpenRecord { record, observers })
+        Box::new(OpenRecord { record, refused_by: None, observers })
     }
 }
 
 /// A record that has no end yet, and those who wait for it.
 pub(crate) struct OpenRecord {
     pub(crate) record: CallRecord,
+    pub(crate) refused_by: Option<Box<str>>,
     observers: Arc<Vec<Arc<dyn Observer>>>,
 }
 
@@ -234,6 +243,7 @@ impl OpenRecord {
             outcome: reply.map_or(Outcome::Cancelled, outcome),
             code: reply.and_then(code),
             body: reply.and_then(body),
+            refused_by: self.refused_by.clone(),
         }
     }
 

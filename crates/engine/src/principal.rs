@@ -71,6 +71,7 @@ pub struct Requester {
     /// `None`: on a pipe.
     pub address: Option<IpAddr>,
     name: OnceLock<Box<str>>,
+    session: OnceLock<Arc<str>>,
     process: Option<ClientProcess>,
     /// `None`: it may use whatever the namespace permits.
     grants: Option<ArcSwap<Grants>>,
@@ -90,7 +91,8 @@ pub struct ClientProcess {
 
 impl Requester {
     pub fn new(principal: Principal, address: Option<IpAddr>) -> Self {
-        Self { principal, address, name: OnceLock::new(), process: None, grants: None, is_forwarded: false }
+        let (name, session) = (OnceLock::new(), OnceLock::new());
+        Self { principal, address, name, session, process: None, grants: None, is_forwarded: false }
     }
 
     /// Returns somebody who may use no more than was granted.
@@ -157,6 +159,15 @@ impl Requester {
     /// Notes what the client calls itself, a bounded part of it; the first word counts.
     pub fn set_name(&self, name: &str) {
         let _ = self.name.set(name.chars().take(MAX_NAME).collect::<String>().into());
+    }
+
+    /// Notes what its session is called, where nobody else asks by the same requester.
+    pub fn set_session(&self, id: &str) {
+        let _ = self.session.set(id.into());
+    }
+
+    pub fn session(&self) -> Option<&Arc<str>> {
+        self.session.get()
     }
 
     pub fn name(&self) -> Option<&str> {

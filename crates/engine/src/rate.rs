@@ -59,10 +59,10 @@ pub struct RateLimits {
 /// What a call is counted by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted<'c> {
-    pub(crate) principal: &'c str,
-    pub(crate) namespace: Option<&'c str>,
-    /// Where it goes, as far as that is known: the server and the tool's own name.
-    pub(crate) target: Option<(&'c str, Option<&'c str>)>,
+    /// Who asks, and in which namespace; `None`: they were counted already.
+    pub(crate) who: Option<(&'c str, Option<&'c str>)>,
+    /// Where it goes, as far as that is known: servers, and the tool by the server's own name.
+    pub(crate) targets: &'c [(String, Option<String>)],
 }
 
 impl RateLimits {
@@ -97,7 +97,13 @@ impl RateLimits {
     /// Returns what a call is counted by.
     pub(crate) fn asks(&self, counted: Counted<'_>) -> Vec<RateAsk> {
         let rules = self.rules.load();
-        rules.iter().filter_map(|rule| ask(rule, counted)).collect()
+        rules.iter().flat_map(|rule| asks(rule, counted)).collect()
+    }
+
+    /// Returns whether a rule counts what goes to servers.
+    pub(crate) fn concern_servers(&self) -> bool {
+        let rules = self.rules.load();
+        rules.iter().any(|rule| matches!(rule.per, RateScope::Server | RateScope::Tool))
     }
 
     /// Counts a call where nobody else has to be asked.
@@ -129,26 +135,27 @@ impl RateLimits {
 }
 
 /// Returns how a rule counts a call, if it does.
-fn ask(rule: &RateRule, counted: Counted<'_>) -> Option<RateAsk> {
+fn asks(rule: &RateRule, counted: Counted<'_>) -> Vec<RateAsk> {
     let is_meant = |name: &str| rule.pattern.as_deref().is_none_or(|pattern| matches(pattern, name));
-    let value = match rule.per {
-        RateScope::Principal => Some(counted.principal.to_owned()).filter(|name| is_meant(name)),
-        RateScope::Namespace => {
-            Some(counted.namespace.unwrap_or("default").to_owned()).filter(|name| is_meant(name))
-        }
-        RateScope::Server => {
-            counted.target.map(|(server, _)| server.to_owned()).filter(|name| is_meant(name))
-        }
-        RateScope::Tool => {
-            let (server, tool) = counted.target?;
-            let (tool, whole) = (tool?, format!("{server}/{}", tool?));
-            (is_meant(tool) || is_meant(&whole)).then_some(whole)
-        }
-    }?;
+    let of_who = |name: &str| Vec::from_iter(is_meant(name).then(|| name.to_owned()));
+    let of_tool = |(server, tool): &(String, Option<String>)| {
+        let (tool, whole) = (tool.as_deref()?, format!("{server}/{}", tool.as_deref()?));
+        (is_meant(tool) || is_meant(&whole)).then_some(whole)
+    };
+    let values = match (rule.per, counted.who) {
+        (RateScope::Principal | RateScope::Namespace, None) => Vec::new(),
+        (RateScope::Principal, Some((principal, _))) => of_who(principal),
+        (RateScope::Namespace, Some((_, namespace))) => of_who(namespace.unwrap_or("default")),
+        (RateScope::Server, _) => counted.targets.iter().flat_map(|(server, _)| of_who(server)).collect(),
+        (RateScope::Tool, _) => counted.targets.iter().filter_map(of_tool).collect(),
+    };
     let (per, window) = (rule.per.as_str(), rule.window.as_secs());
     let pattern = rule.pattern.as_deref().unwrap_or("*");
-    let key = format!("{per}:{pattern}:{}/{window}:{value}", rule.limit);
-    Some(RateAsk { per: rule.per, key, limit: rule.limit, window: rule.window })
+    let ask = |value: String| {
+        let key = format!("{per}:{pattern}:{}/{window}:{value}", rule.limit);
+        RateAsk { per: rule.per, key, limit: rule.limit, window: rule.window }
+    };
+    values.into_iter().map(ask).collect()
 }
 
 /// Returns whether a pattern with `*` and `?` is all of a name.

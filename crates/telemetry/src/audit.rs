@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::outcome;
-use crate::spans::hashed;
+use crate::session::session;
 
 /// Names of arguments that are written down.
 const MAX_KEYS: usize = 64;
@@ -80,8 +80,7 @@ impl AuditEntry {
         set("method", json!(record.method.as_str()));
         set("principal", json!(record.principal.to_string()));
         set("client", client(record));
-        let session = record.client.filter(|_| record.has_session);
-        set("session", json!(session.map(|client| hashed(&client.0.to_be_bytes()))));
+        set("session", json!(session(record)));
         set("namespace", json!(record.namespace));
         set("server", json!(target.map(|target| &target.server)));
         set("tool", json!(target.and_then(|target| target.tool.as_deref())));
@@ -89,6 +88,7 @@ impl AuditEntry {
         set("exposed", json!(exposed.and_then(|name| name.to_text().map(|name| name.into_owned()))));
         let outcome = outcome::word(end);
         set("decision", json!(if outcome == "denied" { "deny" } else { "allow" }));
+        set("rule", json!(end.refused_by));
         set("outcome", json!(outcome));
         set("code", json!(end.code));
         set("duration_us", json!(micros(end.took)));

@@ -1,6 +1,6 @@
 //! What calls add up to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::Mutex;
 
@@ -14,6 +14,8 @@ use crate::sample::{Exemplar, Point, Sampled, Times, Value};
 
 /// Series of one metric; further ones are counted together.
 const MAX_SERIES: usize = 2_000;
+/// Names of tools that are remembered to be listed.
+const MAX_LISTED: usize = 10_000;
 const OTHER: &str = "other";
 /// What stands for the gateway where a server would be named.
 const OURSELVES: &str = "manifold";
@@ -25,6 +27,8 @@ type Lists = dyn Fn(&str, &str) -> bool + Send + Sync;
 pub struct CallMetrics {
     lists: Box<Lists>,
     hasher: RandomState,
+    /// Tools that were found to be listed, by the hash of their server and their name.
+    listed: Mutex<HashSet<u64, RandomState>>,
     counted: Mutex<Counted>,
 }
 
@@ -58,7 +62,25 @@ struct Entry<T> {
 impl CallMetrics {
     /// Makes one that asks `lists` whether a server is known to have a tool before it names it.
     pub fn new(lists: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
-        Self { lists: Box::new(lists), hasher: RandomState::default(), counted: Mutex::default() }
+        let lists = Box::new(lists);
+        Self { lists, hasher: RandomState::default(), listed: Mutex::default(), counted: Mutex::default() }
+    }
+
+    /// Returns whether a tool may be named. A list is searched while nobody waits for what is counted.
+    fn is_listed(&self, server: Option<&str>, tool: &str) -> bool {
+        let Some(server) = server else { return false };
+        let key = self.hasher.hash_one((server, tool));
+        if self.listed.locked().contains(&key) {
+            return true;
+        }
+        if !(self.lists)(server, tool) {
+            return false;
+        }
+        let mut listed = self.listed.locked();
+        if listed.len() >= MAX_LISTED {
+            listed.clear();
+        }
+        listed.insert(key)
     }
 
     /// Returns what was counted. Series of servers that are no longer `known` end.
@@ -91,6 +113,7 @@ impl Observer for CallMetrics {
         };
         let server = target.map(|target| target.server.as_str());
         let tool = target.and_then(|target| target.tool.as_deref()).unwrap_or_default();
+        let tool = if tool.is_empty() || self.is_listed(server, tool) { tool } else { "" };
         let error = outcome::error_label(end);
         let transport = if record.address.is_some() { "tcp" } else { "pipe" };
         let exemplar = |span| {
@@ -100,7 +123,7 @@ impl Observer for CallMetrics {
         let spans = record.trace.as_ref().map(|trace| (trace.server_span, trace.client_span));
         let took = end.took.as_secs_f64();
         let mut counted = self.counted.locked();
-        let (key, labels) = self.at(&counted.answered, [method, tool, &error, transport], server);
+        let (key, labels) = self.at(&counted.answered, [method, tool, &error, transport]);
         let seen = spans.and_then(|(span, _)| exemplar(span)).map(|(trace, span)| Exemplar {
             trace,
             span,
@@ -110,7 +133,7 @@ impl Observer for CallMetrics {
         if let (Some(server), Some(sent)) = (server, record.sent) {
             let waited = sent.saturating_duration_since(record.began).as_secs_f64();
             let took = (took - waited).max(0.0);
-            let (key, labels) = self.at(&counted.asked, [method, tool, &error, server], Some(server));
+            let (key, labels) = self.at(&counted.asked, [method, tool, &error, server]);
             let seen = spans.and_then(|(_, span)| exemplar(span)).map(|(trace, span)| Exemplar {
                 trace,
                 span,
@@ -131,21 +154,8 @@ impl Observer for CallMetrics {
 }
 
 impl CallMetrics {
-    /// Finds where a call is counted: under its tool where that is known, under less where there is no room.
-    fn at<'l>(
-        &self,
-        series: &Series<Times>,
-        labels: [&'l str; 4],
-        server: Option<&str>,
-    ) -> (u64, [&'l str; 4]) {
-        let key = self.hasher.hash_one(labels);
-        if series.found.contains_key(&key) {
-            return (key, labels);
-        }
-        let [method, tool, error, last] = labels;
-        // Looked at only when it is new: what is not listed is not named, however often it is asked for.
-        let is_listed = tool.is_empty() || server.is_some_and(|server| (self.lists)(server, tool));
-        let labels = if is_listed { labels } else { [method, "", error, last] };
+    /// Finds where a call is counted: under its own labels, or with all that find no room.
+    fn at<'l>(&self, series: &Series<Times>, labels: [&'l str; 4]) -> (u64, [&'l str; 4]) {
         let key = self.hasher.hash_one(labels);
         match series.has_room_for(key) {
             true => (key, labels),

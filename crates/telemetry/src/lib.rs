@@ -10,8 +10,10 @@ mod names;
 mod otlp;
 mod outcome;
 mod sample;
+mod session;
 mod settings;
 mod spans;
+mod starts;
 mod state;
 
 pub use audit::{AuditEntry, CallAuditor};
@@ -23,4 +25,5 @@ pub use names::{METRICS, Metric, MetricKind};
 pub use sample::{Point, Sampled, Value};
 pub use settings::{OtlpSettings, Signal};
 pub use spans::SpanObserver;
+pub use starts::Starts;
 pub use state::{Losses, of_state};

@@ -132,6 +132,13 @@ pub(crate) static RATE_LIMITED: Metric = metric(
     &["scope"],
     "Calls that were over a rule of limits.rate.",
 );
+pub(crate) static DEGRADED: Metric = metric(
+    "manifold_degraded",
+    MetricKind::Gauge,
+    "",
+    &["part"],
+    "Parts that something stands in for, each as 1; `state` is the Redis of replicas.",
+);
 pub(crate) static LOG_LOST: Metric =
     metric("manifold_log_lost", MetricKind::Counter, "", &[], "Lines of the log that were not written.");
 pub(crate) static AUDIT_LOST: Metric =
@@ -145,7 +152,7 @@ pub(crate) static OTLP_DROPPED: Metric = metric(
 );
 
 /// All of them, in the order in which they are told.
-pub static METRICS: [&Metric; 14] = [
+pub static METRICS: [&Metric; 15] = [
     &SERVER_DURATION,
     &CLIENT_DURATION,
     &CALLS,
@@ -157,6 +164,7 @@ pub static METRICS: [&Metric; 14] = [
     &SESSIONS,
     &CATALOG_TOOLS,
     &RATE_LIMITED,
+    &DEGRADED,
     &LOG_LOST,
     &AUDIT_LOST,
     &OTLP_DROPPED,
@@ -172,6 +180,20 @@ mod tests {
         assert_eq!(names[0], "mcp_server_operation_duration_seconds");
         assert!(names.contains(&"manifold_otlp_dropped_total".to_owned()));
         assert!(names.contains(&"manifold_server_rss_bytes".to_owned()));
+    }
+
+    // An alert on what does not exist is never raised.
+    #[test]
+    fn pages_name_no_metric_that_there_is_not() {
+        let pages = [include_str!("../../../docs/telemetry.md"), include_str!("../../../docs/operations.md")];
+        let known: Vec<String> = METRICS.iter().map(|metric| metric.series()).collect();
+        for word in pages.iter().flat_map(|page| page.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()))
+        {
+            let is_metric = word.starts_with("manifold_")
+                || word.starts_with("mcp_server_")
+                || word.starts_with("mcp_client_");
+            assert!(!is_metric || known.iter().any(|name| name == word), "there is no metric {word}");
+        }
     }
 
     // Whoever reads the page finds what is served, and nothing else.

@@ -7,6 +7,8 @@ use manifold_engine::{CallEnd, Outcome};
 /// Returns the word of metrics and of the audit.
 pub(crate) fn word(end: &CallEnd) -> &'static str {
     match &end.outcome {
+        // To its client it may look like a tool's own failure, or like a tool that nobody has.
+        _ if end.refused_by.is_some() => "denied",
         Outcome::Result => "ok",
         Outcome::ToolError => "tool_error",
         Outcome::ServerError => "rpc_error",

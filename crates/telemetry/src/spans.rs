@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use manifold_engine::{CallEnd, CallRecord, Observer, SpanId, Trace};
+use manifold_engine::{CallEnd, CallRecord, Observer, Reach, SpanId, Trace};
 use manifold_protocol::Method;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use crate::outcome;
+use crate::session::session;
 
 /// What is kept of a text that others chose.
 const MAX_TEXT: usize = 256;
@@ -73,9 +73,13 @@ fn server_span(record: &CallRecord, end: &CallEnd, trace: &Arc<Trace>, times: (D
     {
         attributes.push(("manifold.tool.exposed", exposed));
     }
+    if let Some(words) = &record.words {
+        attributes.push(("jsonrpc.request.id", cut(&words.id)));
+        attributes.push(("mcp.protocol.version", words.revision.to_owned()));
+    }
     // Only where there is one, and not so that anybody could go on with it.
-    if let Some(client) = record.client.filter(|_| record.has_session) {
-        attributes.push(("mcp.session.id", hashed(&client.0.to_be_bytes())));
+    if let Some(session) = session(record) {
+        attributes.push(("mcp.session.id", session));
     }
     match record.address {
         Some(address) => attributes.extend([
@@ -107,6 +111,16 @@ fn client_span(record: &CallRecord, end: &CallEnd, trace: &Arc<Trace>, times: (D
     let mut attributes = attributes(record, end, failed);
     if let Some(target) = &record.target {
         attributes.push(("manifold.server", target.server.clone()));
+        match &target.reach {
+            Reach::Inside => {}
+            Reach::Pipe => attributes.push(("network.transport", "pipe".to_owned())),
+            Reach::Network { host, port } => attributes.extend([
+                ("network.transport", "tcp".to_owned()),
+                ("network.protocol.name", "http".to_owned()),
+                ("server.address", host.clone()),
+                ("server.port", port.to_string()),
+            ]),
+        }
     }
     Span {
         trace: Arc::clone(trace),
@@ -176,10 +190,4 @@ fn param(record: &CallRecord, key: &str) -> Option<String> {
 
 fn cut(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
-}
-
-/// Returns what tells sessions apart and says no more of them.
-pub(crate) fn hashed(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,7 +6,7 @@ use manifold_admin::{Snapshot, State};
 use manifold_engine::RateLimits;
 
 use crate::names::{
-    AUDIT_LOST, CATALOG_TOOLS, IN_FLIGHT, LOG_LOST, Metric, OTLP_DROPPED, RATE_LIMITED, SERVER_RSS,
+    AUDIT_LOST, CATALOG_TOOLS, DEGRADED, IN_FLIGHT, LOG_LOST, Metric, OTLP_DROPPED, RATE_LIMITED, SERVER_RSS,
     SERVER_STARTS, SERVER_STATE, SESSIONS,
 };
 use crate::sample::{Point, Sampled, Value};
@@ -59,6 +59,7 @@ pub fn of_state(
         levels(&SESSIONS, sessions),
         levels(&CATALOG_TOOLS, tools),
         counts(&RATE_LIMITED, rates.limited().map(|(scope, count)| (vec![scope.as_str().to_owned()], count))),
+        levels(&DEGRADED, snapshot.gateway.degraded.iter().map(|part| (vec![part.part.clone()], 1.0))),
         count(&LOG_LOST, losses.log_lines),
         count(&AUDIT_LOST, losses.audit_lines),
         count(&OTLP_DROPPED, losses.spans),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{
-    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Lock as _, ReturnAddress, Sink,
-    Standing, Target,
+    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Lock as _, Reach, ReturnAddress,
+    Sink, Standing, Target,
 };
 use manifold_protocol::envelope::{self, Incoming, Message};
 use manifold_protocol::framing::Line;
@@ -146,7 +146,12 @@ impl Asked {
             has_session: false,
         });
         let (mut exchange, flight) = Exchange::open(probe);
-        exchange.set_target(Arc::new(Target { server: "s".to_owned(), tool: Some("t".to_owned()), timeout }));
+        exchange.set_target(Arc::new(Target {
+            server: "s".to_owned(),
+            tool: Some("t".to_owned()),
+            timeout,
+            reach: Reach::default(),
+        }));
         (exchange, Self { reply, flight, heard })
     }
 

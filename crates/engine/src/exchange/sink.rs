@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use manifold_protocol::{Call, Raw, Reply};
 
-use super::{Exchange, ReturnAddress, Target};
+use super::{Exchange, RequestWords, ReturnAddress, Target};
 use crate::changes::ClientId;
 use crate::observe::Trace;
 use crate::principal::Requester;
@@ -50,6 +50,9 @@ pub trait Sink: Send + Sync {
         None
     }
 
+    /// Takes note of the rule that turns the call away, for whoever keeps a record of it.
+    fn note_refusal(&self, _rule: &str) {}
+
     /// Returns whether log messages of the server's belong to this call for as long as it is in flight.
     fn wants_logs(&self) -> bool {
         false
@@ -58,6 +61,11 @@ pub trait Sink: Send + Sync {
     /// Returns whether what a server says to everybody reaches the asker beside its calls.
     fn has_session(&self) -> bool {
         false
+    }
+
+    /// Returns what the request is called where it came from; `None`: nothing that would be of use to others.
+    fn words(&self) -> Option<RequestWords> {
+        None
     }
 
     /// The call is about to be handed to a server: from now on it may run.

@@ -76,6 +76,10 @@ impl Sink for Then {
         self.outer.set_target(target)
     }
 
+    fn note_refusal(&self, rule: &str) {
+        self.outer.note_refusal(rule);
+    }
+
     fn dispatched(&self) {
         self.outer.sink.dispatched();
     }

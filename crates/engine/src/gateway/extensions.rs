@@ -20,6 +20,10 @@ const TASK_SEPARATOR: char = '.';
 impl Gateway {
     /// Lets a client hear of a task under an id that leads back here.
     pub(super) fn naming_tasks(&self, member: &Member, exchange: Exchange) -> Exchange {
+        // The replica that asks has names of its own for them.
+        if self.opening().alone.is_some() {
+            return exchange;
+        }
         let (prefix, owners) = (member.exposed_id.clone(), Arc::clone(&self.task_owners));
         let is_shared = member.server.as_ref().is_none_or(|server| server.shared != Sharing::PerClient);
         let step = AnswerStep::NameTask { server: prefix.clone(), is_shared };
@@ -41,12 +45,15 @@ impl Gateway {
         };
         let catalog = self.catalog.load();
         let is_theirs = self.task_owners.permits(&id, exchange.principal());
-        let Some((at, own)) = task_owner(&catalog, &id).filter(|_| is_theirs) else {
+        let Some((at, own)) = self.task_owner(&catalog, &id).filter(|_| is_theirs) else {
             return exchange.fail(Fault::InvalidParams(format!("there is no task '{id}'")));
         };
         let member = catalog.member(at);
         call.set_param("taskId", Raw::string(own));
         exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
+        if self.opening().alone.is_some() {
+            return member.upstream.send(call, exchange);
+        }
         let prefix = member.exposed_id.clone();
         let step = AnswerStep::ExposeTask { server: prefix.clone() };
         let exchange = exchange.then_step(step, move |reply, outer| {
@@ -58,7 +65,7 @@ impl Gateway {
     /// Notes that a client wants to hear of a task. Returns the server that must be told.
     pub(super) fn follow_task(&self, client: ClientId, id: &str) -> Option<(Arc<dyn crate::Upstream>, Raw)> {
         let catalog = self.catalog.load();
-        let (at, own) = task_owner(&catalog, id)?;
+        let (at, own) = self.task_owner(&catalog, id)?;
         let member = catalog.member(at);
         standing(member).tasks.insert(own.to_owned());
         if self.clients.subscribe(client, Topic::Task, id).is_err() {
@@ -77,7 +84,7 @@ impl Gateway {
     /// Lets a task stand no longer unless some client follows it; its server then listens for what still stands.
     pub(super) fn leave_task(&self, id: &str) {
         let catalog = self.catalog.load();
-        let Some((at, own)) = task_owner(&catalog, id) else { return };
+        let Some((at, own)) = self.task_owner(&catalog, id) else { return };
         let member = catalog.member(at);
         // Namespaces that share a server share what it is asked for.
         let follows = |gateway: &Arc<Gateway>| gateway.follows(&member.key, own);
@@ -99,16 +106,27 @@ impl Gateway {
     pub(super) fn exposed_task(&self, server: &ServerKey, own: &str) -> Option<String> {
         let catalog = self.catalog.load();
         let member = catalog.view.members.iter().find(|member| member.key == *server)?;
-        Some(exposed_id(&member.exposed_id, own))
+        Some(match self.opening().alone {
+            Some(_) => own.to_owned(),
+            None => exposed_id(&member.exposed_id, own),
+        })
+    }
+
+    /// Returns the server that a task runs on, and its own id of it.
+    pub(super) fn task_owner<'i>(&self, catalog: &Catalog, id: &'i str) -> Option<(usize, &'i str)> {
+        match &self.opening().alone {
+            Some(key) => {
+                let at = catalog.view.members.iter().position(|member| member.key == *key)?;
+                Some((at, id))
+            }
+            None => task_owner(catalog, id),
+        }
     }
 
     /// Passes a method we have no decision for to the one server that declares extensions to the protocol.
     pub(super) fn extension(self: &Arc<Self>, mut call: Call, mut exchange: Exchange, asked: bool) {
         let catalog = self.catalog.load();
-        let mut able = (0..catalog.view.members.len()).filter(|at| {
-            declares_extension(catalog.member(*at), &call) && permits_extension(&catalog, *at, &call)
-        });
-        match (able.next(), able.next()) {
+        match able(&catalog, &call) {
             (Some(at), None) => {
                 let member = catalog.member(at);
                 exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
@@ -124,10 +142,17 @@ impl Gateway {
     }
 
     /// Servers are started to find out only for a client that may speak of extensions at all.
-    fn may_have_extensions(&self, catalog: &Catalog, call: &Call) -> bool {
+    pub(super) fn may_have_extensions(&self, catalog: &Catalog, call: &Call) -> bool {
         call.caller.as_ref().is_some_and(|caller| caller.retries)
             && catalog.view.members.iter().any(|member| member.upstream.listing().is_none())
     }
+}
+
+/// Returns who could answer a method that we have no decision for, and whoever else could.
+pub(super) fn able(catalog: &Catalog, call: &Call) -> (Option<usize>, Option<usize>) {
+    let mut able = (0..catalog.view.members.len())
+        .filter(|at| declares_extension(catalog.member(*at), call) && permits_extension(catalog, *at, call));
+    (able.next(), able.next())
 }
 
 /// Returns whether a member declares an extension that a call could belong to.

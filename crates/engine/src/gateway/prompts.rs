@@ -28,7 +28,10 @@ impl Gateway {
                 exchange.set_target_of(&mut call, Arc::clone(&member.target), member);
                 self.deliver(member, call, exchange);
             }
-            None if asked => exchange.fail(Fault::UnknownPrompt(name)),
+            None if asked => {
+                exchange.note_refusal(|| self.why_denied(Kind::Prompts, &name));
+                exchange.fail(Fault::UnknownPrompt(name));
+            }
             None => self
                 .with_listings(exchange, move |gateway, exchange| gateway.get_prompt(call, exchange, true)),
         }

@@ -59,7 +59,10 @@ impl Gateway {
         let Some(next) = search.members.pop_front() else {
             return match search.refusal {
                 Some(failure) => exchange.finish(Err::<Raw, _>(failure)),
-                None => exchange.fail(Fault::UnknownResource(search.uri)),
+                None => {
+                    exchange.note_refusal(|| self.why_denied(Kind::Resources, &search.uri));
+                    exchange.fail(Fault::UnknownResource(search.uri));
+                }
             };
         };
         let (catalog, uri, call) = (Arc::clone(&search.catalog), search.uri.clone(), search.call.clone());

@@ -6,6 +6,7 @@ use manifold_protocol::{Answer, Call, Fault, Kind, Method, Raw};
 use tracing::debug;
 
 use super::{Gateway, extensions};
+use crate::catalog::Catalog;
 use crate::changes::ClientId;
 use crate::exchange::{AnswerStep, Exchange, Target};
 use crate::policy;
@@ -21,13 +22,19 @@ impl Gateway {
         let found = match router::find_tool(&catalog, exchange.principal(), &name, asked) {
             Ok(found) => found,
             Err(_) if !asked && self.catch_up(&catalog) => return self.call_tool(call, exchange, true),
-            Err(fault) => return exchange.fail(fault),
+            Err(fault) => {
+                exchange.note_refusal(|| self.why_denied(Kind::Tools, &name));
+                return exchange.fail(fault);
+            }
         };
         let found = match exchange.grants() {
             None => found,
             Some(grants) => match self.granted_tool(&catalog, (&name, found), &grants, asked) {
                 Ok(found) => found,
-                Err(fault) => return exchange.fail(fault),
+                Err(fault) => {
+                    exchange.note_refusal(|| Some("the scopes of the credential".to_owned()));
+                    return exchange.fail(fault);
+                }
             },
         };
         match found {
@@ -72,24 +79,36 @@ impl Gateway {
                 });
             }
             Found::AskFirst(members) => {
-                let asked = members
-                    .iter()
-                    .map(|at| (Arc::clone(&catalog.member(*at).upstream), catalog.denies_tools(*at)));
-                let asked: Vec<_> = asked.collect();
-                let (gateway, client) = (Arc::clone(self), exchange.client());
-                // A call never waits behind the discovery of others: only its own server is asked.
-                self.fleet.tasks().spawn(async move {
-                    for (upstream, is_guarded) in asked {
-                        if is_guarded {
-                            rouse(&*upstream, client).await;
-                        }
-                        upstream.discover().await;
-                    }
-                    gateway.catch_up(&gateway.catalog.load());
+                self.after_asking(&catalog, &members, exchange, move |gateway, exchange| {
                     gateway.call_tool(call, exchange, true);
                 });
             }
         }
+    }
+
+    /// Goes on once these servers were asked for their lists.
+    pub(super) fn after_asking(
+        self: &Arc<Self>,
+        catalog: &Catalog,
+        members: &[usize],
+        exchange: Exchange,
+        go_on: impl FnOnce(&Arc<Self>, Exchange) + Send + 'static,
+    ) {
+        let asked =
+            members.iter().map(|at| (Arc::clone(&catalog.member(*at).upstream), catalog.denies_tools(*at)));
+        let asked: Vec<_> = asked.collect();
+        let (gateway, client) = (Arc::clone(self), exchange.client());
+        // A call never waits behind the discovery of others: only its own server is asked.
+        self.fleet.tasks().spawn(async move {
+            for (upstream, is_guarded) in asked {
+                if is_guarded {
+                    rouse(&*upstream, client).await;
+                }
+                upstream.discover().await;
+            }
+            gateway.catch_up(&gateway.catalog.load());
+            go_on(&gateway, exchange);
+        });
     }
 }
 

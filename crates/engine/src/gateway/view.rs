@@ -10,7 +10,7 @@ use manifold_config::{
 use super::Opening;
 use crate::audience::{Audience, Downstream};
 use crate::catalog::{Member, Naming, View};
-use crate::exchange::Target;
+use crate::exchange::{Reach, Target};
 use crate::fleet::{Fleet, Outgrown, Slot, Wanted};
 use crate::resolution::{Resolution, ResolvedServer};
 use crate::upstream::Upstream;
@@ -117,6 +117,7 @@ fn member(server: Arc<Server>, slot: Slot, settings: &Settings, call_timeout: Du
             server: server.key.id.clone(),
             tool: None,
             timeout: server.call_timeout.unwrap_or(call_timeout),
+            reach: Reach::of(&server.transport),
         }),
         upstream: slot.upstream,
         standing: slot.standing,
@@ -136,7 +137,12 @@ fn manager_member(settings: &Settings, manager: &Arc<dyn Upstream>) -> Member {
         upstream: Arc::clone(manager),
         standing: Arc::default(),
         users: Arc::default(),
-        target: Arc::new(Target { server: name.clone(), tool: None, timeout: settings.call_timeout }),
+        target: Arc::new(Target {
+            server: name.clone(),
+            tool: None,
+            timeout: settings.call_timeout,
+            reach: Reach::Inside,
+        }),
         server: None,
     }
 }

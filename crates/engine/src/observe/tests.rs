@@ -121,3 +121,48 @@ async fn whoever_no_longer_watches_hears_of_no_more_calls() {
     asked.reply.await.unwrap().unwrap();
     assert_eq!(book.take(), "");
 }
+
+/// Keeps which rule turned each call away.
+#[derive(Default)]
+struct Refusals(Mutex<Vec<Option<Box<str>>>>);
+
+impl Observer for Refusals {
+    fn ended(&self, _: &CallRecord, end: &CallEnd) {
+        self.0.lock().unwrap().push(end.refused_by.clone());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rule_that_turns_a_call_away_is_told() {
+    let world = World::new(
+        r#"{"mcpServers":{"a":{"builtin":"time","deniedTools":["hidden"]},"b":{"builtin":"time"}},
+            "limits":{"rate":[{"per":"tool","match":"a/x","limit":1,"window":10},
+                              {"per":"server","match":"b","limit":1,"window":10}]}}"#,
+    );
+    world.fake("a").publish(r#"{"tools":[{"name":"x"},{"name":"hidden"}]}"#);
+    world.fake("b").publish(r#"{"prompts":[{"name":"p"}]}"#);
+    let refusals = Arc::new(Refusals::default());
+    world.gateway.observers().add(Arc::clone(&refusals) as Arc<dyn Observer>);
+    for (method, params) in [
+        ("tools/call", r#"{"name":"a__x"}"#),
+        ("tools/call", r#"{"name":"a__x"}"#),
+        ("tools/call", r#"{"name":"a__hidden"}"#),
+        ("tools/call", r#"{"name":"a__nobodys"}"#),
+        ("prompts/get", r#"{"name":"b__p"}"#),
+        ("prompts/get", r#"{"name":"b__p"}"#),
+    ] {
+        let (exchange, asked) = Asked::open_by(Some(requester()));
+        world.gateway.dispatch(call(method, params), exchange);
+        let _ = asked.reply.await;
+    }
+    let told = refusals.0.lock().unwrap();
+    let told: Vec<&str> = told.iter().map(|rule| rule.as_deref().unwrap_or("-")).collect();
+    expect![[r#"
+        -
+        `limits.rate`: 1 in 10s per tool
+        `deniedTools` of server 'a' names 'hidden'
+        -
+        -
+        `limits.rate`: 1 in 10s per server"#]]
+    .assert_eq(&told.join("\n"));
+}

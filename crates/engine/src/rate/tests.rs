@@ -85,9 +85,11 @@ fn a_rule_counts_what_it_names() {
         limit: 5,
         window: Duration::from_secs(60),
     };
-    let key = |rule: &RateRule, target| {
-        let counted = Counted { principal: "token:ci", namespace: None, target };
-        ask(rule, counted).map(|ask| ask.key)
+    let key = |rule: &RateRule, target: Option<(&str, Option<&str>)>| {
+        let targets = target.map(|(server, tool)| (server.to_owned(), tool.map(str::to_owned)));
+        let targets: Vec<_> = targets.into_iter().collect();
+        let counted = Counted { who: Some(("token:ci", None)), targets: &targets };
+        asks(rule, counted).pop().map(|ask| ask.key)
     };
     let tool = Some(("git", Some("log")));
     assert_eq!(key(&rule(RateScope::Principal, None), None).unwrap(), "principal:*:5/60:token:ci");

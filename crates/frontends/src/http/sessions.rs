@@ -106,6 +106,7 @@ impl HttpSession {
         let principal = origin.requester.principal.clone();
         let requester = Requester::granted(principal, Some(address), origin.requester.grants());
         let requester = Arc::new(requester.forwarded(origin.requester.is_forwarded()));
+        requester.set_session(sid.as_deref().unwrap_or(&id));
         let destination = Destination {
             gateway: Ok(Arc::clone(gateway)),
             codes: site.codes,

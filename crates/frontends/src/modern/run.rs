@@ -8,9 +8,10 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use manifold_engine::{
-    CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Lock as _, Requester, ReturnAddress, Sink,
+    CallHandle, Cancel, ClientId, Exchange, Gateway, Level, Lock as _, RequestWords, Requester,
+    ReturnAddress, Sink,
 };
-use manifold_protocol::dialect::modern::rounds::InputRequired;
+use manifold_protocol::dialect::modern::{REVISION, rounds::InputRequired};
 use manifold_protocol::{
     Answer, Call, Caller, Failure, Fault, Id, Mark, Method, Raw, Reply, envelope, notification,
 };
@@ -224,6 +225,12 @@ impl Sink for Asker {
         if let Some(pending) = &self.0.lock().pending {
             pending.lane.dispatched();
         }
+    }
+
+    fn words(&self) -> Option<RequestWords> {
+        let state = self.0.lock();
+        let id = state.pending.as_ref()?.id.to_string();
+        Some(RequestWords { id, revision: REVISION })
     }
 
     fn address(&self) -> Option<ReturnAddress> {

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use manifold_engine::{ClientId, Exchange, Requester, ReturnAddress, Sink};
+use manifold_engine::{ClientId, Exchange, RequestWords, Requester, ReturnAddress, Sink};
 use manifold_protocol::{Call, Failure, Id, Raw, Reply, Revision, envelope, notification};
 
 use super::{Lane, Session};
@@ -76,6 +76,10 @@ impl Sink for CallSink {
 
     fn has_session(&self) -> bool {
         true
+    }
+
+    fn words(&self) -> Option<RequestWords> {
+        Some(RequestWords { id: self.id.to_string(), revision: self.session.revision()?.as_str() })
     }
 
     fn dispatched(&self) {

@@ -76,3 +76,14 @@ async fn every_end_has_its_word() {
     let numbers: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
 }
+
+#[tokio::test]
+async fn a_call_that_was_turned_away_says_by_which_rule() {
+    for outcome in [Outcome::ToolError, Outcome::Fault("unknown-tool")] {
+        let refused_by = Some("`limits.rate`: 1 in 10s per tool".into());
+        let ended = CallEnd { refused_by, ..end(outcome, None) };
+        let line = &lines(false, vec![(record(Method::ToolsCall, None), ended)])[0];
+        assert_eq!((&line["decision"], &line["outcome"]), (&json!("deny"), &json!("denied")));
+        assert_eq!(line["rule"], json!("`limits.rate`: 1 in 10s per tool"));
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::expect;
-use manifold_engine::{Outcome, Principal, Target, Trace};
+use manifold_engine::{Outcome, Principal, Reach, Target, Trace};
 use manifold_protocol::{Raw, envelope::MethodName};
 use tokio::time::Instant;
 
@@ -16,6 +16,7 @@ pub(crate) fn record(method: Method, target: Option<(&str, Option<&str>)>) -> Ca
         server: server.to_owned(),
         tool: tool.map(str::to_owned),
         timeout: Duration::from_secs(60),
+        reach: Reach::default(),
     });
     let began = Instant::now();
     CallRecord {
@@ -32,12 +33,21 @@ pub(crate) fn record(method: Method, target: Option<(&str, Option<&str>)>) -> Ca
         began,
         sent: Some(began),
         has_session: false,
+        session: None,
+        words: None,
         trace: None,
     }
 }
 
 pub(crate) fn end(outcome: Outcome, code: Option<i32>) -> CallEnd {
-    CallEnd { took: Duration::from_millis(3), response_bytes: 20, outcome, code, body: None }
+    CallEnd {
+        took: Duration::from_millis(3),
+        response_bytes: 20,
+        outcome,
+        code,
+        body: None,
+        refused_by: None,
+    }
 }
 
 fn metrics() -> CallMetrics {
@@ -144,4 +154,23 @@ async fn an_exemplar_names_a_trace_that_is_kept() {
     assert!(open.contains(&format!("# {{trace_id=\"{}\",span_id=\"", trace.id())), "{open}");
     assert!(!write(&sampled, Exposition::Text).contains("trace_id"));
     read(&open, Exposition::OpenMetrics);
+}
+
+// A list is long, and whoever asks for what is not on it may do so without end.
+#[tokio::test]
+async fn a_list_is_searched_while_others_can_count() {
+    let metrics: Arc<std::sync::OnceLock<CallMetrics>> = Arc::default();
+    let me = Arc::downgrade(&metrics);
+    let lists = move |_: &str, tool: &str| {
+        let me = me.upgrade().unwrap();
+        assert!(me.get().unwrap().counted.try_lock().is_ok());
+        tool == "t"
+    };
+    assert!(metrics.set(CallMetrics::new(lists)).is_ok());
+    let metrics = metrics.get().unwrap();
+    for tool in ["t", "made-up", "t"] {
+        metrics.ended(&record(Method::ToolsCall, Some(("s", Some(tool)))), &end(Outcome::Result, None));
+    }
+    let text = write(&metrics.sample(|_| true), Exposition::Text);
+    assert!(text.contains(r#"gen_ai_tool_name="t""#) && !text.contains("made-up"), "{text}");
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Exchange, Reopen, Target};
+use manifold_engine::{Exchange, Reach, Reopen, Target};
 use manifold_protocol::dialect::ServerFacts;
 use manifold_protocol::{Id, Outgoing};
 
@@ -126,7 +126,8 @@ impl Connection {
             return None;
         };
         let timeout = Duration::from_millis(saved.timeout_ms);
-        let target = Target { server: self.id().to_owned(), tool: saved.tool.clone(), timeout };
+        let target =
+            Target { server: self.id().to_owned(), tool: saved.tool.clone(), timeout, reach: Reach::Pipe };
         exchange.set_target(Arc::new(target));
         let mut pending = Pending::resumed(exchange, Origin::Client, saved);
         let stage = kept.as_ref().map(|kept| kept.stage.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_engine::{Exchange, Target};
+use manifold_engine::{Exchange, Reach, Target};
 use manifold_protocol::{Answer, Call, Failure, Fault, Method, Raw, RawObject, envelope};
 
 use super::Connection;
@@ -74,7 +74,7 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Raw, Failure> {
         let (mut exchange, answer) = Exchange::answered();
-        let target = Target { server: self.id().to_owned(), tool: None, timeout };
+        let target = Target { server: self.id().to_owned(), tool: None, timeout, reach: Reach::default() };
         exchange.set_target(Arc::new(target));
         self.send_as(call, exchange, origin);
         let lost = |_| Err(Fault::Internal("the answer was lost".to_owned()).into());

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Gateway, call, config, start};
 use crate::http_lifecycle::NEW;
+use crate::modern_http::VERSION as MODERN;
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -53,21 +54,45 @@ fn a_call_through_two_gateways_is_one_trace() {
     assert!(outer_server.nanos >= outer_client.nanos && outer_client.nanos > 0);
     assert_eq!(outer_server.name, "tools/call s__echo", "by the server's own name");
     assert_eq!(inner_server.name, "tools/call echo");
+    let (inner_port, id) = (inner.port.to_string(), outer_server.attributes["jsonrpc.request.id"].as_str());
+    let asked = [
+        ("mcp.method.name", "tools/call"),
+        ("gen_ai.operation.name", "execute_tool"),
+        ("mcp.protocol.version", MODERN),
+        ("network.transport", "tcp"),
+        ("network.protocol.name", "http"),
+        ("client.address", "127.0.0.1"),
+    ];
+    let outer_asked = [
+        ("gen_ai.tool.name", "s__echo"),
+        ("manifold.tool.exposed", "far__s__echo"),
+        ("jsonrpc.request.id", id),
+    ];
+    let expected: BTreeMap<_, _> = asked.into_iter().chain(outer_asked).collect();
+    assert_eq!(attributes(outer_server), expected, "nothing of a session where there is none");
     let expected = BTreeMap::from([
         ("mcp.method.name", "tools/call"),
         ("gen_ai.operation.name", "execute_tool"),
         ("gen_ai.tool.name", "s__echo"),
-        ("manifold.tool.exposed", "far__s__echo"),
+        ("manifold.server", "far"),
         ("network.transport", "tcp"),
         ("network.protocol.name", "http"),
-        ("client.address", "127.0.0.1"),
+        ("server.address", "127.0.0.1"),
+        ("server.port", inner_port.as_str()),
     ]);
-    assert_eq!(attributes(outer_server), expected, "nothing of a session where there is none");
+    assert_eq!(attributes(outer_client), expected);
+    // The gateway between numbers its own requests.
+    let id = inner_server.attributes["jsonrpc.request.id"].as_str();
+    let inner_asked =
+        [("gen_ai.tool.name", "echo"), ("manifold.tool.exposed", "s__echo"), ("jsonrpc.request.id", id)];
+    let expected: BTreeMap<_, _> = asked.into_iter().chain(inner_asked).collect();
+    assert_eq!(attributes(inner_server), expected);
     let expected = BTreeMap::from([
         ("mcp.method.name", "tools/call"),
         ("gen_ai.operation.name", "execute_tool"),
         ("gen_ai.tool.name", "echo"),
         ("manifold.server", "s"),
+        ("network.transport", "pipe"),
     ]);
     assert_eq!(attributes(inner_client), expected);
     // What the server was told is the span that asked it.
@@ -94,6 +119,7 @@ fn failures_are_told_by_whose_they_are() {
     let failed = sink.spans(2);
     let server = of_kind(&failed, "one", 2);
     assert!(server.attributes.contains_key("mcp.session.id"), "{server:#?}");
+    assert_eq!(server.attributes["mcp.protocol.version"], NEW);
     assert_eq!(server.attributes.get("error.type").map(String::as_str), Some("tool_error"), "{server:#?}");
     assert_eq!((server.status, of_kind(&failed, "one", 3).status), (2, 2));
     ask(2, "nobody");
@@ -142,4 +168,25 @@ fn a_dead_collector_is_told_of_once_and_counted() {
     };
     assert!(manifold_testkit::until(manifold_testkit::client::PATIENCE, || dropped() >= 10), "{}", dropped());
     assert_eq!(gateway.client.stderr().matches("spans are lost").count(), 1, "{}", gateway.client.stderr());
+}
+
+#[test]
+fn metrics_are_pushed_where_somebody_wants_them() {
+    for by_variable in [true, false] {
+        let sandbox = Sandbox::new();
+        let sink = OtlpSink::start();
+        let telemetry = json!({"telemetry": {"pushMetrics": !by_variable, "endpoint": sink.endpoint()}});
+        let gateway = start(&sandbox, &config(&sandbox, telemetry), &[], |command| {
+            command.env("OTEL_METRIC_EXPORT_INTERVAL", "20").env("OTEL_TRACES_EXPORTER", "none");
+            if by_variable {
+                command.env("OTEL_METRICS_EXPORTER", "otlp");
+            }
+        });
+        call(&gateway, "s__echo", json!({"arguments": {"text": "hi"}}));
+        let wanted = ["mcp.server.operation.duration", "manifold_calls", "manifold_otlp_dropped"];
+        let has_come = |name: &&str| sink.metrics().iter().any(|metric| metric == name);
+        let have_all = || wanted.iter().all(has_come);
+        let patience = manifold_testkit::client::PATIENCE;
+        assert!(manifold_testkit::until(patience, have_all), "{:?}", sink.metrics());
+    }
 }

@@ -293,3 +293,17 @@ async fn a_task_of_one_principal_is_not_there_for_another() {
     exchange.finish(Ok(raw("{}")));
     mine.reply.await.unwrap().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn tasks_count_for_the_server_they_run_on() {
+    let rule = r#""limits":{"rate":[{"per":"server","limit":2,"window":3600}]}"#;
+    let world = World::new(&servers(&["a"], rule));
+    world.fake("a").publish(&tools(&["work"]));
+    for _ in 0..5 {
+        let requester = Arc::new(Requester::new(Principal::Local, None));
+        let (exchange, asked) = Asked::open_by(Some(requester));
+        world.gateway.dispatch(call("tasks/get", r#"{"taskId":"a.t"}"#).by(caller(WITH_TASKS)), exchange);
+        let _ = asked.reply.await;
+    }
+    assert_eq!(world.fake("a").calls().len(), 2);
+}

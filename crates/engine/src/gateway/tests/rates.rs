@@ -79,6 +79,60 @@ async fn a_ping_and_our_own_calls_are_not_counted() {
     assert_eq!(passes(&world, "ci", "a__x", 2).await, 1);
 }
 
+/// Returns how many of three calls reach the server under a limit of one.
+async fn reach(world: &World, server: &str, method: &str, params: &str) -> usize {
+    for _ in 0..3 {
+        ask(world, "ci", method, params).await;
+    }
+    world.fake(server).calls().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_goes_to_a_server_counts_for_it() {
+    let rule = r#"{"per":"server","limit":1,"window":3600}"#;
+    let offer = r#"{"tools":[{"name":"x"}],"prompts":[{"name":"p"}],"resources":[{"uri":"r://1"}]}"#;
+    let fresh = || {
+        let world = World::new(&servers(&["a", "b"], &format!(r#""limits":{{"rate":[{rule}]}}"#)));
+        world.fake("a").publish(offer);
+        world.fake("b").publish("{}");
+        world
+    };
+    for (method, params) in [
+        ("completion/complete", r#"{"ref":{"type":"ref/prompt","name":"a__p"},"argument":{}}"#),
+        ("completion/complete", r#"{"ref":{"type":"ref/resource","uri":"r://1"},"argument":{}}"#),
+        ("resources/read", r#"{"uri":"r://1"}"#),
+        ("resources/read", r#"{"uri":"r://not-listed"}"#),
+        ("resources/subscribe", r#"{"uri":"r://1"}"#),
+        ("resources/unsubscribe", r#"{"uri":"r://1"}"#),
+    ] {
+        assert_eq!(reach(&fresh(), "a", method, params).await, 1, "{method} {params}");
+    }
+}
+
+// A client that writes a name before anybody has listed gets no call more than one that has listed.
+#[tokio::test(start_paused = true)]
+async fn a_call_counts_for_its_server_also_before_its_lists_are_known() {
+    let fresh = |rule: &str| {
+        let world = World::new(&servers(&["a", "b"], &format!(r#""limits":{{"rate":[{rule}]}}"#)));
+        world.fake("a").offers(r#"{"tools":[{"name":"x"}],"prompts":[{"name":"p"}]}"#);
+        world.fake("b").offers("{}");
+        world
+    };
+    let per_server = r#"{"per":"server","limit":1,"window":3600}"#;
+    for (method, params) in [
+        ("tools/call", r#"{"name":"x"}"#),
+        ("tools/call", r#"{"name":"a__x"}"#),
+        ("prompts/get", r#"{"name":"a__p"}"#),
+        ("completion/complete", r#"{"ref":{"type":"ref/prompt","name":"a__p"},"argument":{}}"#),
+    ] {
+        assert_eq!(reach(&fresh(per_server), "a", method, params).await, 1, "{method} {params}");
+    }
+    let per_tool = r#"{"per":"tool","match":"a/x","limit":1,"window":3600}"#;
+    assert_eq!(reach(&fresh(per_tool), "a", "tools/call", r#"{"name":"x"}"#).await, 1);
+    let both = r#"{"per":"principal","limit":2,"window":3600},{"per":"server","limit":5,"window":3600}"#;
+    assert_eq!(reach(&fresh(both), "a", "tools/call", r#"{"name":"x"}"#).await, 2, "who asks counts once");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_new_config_changes_the_limits() {
     let world = world(r#"{"per":"tool","limit":1,"window":60}"#);

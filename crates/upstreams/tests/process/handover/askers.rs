@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use manifold_config::{Environment, LoadOptions, Server, ServerKey, load_text};
 use manifold_engine::{
-    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Reopen, ReturnAddress, Sink,
-    Standing, Target, Tasks,
+    Addressee, Audience, CallHandle, ClientFacts, ClientId, Exchange, Host, Reach, Reopen, ReturnAddress,
+    Sink, Standing, Target, Tasks,
 };
 use manifold_protocol::{Call, Caller, CodeSet, Failure, Method, Raw, Reply, Revision};
 use manifold_upstreams::{Cache, Handover, Upstreams};
@@ -90,7 +90,8 @@ impl Askers {
     ) {
         let mut exchange = self.open(id);
         let timeout = Duration::from_secs(60);
-        let target = Target { server: "s".to_owned(), tool: Some(tool.to_owned()), timeout };
+        let target =
+            Target { server: "s".to_owned(), tool: Some(tool.to_owned()), timeout, reach: Reach::default() };
         exchange.set_target(Arc::new(target));
         let params = json!({"name": tool, "arguments": arguments}).to_string();
         let caller = Caller {

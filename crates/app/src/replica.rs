@@ -26,12 +26,15 @@ const OTHERS: u32 = 0o037;
 /// How often it is looked whether the store is there, for those who ask how we are.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Who we are among several, and the store where one is shared.
+pub(crate) type Opened = (Arc<Replica>, Option<Store>);
+
 /// Returns who we are among several, where the settings say that there are. `address` is where we listen.
 pub(crate) fn open(
     scale: &ScaleSettings,
     address: &str,
     services: &Services,
-) -> Result<Option<(Arc<Replica>, Option<Store>)>, String> {
+) -> Result<Option<Opened>, String> {
     let Some(file) = &scale.state_key_file else {
         return match &scale.state {
             None => Ok(None),

@@ -133,7 +133,7 @@ impl Telemetry {
         let is_known = |id: &str| {
             config.settings.server_name == id || snapshot.servers.iter().any(|server| server.key.id == id)
         };
-        let mut sampled = self.calls.get().map(|calls| calls.sample(&is_known)).unwrap_or_default();
+        let mut sampled = self.calls.get().map(|calls| calls.sample(is_known)).unwrap_or_default();
         let losses = Losses {
             log_lines: logging::lost(),
             audit_lines: self.audit.get().map_or(0, |audit| audit.lost()),

@@ -7,6 +7,7 @@ use manifold_testkit::figures;
 use manifold_upstreams::process::{ExitStatusInfo, StopGrace, stop};
 use nix::sys::signal::Signal;
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::handover::{connect, ready as discovered, signal};
@@ -73,10 +74,10 @@ pub(super) async fn a_start_that_comes_late_is_over_before_the_next() {
     let servers = || descendants_of(guard).into_iter().filter(|pid| words(*pid) == alike).count();
 
     signal(guard, Signal::SIGSTOP);
-    let starting = tokio::spawn(server.order(Order::Start));
+    let starting = Handle::current().spawn(server.order(Order::Start));
     eventually("it is being started", || server.status().phase == Phase::Starting).await;
     server.order(Order::Stop).await.unwrap();
-    let again = tokio::spawn(server.order(Order::Start));
+    let again = Handle::current().spawn(server.order(Order::Start));
     eventually("it is being started again", || server.status().phase == Phase::Starting).await;
     signal(guard, Signal::SIGCONT);
     while server.status().phase != Phase::Ready {

@@ -202,7 +202,7 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
-    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(60);
     let short = Token { until: Some(Until::At(until)), ..token("short", "22222222") };
     let admission = with_tokens(vec![token("ci", "11111111"), short]);
     let uri = Uri::from_static("/mcp");
@@ -219,7 +219,7 @@ async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
     assert_eq!(short.requester.principal.to_string(), "token:short");
     assert_eq!(short.requester.address, Some([192, 0, 2, 1].into()));
     assert!(ci.stands(&admission) && short.stands(&admission));
-    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
     assert!(ci.stands(&admission) && !short.stands(&admission));
     assert_eq!(admit("22222222").unwrap_err(), Refused::Token);
     let anybody = Admission::default().admit(

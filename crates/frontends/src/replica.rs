@@ -1,6 +1,7 @@
 //! One of several gateways that serve the same clients: what is sealed with a key that all have, any of them can open.
 
 mod clock;
+mod followed;
 mod keys;
 mod link;
 mod news;
@@ -17,6 +18,7 @@ use manifold_config::ServerKey;
 use manifold_engine::Tasks;
 
 pub(crate) use clock::unix_seconds;
+use followed::Followed;
 pub use keys::{KeyFileError, StateKeys};
 pub use link::{Appended, Away, Entry, Heard, Link, Note, SessionNotes};
 pub(crate) use news::News;
@@ -52,6 +54,7 @@ pub struct Replica {
     link: Option<Arc<dyn Link>>,
     /// Tells apart what sessions of the same id number, should one be made anew.
     counter: AtomicU64,
+    pub(crate) followed: Followed,
     pub(crate) tasks: Tasks,
 }
 
@@ -62,7 +65,8 @@ impl Replica {
         getrandom::fill(&mut bytes).ok()?;
         let number = (u32::from_be_bytes(bytes) >> 1).max(1);
         let keys = ArcSwap::from_pointee(keys);
-        Some(Self { name, number, keys, link: None, counter: AtomicU64::new(1), tasks: tasks.clone() })
+        let (counter, followed) = (AtomicU64::new(1), Followed::default());
+        Some(Self { name, number, keys, link: None, counter, followed, tasks: tasks.clone() })
     }
 
     /// Gives it what it shares with the others beside the keys.

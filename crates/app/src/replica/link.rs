@@ -141,6 +141,10 @@ impl Link for StoreLink {
         self.store.is_gone(replica, asked)
     }
 
+    fn others(&self) -> usize {
+        self.store.nodes() - 1
+    }
+
     fn tell(&self, news: String) {
         let store = self.store.clone();
         self.tasks.spawn_background(async move {

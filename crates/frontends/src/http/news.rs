@@ -62,16 +62,25 @@ async fn end_those_over(sids: Vec<String>, shared: &Shared) {
 
 fn hear(news: News, shared: &Arc<Shared>) {
     match news {
-        News::Noted { sid } => {
-            let (Some(session), Some(replica)) = (shared.sessions.by_sid(&sid), &shared.site.replica) else {
-                return;
-            };
+        News::Noted { sid, number } => {
+            let Some(replica) = shared.site.replica.clone() else { return };
             let Some(link) = replica.link().cloned() else { return };
-            replica.tasks.spawn_background(async move {
-                if let Ok(notes) = link.session(&sid).await {
+            let session = shared.sessions.by_sid(&sid);
+            replica.clone().tasks.spawn_background(async move {
+                if let Some(session) = session
+                    && let Ok(notes) = link.session(&sid).await
+                {
                     session.session.recall(&notes);
                 }
+                if let Some(number) = number {
+                    link.tell(News::Followed { number }.encode(replica.number()));
+                }
             });
+        }
+        News::Followed { number } => {
+            if let Some(replica) = &shared.site.replica {
+                replica.followed.count(number);
+            }
         }
         News::Over { sid } => shared.sessions.end_sid(&sid),
         News::Taken { sid } => {
@@ -127,7 +136,12 @@ pub(super) async fn note(note: Note, session: &HttpSession, replica: &Replica) {
         Note::Unsubscribed(uri) => session.session.note_subscription(uri, false),
         Note::Level(_) | Note::Over => {}
     }
-    write(&**link, sid, note, News::Noted { sid: sid.clone() }, replica).await;
+    let number = replica.first_number();
+    let news = News::Noted { sid: sid.clone(), number: Some(number) };
+    if is_written(&**link, sid, note).await {
+        let tell = || link.tell(news.encode(replica.number()));
+        replica.followed.by(link.others(), number, tell).await;
+    }
 }
 
 /// Says whether what came in was granted, as the answer passes.
@@ -184,13 +198,18 @@ impl Outlet for Judging {
 /// Tells the others that a session is over.
 pub(super) async fn over(session: &HttpSession, replica: &Replica) {
     if let (Some(link), Some(sid)) = (replica.link(), &session.sid) {
-        write(&**link, sid, Note::Over, News::Over { sid: sid.clone() }, replica).await;
+        if is_written(&**link, sid, Note::Over).await {
+            link.tell(News::Over { sid: sid.clone() }.encode(replica.number()));
+        }
     }
 }
 
-async fn write(link: &dyn Link, sid: &str, note: Note, news: News, replica: &Replica) {
+async fn is_written(link: &dyn Link, sid: &str, note: Note) -> bool {
     match link.note(sid, note).await {
-        Ok(()) => link.tell(news.encode(replica.number())),
-        Err(away) => debug!("a session's change stays here: {away}"),
+        Ok(()) => true,
+        Err(away) => {
+            debug!("a session's change stays here: {away}");
+            false
+        }
     }
 }

@@ -95,6 +95,11 @@ pub trait Link: Send + Sync {
     /// Returns whether another replica is known to be gone, by something heard after `asked`.
     fn is_gone(&self, replica: u32, asked: Instant) -> bool;
 
+    /// Returns how many other replicas live, as far as is known here.
+    fn others(&self) -> usize {
+        0
+    }
+
     /// Tells the other replicas.
     fn tell(&self, news: String);
 

@@ -6,8 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "what")]
 pub(crate) enum News {
-    /// What is noted of a session has changed.
-    Noted { sid: String },
+    /// What is noted of a session has changed. Who has followed says so by the number, if there is one.
+    Noted {
+        sid: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<u64>,
+    },
+    /// What was told by this number has been followed.
+    Followed { number: u64 },
     /// A session is over.
     Over { sid: String },
     /// Its client listens elsewhere now.

@@ -136,7 +136,10 @@ fn what_another_version_wrote_is_read() {
     assert!(keys(&[1]).knows_replica(b"E7DjL85hHLE_qQq2f4_jIZcpxNZqFHqN0Bo_9j59ciI"));
     let sid = || "07070707070707070707070707070707".to_owned();
     for (text, news) in [
-        (r#"{"from":7,"what":"noted","sid":"07070707070707070707070707070707"}"#, News::Noted { sid: sid() }),
+        (
+            r#"{"from":7,"what":"noted","sid":"07070707070707070707070707070707"}"#,
+            News::Noted { sid: sid(), number: None },
+        ),
         (r#"{"from":7,"what":"over","sid":"07070707070707070707070707070707"}"#, News::Over { sid: sid() }),
         (r#"{"from":7,"what":"taken","sid":"07070707070707070707070707070707"}"#, News::Taken { sid: sid() }),
         (

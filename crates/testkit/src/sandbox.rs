@@ -72,6 +72,8 @@ impl Sandbox {
         command.env("MANIFOLD_TREE", self.home());
         // However busy the machine is, a window waits for its daemon.
         command.env("MANIFOLD_DAEMON_PATIENCE_MS", "60000");
+        // And a command for the gateway that it asks.
+        command.env("MANIFOLD_CONTROL_PATIENCE_MS", "20000");
         // And a replica for its Redis.
         command.env("MANIFOLD_STATE_PATIENCE_MS", "10000");
         // What a test starts ends with the test.

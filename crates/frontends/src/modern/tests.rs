@@ -288,9 +288,9 @@ async fn listening_to_what_is_no_longer_served_ends() {
     let filter = r#"{"notifications":{"toolsListChanged":true}}"#;
     let (heard, _ticket) = office.send("subscriptions/listen", filter, "{}");
     assert!(heard.answer().await.contains("acknowledged"));
-    office.modern.end_listening(|_| false);
+    office.modern.end_listening(|_, _| false);
     assert!(heard.all().is_empty());
-    office.modern.end_listening(|gateway| Arc::ptr_eq(gateway, &office.world.gateway));
+    office.modern.end_listening(|gateway, _| Arc::ptr_eq(gateway, &office.world.gateway));
     assert!(heard.answer().await.starts_with(r#"Served {"jsonrpc":"2.0","id":7,"result""#));
     office.modern.settled().await;
 }

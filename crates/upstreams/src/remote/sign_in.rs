@@ -184,7 +184,6 @@ fn settings(spec: &RemoteSpec) -> Option<Settings> {
         },
         private_key: written.private_key.as_ref().map(secret),
         account: Some(written.account.clone()),
-        ..Settings::default()
     })
 }
 

@@ -202,7 +202,7 @@ fn what_a_page_could_read_at_once_is_for_our_own_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
-    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(60);
     let short = Token { until: Some(Until::At(until)), ..token("short", "22222222") };
     let admission = with_tokens(vec![token("ci", "11111111"), short]);
     let uri = Uri::from_static("/mcp");
@@ -219,7 +219,7 @@ async fn a_token_says_who_asks_for_as_long_as_it_is_good() {
     assert_eq!(short.requester.principal.to_string(), "token:short");
     assert_eq!(short.requester.address, Some([192, 0, 2, 1].into()));
     assert!(ci.stands(&admission) && short.stands(&admission));
-    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
     assert!(ci.stands(&admission) && !short.stands(&admission));
     assert_eq!(admit("22222222").unwrap_err(), Refused::Token);
     let anybody = Admission::default().admit(
@@ -326,4 +326,23 @@ fn who_comes_back_from_signing_in_needs_no_token() {
     let lines = ["host: evil.example"];
     let refused = refused(&admission, &Method::GET, &Uri::from_static("/oauth/callback?code=a"), &lines);
     assert_eq!(refused, Some(Refused::Host));
+}
+
+// T16: what a proxy passes on comes from this machine as far as can be seen, and may come from anywhere.
+#[test]
+fn what_was_passed_on_is_known_for_that() {
+    let (admission, uri) = (Admission::default(), Uri::from_static("/mcp"));
+    let check = |line: &str| {
+        let lines = ["host: localhost", line];
+        match admission.admit(&Method::GET, &uri, &headers(&lines), comer([127, 0, 0, 1])) {
+            Ok(Entry::In(admitted)) => admitted.requester.is_forwarded(),
+            other => panic!("{other:?}"),
+        }
+    };
+    for line in
+        ["forwarded: for=192.0.2.1", "x-forwarded-for: 192.0.2.1", "X-Forwarded-Proto: https", "via: 1.1 x"]
+    {
+        assert!(check(line), "{line}");
+    }
+    assert!(!check("x-forward: 1") && !check("user-agent: x"));
 }

@@ -5,6 +5,7 @@ mod limits;
 mod modern;
 mod principals;
 mod sealed;
+mod wrong_tokens;
 
 use expect_test::{Expect, expect};
 use manifold_config::{ClientLimits, Profile};

@@ -1,5 +1,5 @@
 //! Tokens by name: in the config, and made by commands while the gateway runs.
-#![expect(clippy::disallowed_types, reason = "real processes run in real time")]
+#![expect(clippy::disallowed_types, reason = "how long a command takes to count is measured in real time")]
 
 use std::process::Command;
 use std::time::{Duration, Instant};

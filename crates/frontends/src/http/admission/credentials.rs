@@ -50,6 +50,11 @@ pub enum Until {
 }
 
 impl Until {
+    /// Returns the date so many seconds after the beginning of 1970; none where that is past all dates.
+    pub(super) fn seconds(seconds: u64) -> Option<Self> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).map(Self::Date)
+    }
+
     pub(super) fn is_past(self) -> bool {
         match self {
             Self::At(at) => Instant::now() >= at,

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use manifold_config::{Auth, Grant};
 use manifold_engine::{Access, Grants, Principal, User, Wish};
@@ -99,7 +98,7 @@ impl Protection {
         Ok(Known {
             principal,
             until: Some(Until::At(Instant::now() + verified.good_for(self.verifier.now()))),
-            expires: UNIX_EPOCH.checked_add(Duration::from_secs(verified.expires)).map(Until::Date),
+            expires: Until::seconds(verified.expires),
             grants: Some(Arc::new(grants)),
             is_operators: false,
         })

@@ -327,3 +327,22 @@ fn who_comes_back_from_signing_in_needs_no_token() {
     let refused = refused(&admission, &Method::GET, &Uri::from_static("/oauth/callback?code=a"), &lines);
     assert_eq!(refused, Some(Refused::Host));
 }
+
+// T16: what a proxy passes on comes from this machine as far as can be seen, and may come from anywhere.
+#[test]
+fn what_was_passed_on_is_known_for_that() {
+    let (admission, uri) = (Admission::default(), Uri::from_static("/mcp"));
+    let check = |line: &str| {
+        let lines = ["host: localhost", line];
+        match admission.admit(&Method::GET, &uri, &headers(&lines), comer([127, 0, 0, 1])) {
+            Ok(Entry::In(admitted)) => admitted.requester.is_forwarded(),
+            other => panic!("{other:?}"),
+        }
+    };
+    for line in
+        ["forwarded: for=192.0.2.1", "x-forwarded-for: 192.0.2.1", "X-Forwarded-Proto: https", "via: 1.1 x"]
+    {
+        assert!(check(line), "{line}");
+    }
+    assert!(!check("x-forward: 1") && !check("user-agent: x"));
+}

@@ -15,11 +15,16 @@ pub(crate) fn open(url: &str, environment: &Environment) -> Result<(), String> {
     }
     let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let commands = named.map_or(usual, String::as_str);
-    // A program whose name has a space or a colon in it is one all the same.
-    if let Some(program) = named.filter(|named| Path::new(named).is_file()) {
-        return match run(Path::new(program), &[url.to_owned()], environment) {
+    // A program whose name has a slash, a space or a colon in it is one all the same.
+    let whole = named.filter(|named| named.contains(['/', ' ', ':']));
+    let whole = whole.and_then(|named| match Path::new(named).is_file() {
+        true => Some(PathBuf::from(named)),
+        false => find(named, environment),
+    });
+    if let Some(program) = whole {
+        return match run(&program, &[url.to_owned()], environment) {
             true => Ok(()),
-            false => Err(format!("no browser could be started ({program})")),
+            false => Err(format!("no browser could be started ({})", program.display())),
         };
     }
     // As others read it: several, with a colon between; `%s` is where the address goes.
@@ -78,5 +83,20 @@ mod tests {
         let none = environment(&[("PATH", "/nowhere"), ("BROWSER", "a-browser %s:another")]);
         let why = open("http://127.0.0.1:1/ui/", &none).unwrap_err();
         assert_eq!(why, "no browser could be started (a-browser %s:another)");
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("my browser");
+        std::fs::write(&program, "").unwrap();
+        let named = program.to_str().unwrap();
+        let why = open("http://127.0.0.1:1/ui/", &environment(&[("PATH", "/nowhere"), ("BROWSER", named)]))
+            .unwrap_err();
+        assert_eq!(
+            why,
+            format!("no browser could be started ({named})"),
+            "it is one program, which does not start"
+        );
+        let found = folder.path().to_str().unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        open("http://127.0.0.1:1/ui/", &environment(&[("PATH", found), ("BROWSER", "my browser")])).unwrap();
     }
 }

@@ -43,7 +43,7 @@ use std::process::ExitCode;
 
 use manifold_config::{
     Config, Environment, Format, LoadOptions, LogFormat, LogLevel, LogSettings, Nesting, OwnPort, Profile,
-    Selection, config_path, default_config_path, load, select_namespace, stand_in,
+    Selection, config_path, default_config_path, load, secret_variables, select_namespace, stand_in,
 };
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
@@ -53,7 +53,7 @@ pub(crate) use shell::complete_if_asked;
 
 use crate::cli::{self, Flags, Invocation, SetupCommand, Task, TrafficCommand, USAGE};
 use crate::logging;
-use crate::machine::wipe_environment;
+use crate::machine::{wipe_environment, wipe_variables};
 use crate::output::{Form, escaped_text, write};
 use crate::secrets::{self, KEY_FILE};
 use crate::wiring::log_problems;
@@ -192,6 +192,8 @@ fn with_config(
     adapt: impl FnOnce(&mut LogSettings),
     serve: impl FnOnce(Config, LoadOptions, &Flags) -> ExitCode,
 ) -> ExitCode {
+    // Before it is loaded, which may take a keyring and with it threads. What cannot be read is told of then.
+    wipe_variables(&secret_variables(&options).unwrap_or_default());
     let is_there = || config_path(&options).is_some_and(|path| path.try_exists().unwrap_or(true));
     let loaded = load(&options).or_else(|error| match unreadable {
         Unreadable::StaysUp if is_there() => stand_in(error, &options),
@@ -208,6 +210,9 @@ fn with_config(
     adapt(&mut config.settings.logging);
     if let Some(problem) = logging::start(&config.settings.logging) {
         warn!("{problem}");
+    }
+    if let Some(why) = secret::open_key_file(&options.environment) {
+        warn!("{why}");
     }
     log_problems(&config);
     if config.source.format == Format::Embedded {

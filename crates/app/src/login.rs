@@ -8,6 +8,7 @@ mod shown;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manifold_config::{Server, SignIn, Transport};
 use manifold_oauth::{self as oauth, Context, Credential, CredentialKey, LoginError, Pending, Start, login};
@@ -19,6 +20,9 @@ pub(crate) use paste::{Pasted, pasted};
 pub(crate) use running::RunningLogins;
 pub(crate) use shown::{line as sign_in_line, signed_in};
 pub(crate) use watch::watch_store;
+
+/// How often a login looks whether another was quicker.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -132,13 +136,43 @@ impl Open {
         keep(&self.sign_ins, credential).await
     }
 
-    /// Waits for the browser. Whatever does not belong to this login is refused and leaves it open.
-    pub(crate) async fn wait(&self) -> Result<Credential, Failed> {
-        let take = |query: String| async move { self.take(&query).await };
+    /// Waits for the browser. Whatever does not belong to this login is refused and leaves it open; `refused` hears why.
+    pub(crate) async fn wait(&self, refused: impl Fn(&Failed)) -> Result<Credential, Failed> {
+        let refused = &refused;
+        let take = |query: String| async move {
+            let taken = self.take(&query).await;
+            if let Err(failed) = &taken
+                && failed.leaves_open()
+            {
+                refused(failed);
+            }
+            taken
+        };
         match (&self.landing, &self.callbacks) {
             (Some(landing), _) => landing.wait(take).await,
             (None, Some(callbacks)) => callbacks.wait(take).await,
             (None, None) => std::future::pending().await,
+        }
+    }
+}
+
+/// Waits until somebody else has signed in, where nobody was when this is called: another login, at the same time.
+pub(crate) async fn signed_in_elsewhere(sign_ins: &SignIns, key: &CredentialKey) -> Credential {
+    let found = || async {
+        let found = sign_ins.store().load(key).await.ok().flatten();
+        found.filter(|credential| credential.tokens.is_some())
+    };
+    if found().await.is_some() {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::time::sleep(GLANCE).await;
+        if found().await.is_some() {
+            // It may be our own, and the browser is being told so.
+            tokio::time::sleep(GLANCE).await;
+            if let Some(credential) = found().await {
+                return credential;
+            }
         }
     }
 }

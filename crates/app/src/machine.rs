@@ -12,7 +12,7 @@ use manifold_config::Limits;
 use manifold_engine::{Budget, Tasks};
 use tokio::time::sleep;
 
-pub(crate) use secrecy::{forbid_inspection, wipe_environment};
+pub(crate) use secrecy::{forbid_inspection, wipe_environment, wipe_variables};
 
 /// Where nothing is known of the machine.
 const USUAL_BYTES: u64 = 4 << 30;

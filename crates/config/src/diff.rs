@@ -78,6 +78,7 @@ pub fn same_but_for_start(old: &Server, new: &Server) -> bool {
             in_client_folder: new.in_client_folder,
             env: new.env.clone(),
             environment: new.environment.clone(),
+            withheld: new.withheld.clone(),
             ..old.clone()
         }),
         (Transport::Remote(old), Transport::Remote(new)) => Transport::Remote(RemoteSpec {

@@ -56,4 +56,6 @@ pub use secret::Secret;
 pub use secrets::{SecretSource, Secrets};
 pub use select::{How, Selection, select_namespace};
 pub use started_with::{StartedWith, hash_seed, restore_hash_seed, started_with};
-pub use variables_used::{VariablesUsed, secrets_used_in, variables_used, variables_used_in};
+pub use variables_used::{
+    VariablesUsed, secret_variables, secrets_used_in, variables_used, variables_used_in,
+};

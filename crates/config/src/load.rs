@@ -119,6 +119,7 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
         problems.call("mcpServers", root);
     }
     meant::read(&mut reading.document, &mut problems);
+    let withheld = resolve::withheld(&reading.document);
     let origin = Origin {
         path,
         client: reading.client,
@@ -127,7 +128,12 @@ pub fn load_text(text: &str, path: Option<&Path>, options: &LoadOptions) -> Resu
         profile: options.profile,
         program_profile: options.program_profile,
         own_port: options.own_port,
-        start: Surroundings { environment, own: &options.environment, client: options.client.as_ref() },
+        start: Surroundings {
+            environment,
+            own: &options.environment,
+            client: options.client.as_ref(),
+            withheld: &withheld,
+        },
     };
     resolve::resolve(&reading.document, origin, problems)
         .map_err(|problems| LoadError { problems: problems.into_sorted(), recognized: reading.summary() })

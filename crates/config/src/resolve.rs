@@ -1,5 +1,6 @@
 //! From the file as written to the checked `Config`. Every problem is reported, not only the first.
 
+mod door;
 mod env_file;
 mod itself;
 mod namespaces;
@@ -9,12 +10,15 @@ mod schemas;
 mod server;
 mod settings;
 mod transport;
+mod withheld;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use itself::is_own_address;
+pub(crate) use withheld::withheld;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::check::check;
@@ -67,6 +71,8 @@ pub(crate) struct Surroundings<'a> {
     /// Ours, which settings are read with.
     pub(crate) own: &'a Environment,
     pub(crate) client: Option<&'a ClientEnvironment>,
+    /// Variables that no server inherits.
+    pub(crate) withheld: &'a BTreeSet<String>,
 }
 
 /// Makes the configuration, or gives back the problems when going on would be unsafe.
@@ -102,6 +108,7 @@ pub(crate) fn resolve(
     if servers.is_empty() {
         tell_no_servers(top, format, &mut problems);
     }
+    door::warn_of_namespaces(document, &namespaces, &mut problems);
     namespaces::apply_permissions(top, &servers, &mut namespaces, &settings.separator, &mut problems);
     if problems.is_refused() {
         return Err(problems);

@@ -15,6 +15,7 @@ use crate::keys::table::SERVER;
 use crate::load::{LoadError, LoadOptions, written};
 use crate::meant;
 use crate::problem::Problems;
+use crate::resolve::withheld;
 use crate::syntax;
 
 /// Keys whose values are the names of variables.
@@ -71,16 +72,29 @@ pub fn secrets_used_in(text: &str, path: Option<&Path>) -> Result<BTreeMap<Strin
     Ok(used)
 }
 
+/// Returns the variables that hold our own secrets: tokens that let in, and what we sign in elsewhere with. No server
+/// inherits them.
+pub fn secret_variables(options: &LoadOptions) -> Result<BTreeSet<String>, LoadError> {
+    let (text, path) = written(options)?;
+    // No stored secret is asked for: that may take a keyring, and a thread.
+    let Environment { vars, home, cwd, program, secrets: _ } = options.environment.clone();
+    let environment = Environment { vars, home, cwd, program, ..Environment::default() };
+    Ok(withheld(&filled_with(&environment, &text, path.as_deref())?))
+}
+
 /// Reads a file as if no variable were set.
 fn filled_with_nothing(text: &str, path: Option<&Path>) -> Result<Object, LoadError> {
+    filled_with(&Environment::default(), text, path)
+}
+
+fn filled_with(environment: &Environment, text: &str, path: Option<&Path>) -> Result<Object, LoadError> {
     let mut problems = Problems::new(path);
     let Some(document) = syntax::parse(text, path, clients::is_known, &mut problems) else {
         return Err(LoadError { problems: problems.into_sorted(), recognized: None });
     };
-    let nothing = Environment::default();
     let mut unheard = Problems::default();
     let mut reading = clients::read_everywhere(document, path, &mut unheard);
-    reading.fill(path, &nothing, &nothing);
+    reading.fill(path, environment, environment);
     meant::read(&mut reading.document, &mut unheard);
     Ok(reading.document)
 }

@@ -256,14 +256,22 @@ pub fn reload_report(difference: &Difference, config: &Config) -> ReloadReport {
 
 /// Returns the servers of a namespace, their lists counted as its clients see them.
 pub(crate) fn servers(config: &Config, catalog: &Catalog, discovery: &Discovery) -> Vec<admin::Server> {
+    servers_at(config, catalog, discovery).map(|(_, server)| server).collect()
+}
+
+/// Returns them with their places in the catalog.
+pub(crate) fn servers_at(
+    config: &Config,
+    catalog: &Catalog,
+    discovery: &Discovery,
+) -> impl Iterator<Item = (usize, admin::Server)> {
     let members = catalog.view.members.iter().enumerate();
-    let servers = members.filter_map(|(at, member)| {
+    members.filter_map(|(at, member)| {
         let upstream = member.upstream.as_ref();
         let lists = upstream.listing().map(|listing| server::shown_of(catalog, at, &listing));
         let is_in_line = || discovery.is_underway(&member.key);
-        Some(server::live(config, member.server.as_deref()?, upstream, lists, is_in_line))
-    });
-    servers.collect()
+        Some((at, server::live(config, member.server.as_deref()?, upstream, lists, is_in_line)))
+    })
 }
 
 #[cfg(test)]

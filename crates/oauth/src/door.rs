@@ -130,11 +130,14 @@ impl Verifier {
         if let Some(known) = self.known(&key) {
             return known;
         }
+        // Whose it is and whether it is good is in it: nobody else is shown another issuer's token.
+        let is_jose = jwt::is_jose(token);
         match (jwt::parse(token), &self.rules.introspection) {
-            (Some(jwt), asked) if asked.is_none() || self.is_ours(&jwt) => {
+            (Some(jwt), asked) if asked.is_none() || is_jose => {
                 let verified = self.check(&jwt).await?;
                 Ok(self.keep(key, verified))
             }
+            (None, Some(_)) if is_jose => Err(Unverified::Wrong("it is encrypted")),
             (_, Some(asked)) => self.ask(asked, key, token).await,
             (_, None) => Err(Unverified::Wrong("it is no JWT")),
         }
@@ -172,10 +175,6 @@ impl Verifier {
         let until = self.clock.now() + verified.good_for(self.now());
         self.cache.keep(key, Arc::clone(&verified), until);
         verified
-    }
-
-    fn is_ours(&self, jwt: &jwt::Jwt<'_>) -> bool {
-        jwt.issuer().is_some_and(|issuer| self.rules.issuers.contains(&issuer))
     }
 
     async fn check(&self, jwt: &jwt::Jwt<'_>) -> Result<Verified, Unverified> {

@@ -34,6 +34,8 @@ pub struct LoggedOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revoked {
     Yes,
+    /// The refresh token is; the issuer takes back no other (RFC 7009, 2.2.1), so the access token is good until it expires.
+    RefreshOnly,
     /// There was nothing to revoke.
     Nothing,
     /// The issuer has no way to.
@@ -117,8 +119,16 @@ async fn revoke(context: &Context, credential: &Credential) -> Revoked {
             let url = issuer.endpoint(Some(endpoint), "revocation endpoint")?;
             issuer.post(url, &vec![("token", token.expose()), ("token_type_hint", hint)], "to revoke").await
         };
-        if let Err(error) = asked.await {
-            return Revoked::Failed(error.to_string());
+        match asked.await {
+            Ok(_) => {}
+            Err(error)
+                if hint == "access_token"
+                    && tokens.refresh.is_some()
+                    && error.code() == Some("unsupported_token_type") =>
+            {
+                return Revoked::RefreshOnly;
+            }
+            Err(error) => return Revoked::Failed(error.to_string()),
         }
     }
     Revoked::Yes

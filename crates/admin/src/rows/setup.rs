@@ -264,8 +264,11 @@ pub struct LoginReport {
 pub struct LogoutReport {
     pub server: String,
     pub was_signed_in: bool,
-    /// Whether its tokens are worth nothing any more.
+    /// Whether its tokens are worth nothing any more; see `accessTokenGood`.
     pub revoked: bool,
+    /// The issuer takes back refresh tokens only: the access token is good until it expires.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub access_token_good: bool,
     /// Why they are not revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

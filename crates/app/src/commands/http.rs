@@ -82,16 +82,18 @@ pub(crate) fn check(
     acceptor.map_err(|error| super::with_causes(&error))
 }
 
-/// Says which of the named tokens could be guessed, as far as they can be seen (L17).
+/// Says which of the named tokens could be guessed or read, as far as they can be seen (L17).
 fn check_named(settings: &HttpSettings) -> Result<(), String> {
     for token in &settings.tokens {
-        let TokenOrigin::Read { characters } = token.origin else { continue };
-        let Some(weakness) = token::too_short(characters) else { continue };
-        let weakness = format!("server.tokens.{}: {weakness}", token.name);
-        if !is_loopback(&settings.host) {
-            return Err(format!("{} can be reached from other machines, and {weakness}", settings.host));
+        let TokenOrigin::Read { characters, open_file } = &token.origin else { continue };
+        let open = open_file.as_deref().map(token::can_be_read);
+        for weakness in token::too_short(*characters).into_iter().chain(open) {
+            let weakness = format!("server.tokens.{}: {weakness}", token.name);
+            if !is_loopback(&settings.host) {
+                return Err(format!("{} can be reached from other machines, and {weakness}", settings.host));
+            }
+            warn!("{weakness}");
         }
-        warn!("{weakness}");
     }
     Ok(())
 }

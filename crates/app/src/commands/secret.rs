@@ -9,11 +9,12 @@ mod typed;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use manifold_config::{LoadOptions, secrets_used_in, written};
-use manifold_credentials::{KeyKind, KeyringError, Kind, Name, Store, StoreError};
+use manifold_config::{Environment, LoadOptions, secrets_used_in, written};
+use manifold_credentials::{Given, KeyKind, KeyringError, Kind, Name, Store, StoreError};
 use serde::Serialize;
 
 use super::noted::noted;
+use super::token::open_key;
 use super::verb::Verb;
 use crate::cli::SecretCommand;
 use crate::output::{Exit, Failure, Suggestion};
@@ -21,6 +22,9 @@ use crate::secrets::{store, weakness};
 pub(super) use list::{Summary, summary};
 
 pub(super) fn run(command: &SecretCommand, verb: Verb) -> ExitCode {
+    if let Some(why) = open_key_file(&verb.options.environment) {
+        verb.output.remark(&why);
+    }
     verb.run(|verb| match command {
         SecretCommand::Set { name, .. } => noted(verb, "secret set", Some(name.as_str()), || set(name, verb)),
         SecretCommand::List(_) => list::run(verb),
@@ -35,6 +39,14 @@ pub(super) fn run(command: &SecretCommand, verb: Verb) -> ExitCode {
             noted(verb, "secret import", None, || backup::import(file, *replace, with, verb))
         }
     })
+}
+
+/// Says that others can read the file with the key, if they can: a key that is given in another way is none of a file.
+pub(super) fn open_key_file(environment: &Environment) -> Option<String> {
+    match Given::among(&environment.vars)? {
+        Given::File(file) => open_key(&environment.cwd.join(file)),
+        Given::Variable(_) | Given::Systemd(_) => None,
+    }
 }
 
 /// What became of one secret.

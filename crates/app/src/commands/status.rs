@@ -146,6 +146,12 @@ pub(super) fn run(args: StatusArgs, verb: Verb) -> ExitCode {
         let rows = rows(&snapshot, found.live());
         let mut report = render(snapshot, config.summary(), &rows, found.live());
         report.secrets = secret::summary(&verb.options.environment);
+        let is_in =
+            |sign_in: &admin::SignIn| matches!(sign_in.state.as_str(), "ready" | "needs scope" | "retrying");
+        if let Some(secrets) = &mut report.secrets {
+            let rows = report.servers.iter();
+            secrets.signed_in = rows.filter(|row| row.sign_in.as_ref().is_some_and(is_in)).count();
+        }
         let is_behind = found.live().and_then(Live::why_behind);
         report.problems.extend(is_behind.as_deref().map(whole_file));
         match verb.output.is_json() {

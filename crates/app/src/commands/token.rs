@@ -23,10 +23,23 @@ pub(super) fn too_short(characters: usize) -> Option<String> {
 /// Returns what is weak about a token and the file it came from, in words that say what to do.
 pub(super) fn weaknesses(token: &Secret, file: Option<&Path>) -> Vec<String> {
     let short = too_short(token.expose().chars().count());
-    let mode = |file: &Path| Some(std::fs::metadata(file).ok()?.permissions().mode());
-    let open = file.filter(|file| mode(file).is_some_and(|mode| mode & OTHERS_READ != 0)).map(|file| {
-        let file = file.display();
-        format!("the token file {file} can be read by others; close it with `chmod 600 {file}`")
-    });
+    let open = file.filter(|file| is_open(file)).map(can_be_read);
     short.into_iter().chain(open).collect()
+}
+
+/// Says that others can read a file with a token.
+pub(super) fn can_be_read(file: &Path) -> String {
+    let file = file.display();
+    format!("the token file {file} can be read by others; close it with `chmod 600 {file}`")
+}
+
+/// Says that others can read a file with a key of stored secrets, if they can.
+pub(super) fn open_key(file: &Path) -> Option<String> {
+    let shown = file.display();
+    let what = || format!("the key file {shown} can be read by others; close it with `chmod 600 {shown}`");
+    is_open(file).then(what)
+}
+
+fn is_open(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|about| about.permissions().mode() & OTHERS_READ != 0)
 }

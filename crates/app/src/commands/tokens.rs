@@ -73,7 +73,12 @@ fn create(args: &TokenArgs, verb: &Verb) -> Result<Exit, Failure> {
 
 fn list(verb: &Verb) -> Result<Exit, Failure> {
     let mut rows: Vec<TokenRow> = Vec::new();
-    if let Ok(config) = load(verb.options) {
+    let config = load(verb.options);
+    if let Err(error) = &config {
+        verb.output
+            .remark(&format!("the config cannot be used, so its own tokens are not among these: {error}"));
+    }
+    if let Ok(config) = config {
         if config.settings.http.token.is_some() {
             rows.push(TokenRow {
                 name: DEFAULT.to_owned(),

@@ -82,7 +82,12 @@ impl RunningLogins {
 }
 
 async fn finish(open: Open, patience: Duration) -> Result<(), String> {
-    match timeout(patience, open.wait()).await {
+    match timeout(
+        patience,
+        open.wait(|why| info!("a callback was refused, and the login is still open: {why}")),
+    )
+    .await
+    {
         Ok(ended) => ended.map(drop).map_err(|failed| failed.to_string()),
         Err(_) => Err("it was not finished in time".to_owned()),
     }

@@ -4,6 +4,7 @@
     reason = "the kernel shows the environment we were given, so it is overwritten where it stands"
 )]
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsString, c_char};
 use std::os::unix::ffi::OsStrExt;
 
@@ -27,9 +28,16 @@ pub(crate) fn forbid_inspection() {
 
 /// Wipes our own variables, values and all. To be called when they have been read, before there is a second thread.
 pub(crate) fn wipe_environment() {
-    let is_ours = |name: &OsString| {
-        name.as_bytes().starts_with(OURS.as_bytes()) && !KEPT.iter().any(|kept| name == kept)
-    };
+    wipe(|name| name.as_bytes().starts_with(OURS.as_bytes()));
+}
+
+/// Wipes those that the config makes secrets of ours, as [`wipe_environment`] does the others.
+pub(crate) fn wipe_variables(names: &BTreeSet<String>) {
+    wipe(|name| name.to_str().is_some_and(|name| names.contains(name)));
+}
+
+fn wipe(is_ours: impl Fn(&OsString) -> bool) {
+    let is_ours = |name: &OsString| is_ours(name) && !KEPT.iter().any(|kept| name == kept);
     for name in std::env::vars_os().map(|(name, _)| name).filter(is_ours).collect::<Vec<_>>() {
         // SAFETY: there is one thread, so nobody else reads or changes the environment meanwhile.
         unsafe {

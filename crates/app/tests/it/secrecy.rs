@@ -126,6 +126,63 @@ fn our_own_variables_are_wiped_once_read() {
     }
 }
 
+// M10: a variable that the config makes a secret of ours is ours alone, and names the same after a reload
+#[test]
+fn what_lets_in_at_the_door_is_passed_on_to_no_server() {
+    const DOOR: [&str; 4] = ["CI_TOKEN", "DOOR_TOKEN", "CLIENT_SECRET", "ASKING_SECRET"];
+    let sandbox = Sandbox::new();
+    let plain = fake_with(&["env"], json!({}));
+    let (mut named, mut inherited) = (plain.clone(), plain.clone());
+    named["env"] = json!({"MINE": "${CI_TOKEN}"});
+    inherited["inheritEnv"] = json!(["CI_TOKEN"]);
+    let remote = json!({"url": "http://127.0.0.1:9/mcp", "oauth": {"clientId": "c", "clientSecret": "${CLIENT_SECRET}"}});
+    let asked = json!({"url": "http://127.0.0.1:9/i", "clientId": "c", "clientSecret": "${ASKING_SECRET}"});
+    let mut config = json!({
+        "mcpServers": {"plain": plain, "named": named, "inherited": inherited, "far": remote},
+        "server": {
+            "token": "${DOOR_TOKEN}",
+            "tokens": {"ci": {"env": "CI_TOKEN"}},
+            "auth": {"issuer": "http://127.0.0.1:9", "introspection": asked}
+        }
+    });
+    let path = sandbox.write_config(&config);
+    let mut command = sandbox.manifold();
+    command
+        .args(["serve", "--stdio", "--config"])
+        .arg(path)
+        .args(STUDIO)
+        .env("LATER", "later-value")
+        .env("OTHER", "other-value");
+    for name in DOOR {
+        command.env(name, format!("{TOKEN}-{name}"));
+    }
+    let mut client = Client::spawn(command);
+    client.initialize("2025-06-18", json!({}));
+    let seen = |client: &mut Client, server: &str, name: &str| {
+        text_of(&client.call(&format!("{server}.env"), json!({"name": name}))).to_owned()
+    };
+    for name in DOOR {
+        assert_eq!(seen(&mut client, "plain", name), "unset", "{name}");
+    }
+    assert_eq!(seen(&mut client, "plain", "OTHER"), "other-value");
+    assert_eq!(seen(&mut client, "named", "MINE"), format!("{TOKEN}-CI_TOKEN"));
+    assert_eq!(seen(&mut client, "named", "CI_TOKEN"), "unset");
+    assert_eq!(seen(&mut client, "inherited", "CI_TOKEN"), format!("{TOKEN}-CI_TOKEN"));
+    match fs::read(format!("/proc/{}/environ", client.pid())) {
+        Ok(shown) => {
+            let shown = String::from_utf8_lossy(&shown).into_owned();
+            assert!(shown.contains("other-value") && !shown.contains(TOKEN), "{shown}");
+        }
+        Err(error) => eprintln!("not even we may look: {error}"),
+    }
+    // One that is named later is passed on no more, and those from before are still known.
+    assert_eq!(seen(&mut client, "plain", "LATER"), "later-value");
+    config["server"]["tokens"]["later"] = json!({"env": "LATER"});
+    sandbox.write_config(&config);
+    assert!(until(SOON, || seen(&mut client, "plain", "LATER") == "unset"), "{}", client.stderr());
+    assert_eq!(seen(&mut client, "named", "MINE"), format!("{TOKEN}-CI_TOKEN"));
+}
+
 /// A server that says its secrets in every way and ends.
 fn blabber() -> Value {
     let script = r#"

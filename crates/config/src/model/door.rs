@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
@@ -34,7 +35,11 @@ pub struct NamedToken {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenOrigin {
     /// Its file or variable was read, and it has so many characters.
-    Read { characters: usize },
+    Read {
+        characters: usize,
+        /// Its file, where others can read that.
+        open_file: Option<PathBuf>,
+    },
     /// Only its hash is known.
     Hash,
 }

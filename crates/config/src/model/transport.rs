@@ -1,6 +1,6 @@
 //! How a server is reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,6 +35,8 @@ pub struct ProcessSpec {
     /// All it is started with, where that is a client's; `None`: what of our own process `inherit_env` leaves, and `env`.
     pub environment: Option<BTreeMap<String, Secret>>,
     pub inherit_env: InheritEnv,
+    /// Those of our variables that hold secrets of our own; they are not inherited unless the definition names them.
+    pub withheld: BTreeSet<String>,
     /// Start again when it exits (`restart`, default true) after at least this long.
     pub restart: bool,
     pub restart_delay: Option<Duration>,
@@ -187,6 +189,7 @@ impl fmt::Debug for ProcessSpec {
             .field("env", &self.env)
             .field("environment", &self.environment.as_ref().map(|all| all.keys().collect::<Vec<_>>()))
             .field("inherit_env", &self.inherit_env)
+            .field("withheld", &self.withheld)
             .field("restart", &self.restart)
             .field("restart_delay", &self.restart_delay)
             .field("memory_limit_mib", &self.memory_limit_mib)

@@ -19,6 +19,7 @@ use crate::problem::Problems;
 use crate::profile::{ErrorCodes, Profile, PromptPrefix, StartPolicy, ValidateArguments};
 use crate::secret::Secret;
 use http::http;
+pub(super) use http::{SCOPES, TOKENS};
 
 pub(super) const TOKEN: &str = "server.token";
 const MIB: usize = 1024 * 1024;

@@ -3,7 +3,7 @@
 mod remote;
 mod replay;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::server::sharing;
@@ -108,6 +108,7 @@ pub(super) fn unreachable() -> Transport {
         env: BTreeMap::new(),
         environment: None,
         inherit_env: InheritEnv::None,
+        withheld: BTreeSet::new(),
         restart: false,
         restart_delay: None,
         memory_limit_mib: 0,
@@ -156,7 +157,7 @@ fn process(
         (None, None) if start.client.is_some() => InheritEnv::Named,
         _ => InheritEnv::All,
     };
-    let env = variables(fields, &inherit_env, environment)?;
+    let env = variables(fields, &inherit_env, start)?;
     let cwd = fields.path("cwd", environment).map(PathBuf::from);
     let limit = |name: &str| fields.number(name).map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX));
     Ok(Transport::Process(ProcessSpec {
@@ -168,6 +169,7 @@ fn process(
         environment: whole_environment(fields, &inherit_env, &env, start),
         env,
         inherit_env,
+        withheld: start.withheld.clone(),
         restart: fields.flag("restart").unwrap_or(true),
         restart_delay: fields.duration("restartDelay"),
         memory_limit_mib: limit("memoryLimit"),
@@ -180,8 +182,9 @@ fn process(
 fn variables(
     fields: Fields<'_>,
     inherit_env: &InheritEnv,
-    environment: &Environment,
+    start: Surroundings<'_>,
 ) -> Result<BTreeMap<String, Secret>, Wrong> {
+    let environment = start.environment;
     let mut variables: BTreeMap<_, _> = pairs(fields, "env", environment)
         .into_iter()
         .map(|(name, value)| {
@@ -198,7 +201,8 @@ fn variables(
         }
     }
     if let InheritEnv::Only(names) = inherit_env {
-        for name in names.iter().filter(|name| name.starts_with("MANIFOLD_")) {
+        let is_wiped = |name: &&String| name.starts_with("MANIFOLD_") || start.withheld.contains(*name);
+        for name in names.iter().filter(is_wiped) {
             if let Some(value) = environment.vars.get(name) {
                 variables.entry(name.clone()).or_insert_with(|| Secret::of_variable(name, value.clone()));
             }
@@ -233,7 +237,8 @@ fn whole_environment(
         _ => base(start.own).map(plain).collect(),
     };
     if *inherit_env == InheritEnv::All {
-        all.extend(client.values.iter().map(plain));
+        let inherited = client.values.iter().filter(|(name, _)| !start.withheld.contains(*name));
+        all.extend(inherited.map(plain));
     }
     all.extend(client.values.get_key_value("PATH").map(plain));
     let named: Vec<String> = match inherit_env {

@@ -54,6 +54,24 @@ impl Grants {
         Self { given, by_scope, required }
     }
 
+    /// Returns what is left of them in some namespaces.
+    #[must_use]
+    pub fn within(self, namespaces: &[String]) -> Self {
+        let left = |grant: Grant| {
+            let is_granted =
+                |name: &&String| grant.namespaces.as_ref().is_none_or(|granted| granted.contains(*name));
+            let left = namespaces.iter().filter(is_granted).cloned().collect();
+            Grant { namespaces: Some(left), ..grant }
+        };
+        let by_scope = self.by_scope.into_iter().map(|(scope, grant)| (scope, left(grant)));
+        Self { by_scope: by_scope.collect(), given: self.given.into_iter().map(left).collect(), ..self }
+    }
+
+    /// Returns whether nothing is kept from whoever has them.
+    pub fn is_everything(&self) -> bool {
+        self.given.iter().any(|grant| grant.namespaces.is_none() && grant.tools.is_none())
+    }
+
     /// Decides about a wish in a namespace; `None` is that of all servers.
     pub fn access(&self, namespace: Option<&str>, wish: Wish<'_>) -> Access {
         let namespace = namespace.unwrap_or(ALL_SERVERS);
@@ -126,6 +144,23 @@ mod tests {
         assert_eq!(everywhere.access(None, Wish::Tool("time")), Access::Hidden, "an empty list is none");
         let all = Grants::only(grant(Some(&["default"]), None));
         assert_eq!(all.access(None, Wish::Other), Access::Granted, "all servers go by `default`");
+    }
+
+    #[test]
+    fn what_is_left_within_namespaces_is_no_more_than_was_granted() {
+        let names = ["work".to_owned(), "home".to_owned()];
+        let all = Grants::only(Grant::default());
+        assert!(all.is_everything());
+        let left = all.within(&names);
+        assert!(!left.is_everything());
+        assert_eq!(left.access(Some("home"), Wish::Other), Access::Granted);
+        assert_eq!(left.access(Some("both"), Wish::Enter), Access::Hidden);
+        let by_scope = vec![("more".into(), grant(None, None))];
+        let some = Grants::scoped(vec![grant(Some(&["work", "both"]), None)], by_scope, Vec::new());
+        let left = some.within(&names);
+        assert_eq!(left.access(Some("work"), Wish::Enter), Access::Granted);
+        assert_eq!(left.access(Some("home"), Wish::Enter), needs(&["more"]));
+        assert_eq!(left.access(Some("both"), Wish::Enter), Access::Hidden);
     }
 
     #[test]

@@ -272,6 +272,7 @@ impl Admission {
         match &self.accepted.load().protection {
             Some(protection) => protection.challenge(head.uri.path(), asked_host(head), error, None),
             // Without a word of where tokens come from: a client would begin a dance that cannot end.
+            None if refused == Refused::TokenElsewhere => "Bearer error=\"invalid_request\"".to_owned(),
             None => "Bearer".to_owned(),
         }
     }
@@ -474,7 +475,7 @@ fn authenticate<'h>(
     }
     // One in an address ends up in logs and histories (RFC 6750, 5.3).
     let has_in_query = |query: &str| query.split('&').any(|pair| pair.starts_with("access_token="));
-    if accepted.protection.is_some() && query.is_some_and(has_in_query) {
+    if query.is_some_and(has_in_query) {
         return Err(Refused::TokenElsewhere);
     }
     let given = match brought(headers) {

@@ -17,11 +17,13 @@ fn decoded(path: &str) -> Vec<Cow<'_, str>> {
 /// One of our addresses, as far as it matters for who comes in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint {
-    /// `/mcp` or `/sse`, of a namespace or of the one that is selected: clients are told where tokens for it come from.
+    /// `/mcp` or `/sse`, of a namespace or of the one that is selected.
     Described { namespace: Option<String> },
     /// Another way to the same.
     Plain { namespace: String },
-    /// What belongs to no namespace.
+    /// What is said of all namespaces.
+    Status,
+    /// What else belongs to no namespace.
     Other,
     /// Nothing is there, and no token is meant for it.
     Nowhere,
@@ -34,7 +36,8 @@ impl Endpoint {
         match segments.as_slice() {
             ["mcp" | "sse"] => Self::Described { namespace: None },
             ["mcp" | "sse", namespace] => Self::Described { namespace: Some((*namespace).to_owned()) },
-            ["messages" | "health" | "livez" | "readyz" | ""] | ["api", "status"] => Self::Other,
+            ["api", "status"] => Self::Status,
+            ["messages" | "health" | "livez" | "readyz" | ""] => Self::Other,
             ["api", namespace, "mcp"] | ["litemcp", namespace] | ["litemcp", namespace, _] => {
                 Self::Plain { namespace: (*namespace).to_owned() }
             }
@@ -42,38 +45,84 @@ impl Endpoint {
         }
     }
 
+    /// Returns the path of the address that a token for a path is asked for: clients are told where it comes from. `None`
+    /// where there is no such address.
+    pub(super) fn described(path: &str) -> Option<&str> {
+        let path = path.trim_end_matches('/');
+        match Self::of(path) {
+            Self::Described { .. } => Some(path),
+            // Of a tool it is that of all tools there.
+            Self::Plain { .. } => Some(match segments(path).as_slice() {
+                [_, _, tool] if tool != "mcp" || !is_api(path) => path.rsplit_once('/')?.0,
+                _ => path,
+            }),
+            Self::Status | Self::Other | Self::Nowhere => None,
+        }
+    }
+
     pub(super) fn namespace(&self) -> Option<&str> {
         match self {
             Self::Described { namespace } => namespace.as_deref(),
             Self::Plain { namespace } => Some(namespace),
-            Self::Other | Self::Nowhere => None,
+            Self::Status | Self::Other | Self::Nowhere => None,
         }
     }
 
     /// Returns whether the path of an audience names this address. All ways to one namespace are one; our own root says
     /// nothing.
     pub(super) fn is_named_by(&self, audience: &str) -> bool {
-        // What follows the host without a slash makes another host of it.
-        let Some(path) = audience.strip_prefix('/') else { return false };
-        let segments = decoded(path);
-        let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
-        let named = match segments.as_slice() {
-            ["mcp" | "sse" | "litemcp" | "api"] => None,
-            ["mcp" | "sse" | "litemcp" | "api", namespace] | ["api", namespace, "mcp"] => Some(*namespace),
-            _ => return false,
-        };
+        let Some(named) = named_by(audience) else { return false };
         match self {
-            Self::Described { namespace } => namespace.as_deref() == named,
-            Self::Plain { namespace } => named == Some(namespace),
-            Self::Other => true,
+            Self::Described { namespace } => *namespace == named,
+            Self::Plain { namespace } => named.as_ref() == Some(namespace),
+            Self::Status | Self::Other => true,
             Self::Nowhere => false,
         }
     }
 }
 
+/// Returns the namespace that the path of an audience names, which may be the one that is selected; `None` where it names
+/// no address of ours.
+pub(super) fn named_by(audience: &str) -> Option<Option<String>> {
+    // What follows the host without a slash makes another host of it.
+    let segments = decoded(audience.strip_prefix('/')?);
+    let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
+    match segments.as_slice() {
+        ["mcp" | "sse" | "litemcp" | "api"] => Some(None),
+        ["mcp" | "sse" | "litemcp" | "api", namespace] | ["api", namespace, "mcp"] => {
+            Some(Some((*namespace).to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn is_api(path: &str) -> bool {
+    segments(path).first().is_some_and(|first| first == "api")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_way_to_a_namespace_is_described() {
+        for (path, expected) in [
+            ("/mcp", Some("/mcp")),
+            ("/mcp/work/", Some("/mcp/work")),
+            ("/%6dcp/work", Some("/%6dcp/work")),
+            ("/sse/work", Some("/sse/work")),
+            ("/api/work/mcp", Some("/api/work/mcp")),
+            ("/api/status/mcp", Some("/api/status/mcp")),
+            ("/litemcp/work", Some("/litemcp/work")),
+            ("/litemcp/work/tool", Some("/litemcp/work")),
+            ("/litemcp/work/mcp", Some("/litemcp/work")),
+            ("/api/status", None),
+            ("/messages", None),
+            ("/other", None),
+        ] {
+            assert_eq!(Endpoint::described(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn an_audience_is_one_of_our_addresses_and_no_other() {

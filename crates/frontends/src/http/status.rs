@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::{Method, Response, StatusCode};
 use manifold_admin::{self as admin, State};
-use manifold_engine::{Access, Gateway, Outdated, Requester, Wish};
+use manifold_engine::{Access, Gateway, Grants, Outdated, Requester, Wish};
 use manifold_protocol::{Raw, RawObject};
 use serde::Serialize;
 
@@ -107,7 +107,7 @@ pub(super) fn status(site: &Site, who: &Requester) -> Response<Body> {
         let gateway = plan.namespaces.get(name);
         let is_open = |gateway: &&Arc<Gateway>| gateway.access(who, Wish::Enter) == Access::Granted;
         let Some(gateway) = gateway.filter(is_open) else { continue };
-        let servers: Vec<Server> = gateway.servers().into_iter().map(server).collect();
+        let servers: Vec<Server> = gateway.servers_for(who).into_iter().map(server).collect();
         let schema = Schema {
             status: "active",
             total_tools: servers.iter().map(|server| server.tool_count).sum(),
@@ -122,7 +122,13 @@ pub(super) fn status(site: &Site, who: &Requester) -> Response<Body> {
         summary.total_tools += schema.total_tools;
         schemas.set(name, Raw::serialize(&schema));
     }
-    for namespace in plan.config.namespaces.iter().filter(|namespace| !namespace.enabled) {
+    let grants = who.grants();
+    let may_enter = |id: &str| {
+        let access = |grants: &Arc<Grants>| grants.access(Some(id), Wish::Enter);
+        grants.as_ref().is_none_or(|grants| access(grants) == Access::Granted)
+    };
+    let disabled = plan.config.namespaces.iter().filter(|namespace| !namespace.enabled);
+    for namespace in disabled.filter(|namespace| may_enter(&namespace.id)) {
         summary.total_schemas += 1;
         let schema =
             Schema { status: "inactive", mcp_servers: Vec::new(), total_tools: 0, connected_servers: 0 };
@@ -132,7 +138,9 @@ pub(super) fn status(site: &Site, who: &Requester) -> Response<Body> {
     body.set("server", server_part(site));
     body.set("schemas", schemas.into_raw());
     body.set("summary", Raw::serialize(&summary));
-    if let Some(config) = config_part(&plan) {
+    // It is about all of them.
+    let sees_all = grants.is_none_or(|grants| grants.is_everything());
+    if let Some(config) = config_part(&plan).filter(|_| sees_all) {
         body.set("config", config);
     }
     json(StatusCode::OK, body.into_raw().bytes())

@@ -47,6 +47,8 @@ struct State {
     fetched: [Option<Duration>; 2],
     /// Counts what was fetched.
     rounds: u64,
+    /// The last look brought nothing.
+    is_away: bool,
 }
 
 struct Set {
@@ -95,7 +97,12 @@ impl Keys {
         drop(turn);
         let (known, _) = self.known();
         let set = known.ok_or(Unverified::Unavailable)?;
-        set.find(head).ok_or(Unverified::Invalid("it is signed with an unknown key"))
+        // It may be newer than what is known.
+        let unknown = match self.lock().is_away {
+            true => Unverified::Unavailable,
+            false => Unverified::Invalid("it is signed with an unknown key"),
+        };
+        set.find(head).ok_or(unknown)
     }
 
     /// Has the keys fetched by nobody who waits for them, unless somebody does so already.
@@ -135,6 +142,7 @@ impl Keys {
                     let mut state = self.lock();
                     state.set = Some(Arc::new(set));
                     state.rounds += 1;
+                    state.is_away = false;
                 }
                 None => {
                     self.lock().address = None;
@@ -148,7 +156,9 @@ impl Keys {
     /// Says that there are no newer keys.
     fn failed(&self, why: &str) {
         warn!(issuer = self.issuer, "keys of an issuer could not be fetched: {why}");
-        self.lock().rounds += 1;
+        let mut state = self.lock();
+        state.rounds += 1;
+        state.is_away = true;
     }
 
     async fn ask(&self, http: &dyn Http) -> Result<Response, String> {

@@ -54,6 +54,8 @@ pub(super) struct Claims {
     /// Only an id token has one, and it is for the client that asked.
     nonce: Option<Value>,
     at_hash: Option<Value>,
+    /// Whose key it is bound to; no proof of that comes with a bearer token.
+    cnf: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -70,6 +72,17 @@ impl Audience {
             Self::Several(several) => several,
         }
     }
+}
+
+/// Returns whether a token is a JWT, signed or encrypted, by its form and by its head.
+pub(super) fn is_jose(token: &str) -> bool {
+    let is_part = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let parts: Vec<&str> = token.split('.').collect();
+    let head = parts.first().and_then(|head| URL_SAFE_NO_PAD.decode(head).ok());
+    let head = head.and_then(|head| serde_json::from_slice::<Value>(&head).ok());
+    matches!(parts.len(), 3 | 5)
+        && parts.into_iter().all(is_part)
+        && head.is_some_and(|head| head.get("alg").is_some_and(Value::is_string))
 }
 
 /// Returns the parts of a token, if it has those of a JWT.
@@ -145,6 +158,9 @@ pub(super) fn verified(claims: Claims, all: &Value, rules: &Rules, now: u64) -> 
         if seconds(at).is_none_or(|at| at > now.saturating_add(leeway)) {
             return Err(invalid(why));
         }
+    }
+    if claims.cnf.is_some() {
+        return Err(invalid("it is bound to a key that is not shown"));
     }
     let issuer = claims.iss.ok_or(invalid("it names no issuer"))?;
     if !rules.issuers.contains(&issuer) {

@@ -16,6 +16,8 @@ pub(crate) struct Rules {
     /// How long a spent refresh token is still taken.
     pub(crate) grace: Duration,
     pub(crate) gives_refresh: bool,
+    /// Takes back refresh tokens alone.
+    pub(crate) keeps_access: bool,
     /// What every token request is answered with instead, and how often.
     pub(crate) instead: Option<(u16, &'static str)>,
     /// The answer is lost after the token was rotated.
@@ -32,6 +34,7 @@ impl Default for Rules {
             life: Some(3600),
             grace: Duration::ZERO,
             gives_refresh: true,
+            keeps_access: false,
             instead: None,
             loses_answers: false,
             resource: SERVER.to_owned(),
@@ -104,6 +107,12 @@ impl FakeIssuer {
             ),
             "/register/1" if request.method == Method::Delete => json(204, ""),
             "/token" => return self.token(request, &rules),
+            "/revoke"
+                if rules.keeps_access
+                    && field(request, "token_type_hint").as_deref() == Some("access_token") =>
+            {
+                json(400, r#"{"error":"unsupported_token_type"}"#)
+            }
             "/revoke" => {
                 self.state.lock().unwrap().revoked.extend(field(request, "token"));
                 json(200, "")

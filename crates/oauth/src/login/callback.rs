@@ -61,7 +61,10 @@ impl Expected<'_> {
 
     /// A whole address must be the one we listen at. A bare code is not taken: nobody could say whose it is.
     fn query<'a>(&self, callback: &'a str) -> Result<&'a str, CallbackError> {
-        if !callback.contains("://") || callback.starts_with('?') {
+        // An issuer in a query may be written as it is, too.
+        let is_scheme =
+            |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        if !callback.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme)) {
             return Ok(callback.strip_prefix('?').unwrap_or(callback));
         }
         let (address, query) = callback.split_once('?').ok_or(CallbackError::Malformed)?;

@@ -18,6 +18,21 @@ async fn tokens_are_revoked_and_gone() {
     );
 }
 
+/// RFC 7009, 2.2.1: an issuer need not take back access tokens.
+#[tokio::test(start_paused = true)]
+async fn an_issuer_may_take_back_refresh_tokens_alone() {
+    let world = World::new(Rules { keeps_access: true, ..Rules::default() });
+    world.log_in().await;
+    let done = logout(&world.context(), world.store.as_ref(), false).await.unwrap();
+    assert_eq!((done.was_signed_in, done.revoked), (true, Revoked::RefreshOnly));
+    assert_eq!(world.issuer.revoked(), ["refresh-1"]);
+    assert!(world.store.record().unwrap().tokens.is_none());
+    let world = World::new(Rules { keeps_access: true, gives_refresh: false, ..Rules::default() });
+    world.log_in().await;
+    let done = logout(&world.context(), world.store.as_ref(), false).await.unwrap();
+    assert!(matches!(done.revoked, Revoked::Failed(_)), "there was none to take back");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_is_forgotten_on_both_sides() {
     let world = World::new(Rules::default());

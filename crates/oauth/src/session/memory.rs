@@ -168,14 +168,24 @@ impl Inner {
         let memory = self.memory();
         let credential = memory.credential.as_ref();
         let tokens = credential.and_then(|credential| credential.tokens.as_ref());
+        let good_until = tokens.and_then(|tokens| tokens.expires_at);
+        let is_over = good_until.is_some_and(|until| until <= self.parts.clock.wall());
+        let state = match (memory.state(), credential.and_then(|credential| credential.marker.as_ref())) {
+            // Somebody began to renew it, and nothing has come of that.
+            (State::Ready, Some(_)) if is_over => {
+                let why = "the last renewal has brought nothing".to_owned();
+                State::Retrying { why, good_until: None }
+            }
+            (state, _) => state,
+        };
         Shown {
-            state: memory.state(),
+            state,
             account: self.key.account.clone(),
             issuer: credential.map(|credential| credential.issuer.clone()),
             granted_scopes: credential
                 .map(|credential| credential.granted_scopes.clone())
                 .unwrap_or_default(),
-            good_until: tokens.and_then(|tokens| tokens.expires_at),
+            good_until,
             last_refresh: credential.map(|credential| credential.refreshed),
             has_refresh_token: tokens.is_some_and(|tokens| tokens.refresh.is_some()),
             is_unsaved: memory.unsaved.is_some(),

@@ -63,7 +63,7 @@ impl Launch {
         let inherits = |name: &OsString| {
             let Some(name) = name.to_str() else { return matches!(self.spec.inherit_env, InheritEnv::All) };
             match &self.spec.inherit_env {
-                InheritEnv::All => !name.starts_with("MANIFOLD_"),
+                InheritEnv::All => !name.starts_with("MANIFOLD_") && !self.spec.withheld.contains(name),
                 InheritEnv::None | InheritEnv::Named => BASICS.contains(&name),
                 InheritEnv::Only(names) => BASICS.contains(&name) || names.iter().any(|one| one == name),
             }

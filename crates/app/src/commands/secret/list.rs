@@ -79,7 +79,11 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
 #[derive(Serialize)]
 pub(in crate::commands) struct Summary {
     stored: usize,
+    /// What is stored of servers that one signs in to, whether one is signed in there now or not.
     logins: usize,
+    /// The servers of this config where one is.
+    #[serde(skip)]
+    pub(in crate::commands) signed_in: usize,
     key: &'static str,
     protected: bool,
     /// Why nothing of it can be opened just now.
@@ -94,14 +98,14 @@ pub(in crate::commands) fn summary(environment: &Environment) -> Option<Summary>
     let count = |kind| store.list(kind).map(|listed| listed.len()).ok();
     let (stored, logins) = (count(Kind::Secret)?, count(Kind::OAuth)?);
     let problem = store.check_key().err().map(|error| error.to_string());
-    Some(Summary { stored, logins, key: kind.word(), protected: kind.protects(), problem })
+    Some(Summary { stored, logins, signed_in: 0, key: kind.word(), protected: kind.protects(), problem })
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} stored", self.stored)?;
-        if self.logins > 0 {
-            write!(f, ", and {} signed in", counted(self.logins, "server"))?;
+        if self.signed_in > 0 {
+            write!(f, ", and {} signed in", counted(self.signed_in, "server"))?;
         }
         write!(f, "; store: {}", self.key)?;
         match (self.key, &self.problem) {

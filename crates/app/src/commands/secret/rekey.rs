@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{failed, kind, opened, warn};
 use crate::cli::{KeyArg, RekeyArgs};
+use crate::commands::token::open_key;
 use crate::commands::verb::Verb;
 use crate::output::{Exit, Failure, counted};
 
@@ -53,6 +54,10 @@ pub(super) fn run(args: &RekeyArgs, verb: &Verb) -> Result<Exit, Failure> {
 /// yet, else a new one of the keyring.
 fn new_key(args: &RekeyArgs, store: &Store, verb: &Verb) -> Result<NewKey, Failure> {
     let environment = &verb.options.environment;
+    // One that is new can be closed before anything is sealed with it.
+    if let Some(why) = args.new_key_file.as_ref().and_then(|file| open_key(&environment.cwd.join(file))) {
+        return Err(Failure::usage(why));
+    }
     let variable = environment.vars.get(NEW_KEY).filter(|text| !text.is_empty());
     let variable = || variable.map(|text| NewKey::Given(Given::Variable(Zeroizing::new(text.clone()))));
     let file =

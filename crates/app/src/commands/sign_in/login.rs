@@ -1,6 +1,7 @@
 //! `login SERVER`: finds out where one signs in, shows it, waits for the browser or for what is pasted, keeps what comes of
 //! it and connects once.
 
+use std::cell::RefCell;
 use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
 
@@ -18,7 +19,9 @@ use crate::browser;
 use crate::cli::LoginArgs;
 use crate::commands::runtime;
 use crate::commands::verb::Verb;
-use crate::login::{Failed, Open, Pasted, Wanted, begin, keep, pasted, prepare, settings_of};
+use crate::login::{
+    Failed, Open, Pasted, Wanted, begin, keep, pasted, prepare, settings_of, signed_in_elsewhere,
+};
 use crate::logins;
 use crate::output::{Exit, Failure, counted, escaped_line};
 use crate::secrets;
@@ -30,7 +33,8 @@ pub(super) fn run(args: &LoginArgs, verb: &Verb) -> Result<Exit, Failure> {
     runtime.block_on(async {
         let server = Arc::clone(&meant.server);
         let probe = Probe::new(meant.config.clone(), verb.options, verb.flags);
-        let done = Login { args, verb, meant: &meant, probe: &probe }.run().await;
+        let done =
+            Login { args, verb, meant: &meant, probe: &probe, refused: RefCell::default() }.run().await;
         probe.close().await;
         done.map_err(|failed| Failure { server: Some(server.key.id.clone()), ..failed })
     })
@@ -41,6 +45,8 @@ struct Login<'a> {
     verb: &'a Verb<'a>,
     meant: &'a Meant,
     probe: &'a Probe,
+    /// Why callbacks were refused, the last at the end; each is told once.
+    refused: RefCell<Vec<String>>,
 }
 
 impl Login<'_> {
@@ -81,7 +87,14 @@ impl Login<'_> {
         let credential = match timeout(self.args.timeout, signed_in).await {
             Ok(Ok(credential)) => credential,
             Ok(Err(failed)) => return self.refused(failed, before),
-            Err(_) => return Err(failure(LoginError::Expired.into(), self.meant.name())),
+            Err(_) => {
+                let late = failure(LoginError::Expired.into(), self.meant.name());
+                let refused = self.refused.borrow();
+                return Err(match refused.last() {
+                    Some(why) => Failure { message: format!("{}; {why}", late.message), ..late },
+                    None => late,
+                });
+            }
         };
         let after = self.probe.ask().await;
         self.tell(&sign_ins, &credential, after)
@@ -126,6 +139,8 @@ impl Login<'_> {
     }
 
     async fn by_browser(&self, sign_ins: &Arc<SignIns>, wanted: &Wanted) -> Result<Credential, Failed> {
+        let (_, _, key) = prepare(sign_ins, wanted).await?;
+        let elsewhere = signed_in_elsewhere(sign_ins, &key);
         let open = begin(sign_ins, wanted, None).await?;
         self.show(&open);
         let mut lines = pasted_lines();
@@ -134,7 +149,10 @@ impl Login<'_> {
                 let why = match pasted(&line, open.redirect_uri()) {
                     Pasted::Nothing => continue,
                     Pasted::Query(query) => match open.take(query).await {
-                        Err(failed) if failed.leaves_open() => failed.to_string(),
+                        Err(failed) if failed.leaves_open() => {
+                            self.refused.borrow_mut().push(failed.to_string());
+                            failed.to_string()
+                        }
                         ended => return ended,
                     },
                     Pasted::Elsewhere => {
@@ -150,9 +168,21 @@ impl Login<'_> {
             std::future::pending().await
         };
         tokio::select! {
-            ended = open.wait() => ended,
+            ended = open.wait(|why| self.say_refused(why)) => ended,
             ended = paste => ended,
+            credential = elsewhere => Ok(credential),
         }
+    }
+
+    /// Says why a callback is not taken, once: whoever sends it can send it again and again.
+    fn say_refused(&self, why: &Failed) {
+        let why = why.to_string();
+        let mut refused = self.refused.borrow_mut();
+        match refused.iter().position(|known| *known == why) {
+            Some(at) => drop(refused.remove(at)),
+            None => self.verb.output.remark(&format!("not signed in yet: {why}; the login is still open")),
+        }
+        refused.push(why);
     }
 
     /// Says where one signs in before anything is opened.

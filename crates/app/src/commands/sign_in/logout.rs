@@ -23,7 +23,7 @@ pub(super) fn run(args: &LogoutArgs, verb: &Verb) -> Result<Exit, Failure> {
         logout(&context, &**sign_ins.store(), args.forget_client).await.map_err(|error| store_failure(&error))
     })?;
     let (revoked, why) = match &done.revoked {
-        Revoked::Yes => (true, None),
+        Revoked::Yes | Revoked::RefreshOnly => (true, None),
         Revoked::Nothing => (false, None),
         Revoked::NotOffered => (false, Some("its issuer has no way to revoke tokens".to_owned())),
         Revoked::Failed(why) => (false, Some(why.clone())),
@@ -32,6 +32,7 @@ pub(super) fn run(args: &LogoutArgs, verb: &Verb) -> Result<Exit, Failure> {
         server: name.to_owned(),
         was_signed_in: done.was_signed_in,
         revoked,
+        access_token_good: done.revoked == Revoked::RefreshOnly,
         why: why.clone().filter(|_| done.was_signed_in),
         client_deleted: done.client_deleted,
     };
@@ -42,6 +43,11 @@ pub(super) fn run(args: &LogoutArgs, verb: &Verb) -> Result<Exit, Failure> {
     }
     match (done.was_signed_in, revoked) {
         (false, _) => _ = output.line(&format!("nobody was signed in to '{name}'")),
+        (true, true) if report.access_token_good => {
+            _ = output.line(&format!("signed out of '{name}'; its refresh token is revoked"));
+            output
+                .remark("the access token is good until it expires: its issuer revokes refresh tokens only");
+        }
         (true, true) => _ = output.line(&format!("signed out of '{name}'; its tokens are revoked")),
         (true, false) => _ = output.line(&format!("signed out of '{name}' on this machine")),
     }

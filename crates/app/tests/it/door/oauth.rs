@@ -9,6 +9,7 @@ use manifold_testkit::issuer_fake::{IssuerFake, Signer, hs256, unsigned};
 use manifold_testkit::until;
 use serde_json::{Value, json};
 
+use super::tokens::sha256;
 use super::*;
 
 pub(super) const BASE: &str = "https://tools.example";
@@ -74,7 +75,18 @@ fn who_has_no_token_is_told_where_tokens_come_from() {
     let challenge = wrong.header("www-authenticate").unwrap();
     assert_eq!(wrong.status, 401);
     assert!(challenge.starts_with("Bearer error=\"invalid_token\", resource_metadata="), "{challenge}");
-    for path in ["/mcp", "/mcp/work", "/sse", "/sse/home"] {
+    // The answer tells nobody which namespaces there are.
+    let described = [
+        "/mcp",
+        "/mcp/work",
+        "/sse",
+        "/sse/home",
+        "/mcp/none",
+        "/api/work/mcp",
+        "/litemcp/work",
+        "/api/none/mcp",
+    ];
+    for path in described {
         let from = [("Origin", "https://any.example")];
         let answer = gateway.ask("GET", &format!("/.well-known/oauth-protected-resource{path}"), &from, "");
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")), "{path}");
@@ -85,12 +97,26 @@ fn who_has_no_token_is_told_where_tokens_come_from() {
         let scopes = document["scopes_supported"].as_array().unwrap();
         assert!(!scopes.contains(&json!("offline_access")) && scopes.contains(&json!("mcp")), "{document}");
     }
-    for path in ["", "/mcp/none", "/api/work/mcp", "/litemcp/work", "/mcp/work/more"] {
+    for path in
+        ["", "/mcp/work/more", "/api/work", "/api/status", "/litemcp", "/litemcp/work/tool", "/messages"]
+    {
         let answer = gateway.ask("GET", &format!("/.well-known/oauth-protected-resource{path}"), &[], "");
-        assert_eq!(answer.status, 404, "{path}: several namespaces, and none of these");
+        assert_eq!(answer.status, 404, "{path}: no address of its own");
     }
-    let api = gateway.ask("POST", "/api/work/mcp", &[], &ping);
-    assert!(!api.header("www-authenticate").unwrap().contains("resource_metadata"));
+    for (method, path, described) in [
+        ("POST", "/api/work/mcp", "/api/work/mcp"),
+        ("GET", "/litemcp/work", "/litemcp/work"),
+        ("GET", "/litemcp/work/a__echo", "/litemcp/work"),
+    ] {
+        let body = if method == "POST" { ping.as_str() } else { "" };
+        let answer = gateway.ask(method, path, &[], body);
+        let challenge = answer.header("www-authenticate").unwrap_or_default();
+        let metadata =
+            format!("resource_metadata=\"{BASE}/.well-known/oauth-protected-resource{described}\"");
+        assert!(answer.status == 401 && challenge.contains(&metadata), "{path}: {challenge}");
+    }
+    let status = gateway.ask("GET", "/api/status", &[], "");
+    assert!(!status.header("www-authenticate").unwrap().contains("resource_metadata"));
     let query = gateway.ask("GET", "/mcp?access_token=x", &[], "");
     assert_eq!(query.status, 400);
     assert!(query.header("www-authenticate").unwrap().contains("error=\"invalid_request\""));
@@ -145,6 +171,7 @@ fn bad(world: &World) -> Vec<(&'static str, String)> {
         ("nbf ahead", claimed("nbf", json!(now + 900))),
         ("iat ahead", claimed("iat", json!(now + 900))),
         ("id token", claimed("nonce", json!("x"))),
+        ("bound to a key", claimed("cnf", json!({"jkt": "x"}))),
         ("9 KiB", claimed("pad", json!("x".repeat(9 << 10)))),
         ("another body", format!("{}.{signature}", unsigned(&head, &with(&claims, "sub", json!("eve"))))),
         ("cut", good[..good.len() - 5].to_owned()),
@@ -247,6 +274,14 @@ fn keys_change_and_an_issuer_that_is_away_logs_nobody_out() {
     }
     assert_eq!(world.issuer.key_fetches(), 2, "names of keys that nobody has fetch nothing");
     end_quietly(gateway.client);
+
+    let (sandbox, world) = (Sandbox::new(), World::new());
+    let gateway = Gateway::start(&sandbox, &two(&sandbox, world.auth(json!({}))), &[]);
+    assert_eq!(api(&gateway, "both", &world.token(json!({})), "ping", json!({})).status, 200);
+    world.issuer.set_down(true);
+    let newer = Signer::es256().sign(&json!({"alg": "ES256", "kid": "newer"}), &world.claims());
+    assert_eq!(api(&gateway, "both", &newer, "ping", json!({})).status, 503, "it may be good");
+    end_quietly(gateway.client);
 }
 
 #[test]
@@ -348,5 +383,46 @@ fn a_token_of_the_config_works_beside_those_of_an_issuer() {
         until(PATIENCE, || api(&gateway, "both", &other.token(json!({})), "ping", json!({})).status == 200)
     );
     assert_eq!(api(&gateway, "both", &world.token(json!({"scope": "mcp"})), "ping", json!({})).status, 401);
+    end_quietly(gateway.client);
+}
+
+// What is said of all namespaces is said of those that the token is for, and of what it may use there.
+#[test]
+fn the_status_shows_no_more_than_a_token_may_use() {
+    let (sandbox, world) = (Sandbox::new(), World::new());
+    let some = "a token that has some tools of one";
+    let mut server = world.auth(json!({}));
+    server["tokens"] = json!({"some": {"hash": sha256(some), "tools": ["a__e*"]}});
+    let mut config = two(&sandbox, server);
+    config["servers"]["c"] = json!({"command": "/nowhere/secret-program"});
+    config["namespaces"]["both"]["serverIds"] = json!(["a", "b", "c"]);
+    config["namespaces"]["off"] = json!({"serverIds": ["a"], "enabled": false});
+    let gateway = Gateway::start(&sandbox, &config, &["--eager"]);
+    let everything = world.token(json!({}));
+    let status = |token: &str| {
+        let credential = bearer(token);
+        gateway.ask("GET", "/api/status", &[("Authorization", &credential)], "").json()
+    };
+    let shown =
+        |status: &Value| -> Vec<String> { status["schemas"].as_object().unwrap().keys().cloned().collect() };
+    let is_known = |status: &Value| status["schemas"]["both"]["totalTools"] == 8;
+    assert!(until(PATIENCE, || is_known(&status(&everything))), "{}", status(&everything));
+    let all = status(&everything);
+    assert_eq!(shown(&all).len(), 5, "{all}");
+    assert!(all.to_string().contains("secret-program"), "{all}");
+    let work = status(&world.token(json!({"aud": format!("{BASE}/mcp/work")})));
+    assert_eq!(
+        (shown(&work), &work["summary"]["totalServers"]),
+        (vec!["work".to_owned()], &json!(1)),
+        "{work}"
+    );
+    let selected = status(&world.token(json!({"aud": format!("{BASE}/mcp")})));
+    assert_eq!(shown(&selected), ["both", "default"], "{selected}");
+    let few = status(some);
+    let servers = few["schemas"]["both"]["mcpServers"].as_array().unwrap();
+    assert_eq!(servers.len(), 1, "{few}");
+    assert_eq!((&servers[0]["id"], &servers[0]["toolCount"]), (&json!("a"), &json!(2)), "{few}");
+    assert_eq!(few["schemas"]["home"]["mcpServers"], json!([]));
+    assert!(!few.to_string().contains("secret-program"), "{few}");
     end_quietly(gateway.client);
 }

@@ -67,6 +67,13 @@ fn a_token_of_the_config_has_its_namespaces_and_tools() {
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")), "{token}");
     }
     assert_eq!(gateway.ask("GET", "/api/status", &[], "").status, 401, "this machine included");
+    // No token is taken from an address, whatever lets in.
+    let credential = bearer(ALL);
+    for headers in [&[][..], &[("Authorization", credential.as_str())]] {
+        let answer = gateway.ask("GET", "/api/status?a=b&access_token=x", headers, "");
+        let challenge = answer.header("www-authenticate");
+        assert_eq!((answer.status, challenge), (400, Some("Bearer error=\"invalid_request\"")));
+    }
     assert_eq!(tools(&gateway, "both", ALL).len(), 8);
     assert_eq!(tools(&gateway, "work", WORK).len(), 4);
     for namespace in ["home", "both"] {

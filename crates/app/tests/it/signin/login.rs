@@ -73,6 +73,9 @@ fn an_address_can_be_pasted() {
     login.line(|line| line.contains("belongs to another login"));
     login.paste(&back.replace("iss=", "iss=x"));
     login.line(|line| line.contains("another issuer"));
+    let issuer = query.split('&').find(|pair| pair.starts_with("iss=")).unwrap();
+    login.paste(&back.replace(issuer, "iss=https://evil.example/as"));
+    login.line(|line| line.contains("another issuer"));
     assert_eq!(server.count("code"), 0, "nobody was asked for a token");
     login.paste(&back);
     let ended = login.end();
@@ -82,6 +85,38 @@ fn an_address_can_be_pasted() {
         "{}",
         ended.stdout
     );
+}
+
+// The page says that it was refused; the one who waits is told why, once, and at the end.
+#[test]
+fn why_a_callback_was_refused_is_told_where_the_login_waits() {
+    let (sandbox, server) = world();
+    let mut login = Login::start(&sandbox, &["--no-browser", "--timeout", "8s"]);
+    let back = login.sign_in();
+    for _ in 0..3 {
+        assert_eq!(visit(&back.replace("iss=", "iss=x")).unwrap().status, 400);
+    }
+    login.line(|line| line.contains("the callback is from another issuer"));
+    let issuer = back.split(['?', '&']).find(|pair| pair.starts_with("iss=")).unwrap();
+    assert_eq!(visit(&back.replace(issuer, "x=y")).unwrap().status, 400);
+    login.line(|line| line.contains("does not say which issuer it is from"));
+    let ended = login.end();
+    assert_eq!((ended.code, server.count("code")), (Some(124), 0), "{}", ended.stderr);
+    let last = ended.stderr.lines().find(|line| line.contains("in time")).unwrap();
+    assert!(last.contains("does not say which issuer it is from"), "{last}");
+    assert_eq!(ended.stderr.matches("another issuer").count(), 1, "{}", ended.stderr);
+}
+
+// Whoever is second need not wait for a browser that has been there already.
+#[test]
+fn of_two_logins_at_once_both_are_over_with_the_first() {
+    let (sandbox, server) = world();
+    let mut first = Login::start(&sandbox, &["--no-browser"]);
+    first.url();
+    sign_in(&sandbox, &[]);
+    let ended = first.end();
+    assert_eq!((ended.code, server.count("code")), (Some(0), 1), "{}", ended.stderr);
+    assert!(ended.stdout.contains("signed in to 'far'"), "{}", ended.stdout);
 }
 
 // With a code on another device.

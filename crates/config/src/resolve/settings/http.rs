@@ -5,6 +5,9 @@ mod tokens;
 
 use std::path::PathBuf;
 
+pub(in crate::resolve) use auth::SCOPES;
+pub(in crate::resolve) use tokens::TOKENS;
+
 use super::TOKEN;
 use crate::environment::Environment;
 use crate::fields::Fields;

@@ -16,23 +16,25 @@ fn named_tokens_are_known_by_their_hashes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, format!("{SECRET}\n")).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let hash = TokenDigest::of("abc").to_hex();
     let config = load(&server(&format!(
-        r#""tokens": {{"a": {{"env": "KEY", "namespaces": ["work"], "tools": ["git__*"], "expires": "2027-03-31"}},
-             "b": {{"file": {file:?}}}, "c": {{"hash": "sha256:{hash}", "expires": "2027-03-31T12:00:00Z"}}}}"#
+        r#""tokens": {{"a": {{"env": "KEY", "namespaces": ["default"], "tools": ["git__*"], "expires": "2127-03-31"}},
+             "b": {{"file": {file:?}}}, "c": {{"hash": "sha256:{hash}", "expires": "2127-03-31T12:00:00Z"}}}}"#
     )));
     assert_eq!(config.problems, []);
     let [a, b, c] = config.settings.http.tokens.as_slice() else { panic!("three tokens") };
     assert_eq!((a.name.as_str(), b.name.as_str(), c.name.as_str()), ("a", "b", "c"));
     assert_eq!((a.digest, b.digest), (TokenDigest::of(SECRET), TokenDigest::of(SECRET)));
     assert_eq!((c.digest, &c.origin), (TokenDigest::of("abc"), &TokenOrigin::Hash));
-    assert_eq!(a.origin, TokenOrigin::Read { characters: SECRET.len() });
+    assert_eq!(a.origin, TokenOrigin::Read { characters: SECRET.len(), open_file: None });
+    assert_eq!(b.origin, a.origin);
     let list = |name: &str| Some(vec![name.to_owned()]);
-    assert_eq!(a.grant, Grant { namespaces: list("work"), tools: list("git__*") });
+    assert_eq!(a.grant, Grant { namespaces: list("default"), tools: list("git__*") });
     assert_eq!(b.grant, Grant::default());
     // A date is good to its end.
     let shown = |token: &NamedToken| jiff::Timestamp::try_from(token.expires.unwrap()).unwrap().to_string();
-    assert_eq!((shown(a).as_str(), shown(c).as_str()), ("2027-04-01T00:00:00Z", "2027-03-31T12:00:00Z"));
+    assert_eq!((shown(a).as_str(), shown(c).as_str()), ("2127-04-01T00:00:00Z", "2127-03-31T12:00:00Z"));
     assert!(!format!("{config:?}").contains(&hash));
 }
 
@@ -111,4 +113,53 @@ fn one_name_where_a_list_is_wanted_is_a_list_of_one() {
     let config = load(&server(r#""tokens": {"a": {"env": "KEY", "tools": "git__*"}}"#));
     assert_eq!(config.settings.http.tokens[0].grant.tools, Some(vec!["git__*".to_owned()]));
     assert_eq!(config.problems.len(), 1);
+}
+
+#[test]
+fn what_lets_in_nobody_or_nowhere_is_told() {
+    let hash = TokenDigest::of("abc").to_hex();
+    let config = load(&server(&format!(
+        r#""tokens": {{"a": {{"hash": "{hash}", "expires": "2020-01-01"}}, "b": {{"hash": "{hash}", "namespaces": []}},
+             "c": {{"hash": "{hash}", "namespaces": ["nosuch", "default"]}}}},
+           "auth": {{"issuer": "https://login.example/?tenant=1", "scopes": {{"s": {{"namespaces": ["other"]}}}}}}"#
+    )));
+    let told: Vec<String> = config.problems.iter().map(ToString::to_string).collect();
+    for what in [
+        "server.tokens.a: has expired",
+        "server.tokens.b.namespaces: is empty",
+        "server.tokens.c.namespaces: there is no namespace `nosuch`",
+        "server.auth.scopes.s.namespaces: there is no namespace `other`",
+        "has a query",
+    ] {
+        assert!(told.iter().any(|one| one.contains(what)), "{what}: {told:?}");
+    }
+    assert_eq!(told.len(), 5, "{told:?}");
+    let reserved = try_load(&server(&format!(r#""tokens": {{"default": {{"hash": "{hash}"}}}}"#)));
+    assert!(reserved.unwrap_err().to_string().contains("has a reserved name"));
+}
+
+#[test]
+fn a_token_file_that_others_can_read_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, SECRET).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+    let config = load(&server(&format!(r#""tokens": {{"a": {{"file": {file:?}}}}}"#)));
+    let origin = &config.settings.http.tokens[0].origin;
+    assert_eq!(*origin, TokenOrigin::Read { characters: SECRET.len(), open_file: Some(file) });
+}
+
+// What every program needs is withheld from none, whatever a setting makes of it.
+#[test]
+fn variables_of_our_own_secrets_are_withheld_from_servers() {
+    let config = load(
+        r#"{"mcpServers": {
+              "a": {"command": "x"},
+              "far": {"url": "https://x.example/mcp", "oauth": {"clientId": "c", "clientSecret": "${EMPTY:-x}",
+                      "privateKey": "${TRICK}"}}
+            },
+            "server": {"token": "${KEY}${PATH}", "tokens": {"ci": {"env": "NAME"}}}}"#,
+    );
+    let Transport::Process(spec) = &config.servers[0].transport else { panic!("a program") };
+    assert_eq!(spec.withheld.iter().collect::<Vec<_>>(), ["EMPTY", "KEY", "NAME"]);
 }

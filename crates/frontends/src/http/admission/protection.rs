@@ -14,7 +14,7 @@ use tracing::info;
 
 use super::Refused;
 use super::credentials::{Known, Until};
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, named_by};
 
 /// Where the documents about our addresses are.
 pub(in crate::http) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -69,7 +69,8 @@ impl Protection {
 
     /// Returns who somebody is by a token that was checked, where it is meant for this address.
     pub(super) fn known(&self, verified: &Verified, path: &str) -> Result<Known, Refused> {
-        if !self.is_meant(verified, &Endpoint::of(path)) {
+        let endpoint = Endpoint::of(path);
+        if !self.is_meant(verified, &endpoint) {
             return Err(Refused::InvalidToken);
         }
         let has = |scope: &str| verified.scopes.iter().any(|one| one == scope);
@@ -95,6 +96,11 @@ impl Protection {
                 Grants::scoped(given, lacking.collect(), self.required.clone())
             }
         };
+        // What is said of all is said of those the token is meant for.
+        let grants = match (endpoint, self.covered(verified)) {
+            (Endpoint::Status, Some(namespaces)) => grants.within(&namespaces),
+            _ => grants,
+        };
         Ok(Known {
             principal,
             until: Some(Until::At(Instant::now() + verified.good_for(self.verifier.now()))),
@@ -102,6 +108,27 @@ impl Protection {
             grants: Some(Arc::new(grants)),
             is_operators: false,
         })
+    }
+
+    /// Returns the namespaces that a token is meant for, as grants name them; `None`: all there are.
+    fn covered(&self, verified: &Verified) -> Option<Vec<String>> {
+        if verified.audiences.iter().any(|audience| self.audiences.contains(audience)) {
+            return None;
+        }
+        let paths = verified
+            .audiences
+            .iter()
+            .flat_map(|audience| self.bases.iter().filter_map(|base| audience.strip_prefix(base.as_str())));
+        let granted = |named: Option<String>| {
+            let named = named.unwrap_or_else(|| "default".to_owned());
+            match self.aliases.get(&named) {
+                Some(Some(id)) => id.clone(),
+                // All servers together go by that name.
+                Some(None) => "default".to_owned(),
+                None => named,
+            }
+        };
+        Some(paths.filter_map(named_by).map(granted).collect())
     }
 
     /// Returns whether a token is meant for an address: it names the address, or what the config names instead.
@@ -147,8 +174,7 @@ impl Protection {
         if let Some(error) = error {
             parts.push(format!("error=\"{error}\""));
         }
-        if let Endpoint::Described { .. } = endpoint {
-            let path = path.trim_end_matches('/');
+        if let Some(path) = Endpoint::described(path) {
             parts.push(format!("resource_metadata=\"{}{WELL_KNOWN}{path}\"", self.base(host)));
         }
         let scopes = scopes.map_or_else(|| self.entry_scopes(&endpoint), <[_]>::to_vec);

@@ -74,3 +74,33 @@ async fn a_token_is_asked_about_once_however_many_bring_it() {
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(world.issuer.questions.load(Ordering::Relaxed), 1);
 }
+
+// What another issuer gave out is nobody's business but that issuer's.
+#[tokio::test]
+async fn a_jwt_is_shown_to_nobody() {
+    let signer = Signer::es256();
+    let world = World::new(Rules { introspection: asking(), ..rules() }, vec![signer.jwk("1")]);
+    said(&world, json!({"active": true, "sub": "ann", "aud": RESOURCE, "exp": world.now() + 300}));
+    let claims = claims(world.now());
+    let foreign = with(claims.clone(), "iss", json!("https://evil.example"));
+    let odd = json!({"alg": "ES256", "kid": 7});
+    let signed = signer.signed(&head(&signer, "1"), &foreign);
+    let encrypted = format!("{}.AAAA.BBBB.CCCC.", signed.split('.').next().unwrap());
+    for token in [
+        signed,
+        encrypted,
+        signer.signed(&odd, &claims),
+        signer.signed(&head(&signer, "1"), &with(claims.clone(), "exp", json!(1))),
+        signer.signed(&head(&signer, "1"), &with(claims.clone(), "iss", Value::Null)),
+        format!("{}.", unsigned(&json!({"alg": "none"}), &foreign)),
+    ] {
+        let found = world.verify(&token).await;
+        assert!(matches!(found, Err(Unverified::Invalid(_) | Unverified::Wrong(_))), "{token}");
+    }
+    assert_eq!(world.issuer.questions.load(Ordering::Relaxed), 0);
+    assert!(world.verify(&signer.signed(&head(&signer, "1"), &claims)).await.is_ok());
+    for opaque in ["a.b.c", "AAAA.BBBB.CCCC", "v4.public.payload", "x y"] {
+        assert!(world.verify(opaque).await.is_ok(), "{opaque} is no JWT");
+    }
+    assert_eq!(world.issuer.questions.load(Ordering::Relaxed), 4);
+}

@@ -69,6 +69,25 @@ async fn without_keys_nobody_is_told_that_a_token_is_bad() {
     assert!(world.verify(&token).await.is_ok(), "it is back");
 }
 
+// The key may be one that the issuer has made meanwhile.
+#[tokio::test]
+async fn a_new_key_is_not_bad_while_the_issuer_is_away() {
+    let (first, second) = (Signer::es256(), Signer::es256());
+    let world = World::new(rules(), vec![first.jwk("1")]);
+    assert!(world.verify(&first.signed(&head(&first, "1"), &claims(world.now()))).await.is_ok());
+    world.issuer.answers.lock().unwrap().is_down = true;
+    let token = second.signed(&head(&second, "2"), &claims(world.now()));
+    for _ in 0..5 {
+        assert_eq!(world.verify(&token).await, Err(Unverified::Unavailable));
+    }
+    world.issuer.answers.lock().unwrap().is_down = false;
+    world.issuer.answers.lock().unwrap().keys = vec![second.jwk("2")];
+    world.clock.forward(61);
+    assert!(world.verify(&token).await.is_ok(), "it is back");
+    let unknown = first.signed(&head(&first, "3"), &claims(world.now()));
+    assert!(matches!(world.verify(&unknown).await, Err(Unverified::Invalid(_))));
+}
+
 #[tokio::test]
 async fn many_at_once_wait_for_one_look() {
     let signer = Signer::es256();

@@ -13,6 +13,7 @@ use crate::problem::Problems;
 use crate::secret::Secret;
 
 const PLACE: &str = "server.auth";
+pub(in crate::resolve) const SCOPES: &str = "server.auth.scopes";
 const PUBLIC_URL: &str = "server.publicUrl";
 /// Half a minute more than clocks of machines usually differ by.
 const LEEWAY: Duration = Duration::from_secs(60);
@@ -26,7 +27,14 @@ pub(super) fn auth(server: Fields<'_>, problems: &mut Problems) -> Option<Option
     // The check has told that it is no object.
     let section = server.section("auth", &DOOR_AUTH)?;
     match read(section) {
-        Ok(auth) => Some(Some(auth)),
+        Ok(auth) => {
+            for issuer in auth.issuers.iter().filter(|issuer| issuer.contains('?')) {
+                let what = format!("the issuer `{}` has a query, which none has", issuer.escape_debug());
+                let hint = "write it as the authorization server names itself (RFC 8414)".to_owned();
+                problems.warn(node.line, PLACE, what, Some(hint));
+            }
+            Some(Some(auth))
+        }
         Err((place, (what, hint))) => {
             problems.error(node.line, &place, what, Some(hint));
             None
@@ -119,7 +127,7 @@ fn introspection(section: Fields<'_>) -> Result<Option<Introspection>, (String, 
 
 fn scopes(section: Fields<'_>) -> Result<Option<BTreeMap<String, Grant>>, (String, Wrong)> {
     let Some(node) = section.present("scopes") else { return Ok(None) };
-    let place = join(PLACE, "scopes");
+    let place = SCOPES.to_owned();
     let is_none = || ("is no object".to_owned(), "write `{ … }`, or remove it".to_owned());
     let Value::Object(object) = &node.value else { return Err((place, is_none())) };
     let mut scopes = BTreeMap::new();

@@ -1,5 +1,7 @@
 //! `server.tokens`: tokens by name, each with what it may use. One that was asked for and is not there stops us.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::civil::Date;
@@ -15,7 +17,7 @@ use crate::problem::Problems;
 use crate::secret::Secret;
 use crate::secrets::SECRET;
 
-pub(super) const TOKENS: &str = "server.tokens";
+pub(in crate::resolve) const TOKENS: &str = "server.tokens";
 /// The name that `server.token` goes by.
 const DEFAULT: &str = "default";
 
@@ -37,12 +39,18 @@ pub(super) fn tokens(
         };
         let reading = Reading { name, fields: Fields::new(object, &NAMED_TOKEN), environment };
         match reading.token() {
-            Ok(_) if name == DEFAULT && server.present("token").is_some() => {
-                let hint = "`server.token` has that name; give this one another";
-                problems.error(node.line, &reading.place(), "is there twice", Some(hint.to_owned()));
+            Ok(_) if name == DEFAULT => {
+                let hint = "`server.token` goes by that name; give this one another";
+                problems.error(node.line, &reading.place(), "has a reserved name", Some(hint.to_owned()));
                 is_whole = false;
             }
-            Ok(token) => tokens.push(token),
+            Ok(token) => {
+                if token.expires.is_some_and(|expires| expires <= SystemTime::now()) {
+                    let hint = "remove it, or give it a later date in `expires`";
+                    problems.warn(node.line, &reading.place(), "has expired", Some(hint.to_owned()));
+                }
+                tokens.push(token);
+            }
             Err((what, hint)) => {
                 problems.error(node.line, &reading.place(), what, Some(hint));
                 is_whole = false;
@@ -93,6 +101,7 @@ impl Reading<'_> {
             return Err((what, "give one of `file`, `env` and `hash`".to_owned()));
         };
         let written = needed(self.fields, key)?;
+        let mut open_file = None;
         let value = match *key {
             "hash" => {
                 let digest = TokenDigest::from_hex(&written).ok_or_else(|| {
@@ -106,6 +115,7 @@ impl Reading<'_> {
             })?,
             _ => {
                 let path = self.fields.path("file", self.environment).unwrap_or_default();
+                open_file = Some(PathBuf::from(&path)).filter(|path| is_open(path));
                 std::fs::read_to_string(&path).map_err(|error| {
                     (
                         format!("`{path}` cannot be read: {error}"),
@@ -123,7 +133,7 @@ impl Reading<'_> {
         }
         // It is hidden from now on in what we repeat of servers.
         let _ = Secret::new(value);
-        Ok((TokenDigest::of(value), TokenOrigin::Read { characters: value.chars().count() }))
+        Ok((TokenDigest::of(value), TokenOrigin::Read { characters: value.chars().count(), open_file }))
     }
 
     fn expires(&self) -> Result<Option<SystemTime>, Wrong> {
@@ -136,6 +146,11 @@ impl Reading<'_> {
             (format!("`expires` is no date: `{}`", written.escape_debug()), hint.to_owned())
         })
     }
+}
+
+/// Returns whether others can read a file.
+fn is_open(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o044 != 0)
 }
 
 /// Reads a moment; a date alone means its last.

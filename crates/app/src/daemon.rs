@@ -50,9 +50,6 @@ use upgrade::{State, Upgrades};
 /// How long the clients of a process that was replaced may take to come back.
 const COMING_BACK: Duration = Duration::from_secs(15);
 
-/// How long responses may take when another program takes our place.
-const HTTP_PATIENCE: Duration = Duration::from_secs(2);
-
 /// Everything a daemon is.
 pub(crate) struct Daemon {
     place: Place,
@@ -154,8 +151,9 @@ pub(crate) async fn serve(
         }
         due = async {
             let due = upgrades.due(&daemon.not_upgraded).await;
-            // What an operator has asked cannot be carried over as a client's is: it is waited for, and all else goes on.
-            office.settled(daemon.drain_timeout()).await;
+            // What an operator or a client of HTTP has asked cannot be carried over as a window's is: it is waited for, and all
+            // else goes on.
+            tokio::join!(office.settled(daemon.drain_timeout()), daemon.http.stand_aside());
             due
         } => Some(due),
         () = home.keep(&daemon.life) => None,
@@ -163,13 +161,8 @@ pub(crate) async fn serve(
     if let Some(due) = due {
         home.ensure();
         office.close(Duration::ZERO).await;
-        // Responses under way are finished; who connects meanwhile waits in the listener, which stays.
         let listener = daemon.http.spare();
-        let http_closed = async {
-            daemon.http.close();
-            let _ = tokio::time::timeout(HTTP_PATIENCE, http).await;
-        };
-        return Err(upgrade::upgrade(&daemon, &home, listener.as_ref(), due, &options, http_closed).await);
+        return Err(upgrade::upgrade(&daemon, &home, listener.as_ref(), due, &options).await);
     }
     home.close();
     daemon.http.close();

@@ -162,6 +162,10 @@ impl Operator {
             ClientError::Refused { status: 404, .. } => Unreached::Failed(
                 "the daemon is of an earlier version; run `manifold daemon upgrade`".to_owned(),
             ),
+            ClientError::Silent => Unreached::Silent {
+                pid: self.pid().unwrap_or_default(),
+                why: format!("nothing came within {} s", INTRODUCTION.as_secs()),
+            },
             error => Unreached::Silent { pid: self.pid().unwrap_or_default(), why: error.to_string() },
         })
     }

@@ -20,7 +20,7 @@ const BASICS: [&str; 6] = ["HOME", "LANG", "LOGNAME", "SHELL", "TERM", "USER"];
 /// The variables and the folder of one client of the daemon.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientEnvironment {
-    /// The variables the config uses, as the client has them. One that is not here is not set.
+    /// The variables of the client; those the config uses at the least. One that is not here is not set.
     pub values: BTreeMap<String, String>,
     /// The folder the client was started in.
     pub cwd: PathBuf,

@@ -30,6 +30,7 @@ use tokio::sync::Notify;
 use tracing::debug;
 
 pub(crate) use batch::too_large as batch_too_large;
+pub(crate) use ending::CUT_OFF;
 use engine_client::Handle;
 use lane::Lane;
 pub use outlet::Outlet;

@@ -35,7 +35,9 @@ pub enum PlaybackError {
          add --allow-redacted to serve them so"
     )]
     Redacted(usize),
-    #[error("nothing in it can be played back: it has no request with an answer")]
+    #[error(
+        "nothing in it can be played back: no request in it, on the side that is to be served, has an answer"
+    )]
     Empty,
 }
 

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,10 @@ const OWN: [&str; 11] = [
 /// Serves the client by the daemon; none where it is to be served without one.
 pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client) -> Option<ExitCode> {
     let wish = wish(&options.environment);
+    if let Some(written) = options.environment.vars.get("MANIFOLD_DAEMON").filter(|_| wish.is_none()) {
+        let why = format!("MANIFOLD_DAEMON={written:?} is neither `on` nor `off`, and counts for nothing");
+        let _ = writeln!(std::io::stderr(), "manifold: {why}");
+    }
     let profile = invocation.flags.known_profile(invocation.program_profile);
     let is_alone = invocation.flags.alone || wish == Some(false) || profile != Profile::Manifold;
     if is_alone || is_below_another(&options.environment) {
@@ -51,6 +56,8 @@ pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client
     match relay(options, invocation, client, wish == Some(true)) {
         Ok(()) => Some(ExitCode::SUCCESS),
         Err(Alone::AsConfigured) => None,
+        // What follows says that there is no such file, and ends.
+        Err(Alone::Failed(_)) if options.path.as_ref().is_some_and(|path| !is_there(options, path)) => None,
         Err(Alone::Failed(why)) => {
             // The one line, in which the daemon is named: a client's log is read by people.
             let why = why.replace('\n', "; ");
@@ -58,6 +65,11 @@ pub(super) fn run(options: &LoadOptions, invocation: &Invocation, client: Client
             None
         }
     }
+}
+
+/// Returns whether a config that is named is there, or may be.
+fn is_there(options: &LoadOptions, path: &Path) -> bool {
+    path.starts_with("~") || options.environment.cwd.join(path).exists()
 }
 
 /// Who is to be served.

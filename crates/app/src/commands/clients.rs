@@ -2,7 +2,7 @@
 
 mod audit;
 mod connected;
-mod namespaces;
+pub(in crate::commands) mod namespaces;
 #[cfg(test)]
 mod tests;
 

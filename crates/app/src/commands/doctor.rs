@@ -22,7 +22,7 @@ use super::verb::Verb;
 use crate::cli::DoctorArgs;
 use crate::output::{Cell, Column, Exit, Table, Tone, counted};
 use checks::CHECKS;
-use context::{Context, Mended};
+use context::{Context, Mended, word};
 
 /// One thing that is looked at. Its id is what scripts and people know it by, so it never changes.
 struct Check {
@@ -152,10 +152,22 @@ fn findings(check: &Check, context: &Context<'_>, mends: bool) -> Vec<Finding> {
         id: check.id,
         status: trouble.status,
         message: trouble.message,
-        fix: trouble.fix,
+        fix: trouble.fix.map(|fix| of_same_config(fix, context)),
         is_plain: false,
     };
     told_before.into_iter().chain(troubles.into_iter().map(told)).collect()
+}
+
+/// Has a command of ours be about the config that was looked at, where that was named.
+fn of_same_config(fix: String, context: &Context<'_>) -> String {
+    let named = context.options().path.as_ref().filter(|_| fix.starts_with("manifold "));
+    // A file that is to be checked stands in its place.
+    match named.filter(|_| !fix.starts_with("manifold config check ")) {
+        Some(path) if !fix.contains(" --config ") => {
+            format!("{fix} --config {}", word(&context.environment().cwd.join(path)))
+        }
+        _ => fix,
+    }
 }
 
 impl Check {

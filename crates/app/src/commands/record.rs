@@ -9,6 +9,8 @@ use crate::output::{Exit, Failure, Output};
 
 /// The record of one command. What changed nothing leaves none.
 pub(super) struct Record {
+    /// The command's word.
+    name: &'static str,
     changes: Changes,
     /// Which files may be our config.
     own: Rules,
@@ -25,7 +27,7 @@ pub(super) struct Planned {
 
 impl Record {
     /// Opens the record of a command. `words` tell people what it was, without secrets.
-    pub(super) fn of(verb: &Verb, name: &str, words: &str) -> Result<Self, Failure> {
+    pub(super) fn of(verb: &Verb, name: &'static str, words: &str) -> Result<Self, Failure> {
         let unkept = |why: String| {
             Failure::new(Exit::Failed, "failed", format!("no record can be kept to undo it by: {why}"))
                 .hint("name a folder that can be written with XDG_STATE_HOME")
@@ -34,7 +36,12 @@ impl Record {
         let state = state.ok_or_else(|| unkept("there is no home folder".to_owned()))?;
         let journal = Journal::open(&state).map_err(|error| unkept(error.to_string()))?;
         let own = Rules::Own { home: verb.options.environment.home.clone() };
-        Ok(Self { changes: journal.begin(name, words), own })
+        Ok(Self { name, changes: journal.begin(name, words), own })
+    }
+
+    /// Returns the command's word.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Returns the changes, for those of other programs' files.

@@ -32,6 +32,9 @@ fn start(name: &str, filter: &str, verb: &Verb) -> Result<Exit, Failure> {
     })?;
     let filter = Some(filter.trim().to_owned()).filter(|filter| !filter.is_empty());
     let source = verb.reach_for_change(Need::Running)?;
+    if verb.flags.namespace.is_some() {
+        verb.namespace(&source.snapshot()?)?;
+    }
     let start = RecordingStart { name: name.to_owned(), filter };
     let begun: Recording = source.client()?.send(Method::Post, "/v1/recordings", Some(&start))?;
     match verb.output.form() {

@@ -119,8 +119,12 @@ pub(super) fn failure(why: &Unreached) -> Failure {
         Unreached::NothingRuns => Failure::not_running(),
         Unreached::Several(_) => Failure::usage(why.to_string()),
         Unreached::Config(error) => Failure::config(error.to_string()),
-        Unreached::Silent { .. } | Unreached::Failed(_) => {
-            Failure::new(Exit::Failed, "unreachable", why.to_string())
+        Unreached::Silent { pid, .. } => {
+            let hint = format!(
+                "if it stays so, `kill -9 {pid}` ends it and its servers; the next client starts another"
+            );
+            Failure::new(Exit::Failed, "unreachable", why.to_string()).hint(hint)
         }
+        Unreached::Failed(_) => Failure::new(Exit::Failed, "unreachable", why.to_string()),
     }
 }

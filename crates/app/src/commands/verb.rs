@@ -5,9 +5,10 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use manifold_admin::{About, ErrorCode, Server};
+use manifold_admin::{About, ErrorCode, Namespace, Server, Snapshot};
 use manifold_config::LoadOptions;
 
+use super::clients::namespaces;
 use super::patience::Patience;
 use crate::cli::Flags;
 use crate::commands::source::{FILES, Need, Source};
@@ -86,6 +87,12 @@ impl<'a> Verb<'a> {
             self.output.remark(&format!("this change is not written down in the audit: {why}"));
         }
         Ok(source)
+    }
+
+    /// Returns the namespace that is asked for, which must be one of those there are.
+    pub(super) fn namespace<'s>(&self, snapshot: &'s Snapshot) -> Result<Option<&'s Namespace>, Failure> {
+        let Some(wanted) = self.flags.namespace.as_deref() else { return Ok(None) };
+        namespaces::find(snapshot, wanted).map(Some)
     }
 
     /// Says that a gateway serves another config than the one that is written; fails where it serves none.

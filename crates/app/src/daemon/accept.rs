@@ -150,14 +150,15 @@ impl Daemon {
             return refuse(RefusalCode::Off, "there is no such schema");
         }
         let settings = &config.settings;
-        let VariablesUsed { names, everything } = self.services.variables_used();
+        let VariablesUsed { names, .. } = self.services.variables_used();
         Ok(Welcome {
             words: versions::words(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: self.epoch.clone(),
             session: self.name_of(hello),
             needs: names.into_iter().collect(),
-            needs_everything: everything,
+            // The config may name others tomorrow, or not be readable now: an open window cannot be asked again.
+            needs_everything: true,
             limit_bytes: settings.limits.request_bytes,
             kept_calls: self.goes_on(hello),
         })

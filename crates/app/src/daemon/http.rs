@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -27,6 +28,10 @@ pub(crate) struct Http {
     renewed: Notify,
     /// Nobody is to be let in any more.
     close: Notify,
+    /// Calls in flight are done, or given up, and another program may take our place.
+    stood_aside: Notify,
+    /// Another program is to take our place.
+    stands_aside: AtomicBool,
 }
 
 #[derive(Default)]
@@ -71,7 +76,7 @@ pub(super) async fn serve(daemon: &Daemon, flags: &Flags, first: Result<Option<B
         match opened {
             Ok(Some(bound)) => {
                 if http.serve_at(daemon, bound).await {
-                    return;
+                    return http.closed(daemon).await;
                 }
             }
             Ok(None) => http.set(State::Off),
@@ -83,7 +88,7 @@ pub(super) async fn serve(daemon: &Daemon, flags: &Flags, first: Result<Option<B
             }
         }
         tokio::select! {
-            () = http.close.notified() => return,
+            () = http.close.notified() => return http.closed(daemon).await,
             () = http.wanted(daemon, true) => {}
         }
         let config = daemon.services.fleet.config();
@@ -140,6 +145,22 @@ impl Http {
     /// Lets nobody in any more; whoever waits for [`serve`] waits until calls in flight are finished.
     pub(super) fn close(&self) {
         self.close.notify_one();
+    }
+
+    /// Lets nobody in any more and waits until calls in flight are finished, or `drainTimeout` is over: then they are told that
+    /// they may have run. Nothing else of the daemon waits. Who connects meanwhile waits in the listener, which stays.
+    pub(super) async fn stand_aside(&self) {
+        self.stands_aside.store(true, Ordering::Relaxed);
+        self.close.notify_one();
+        self.stood_aside.notified().await;
+    }
+
+    /// Nothing is served any more. Where another program takes our place that is not the end of the daemon.
+    async fn closed(&self, daemon: &Daemon) {
+        if self.stands_aside.load(Ordering::Relaxed) {
+            self.stood_aside.notify_one();
+            daemon.life.over().await;
+        }
     }
 
     /// Returns what is open, if anything is.

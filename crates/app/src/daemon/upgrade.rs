@@ -144,11 +144,9 @@ pub(super) async fn upgrade(
     http: Option<&TcpListener>,
     due: Due,
     options: &LoadOptions,
-    http_closed: impl Future<Output = ()>,
 ) -> String {
     info!(version = due.version, "upgrading");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
-    http_closed.await;
     daemon.services.upstreams.starts_settled(START_PATIENCE).await;
     daemon.sessions.hold().await;
     let mut handover = match daemon.services.upstreams.suspend().await {

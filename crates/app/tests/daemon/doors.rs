@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use manifold_testkit::http::HttpClient;
-use manifold_testkit::{alive, until};
+use manifold_testkit::{Sandbox, alive, until};
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_hard};
@@ -180,6 +180,30 @@ fn an_upgrade_refuses_no_connection() {
     });
     assert!(connected > 0);
     assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+}
+
+/// A call over HTTP goes by the connection it came by, which ends with the program: it is waited for, for `drainTimeout`.
+#[test]
+fn an_upgrade_waits_for_calls_over_http() {
+    for (drain, sleep, expected) in [(60_000, 4000, "slept"), (200, 600_000, "\"mayHaveRun\":true")] {
+        let sandbox = Sandbox::new();
+        let (port, config) = with_http();
+        let mut config = config(true);
+        config["drainTimeout"] = json!(drain);
+        config["mcpServers"]["fx"] = fake_with(&["sleep"], json!({"log": sandbox.path("fx.log")}));
+        let home = Home::within(sandbox, config);
+        assert_eq!(home.order(&["start"]).status.code(), Some(0));
+        let http = HttpClient::open(port, "/mcp", LEGACY, json!({}));
+        let mut call = http.call(7, "fx__sleep", json!({"ms": sleep}), None);
+        assert!(until(SOON, || !home.sandbox.received("fx.log", "tools/call").is_empty()));
+        let upgraded = home.order(&["upgrade"]);
+        assert!(upgraded.status.success(), "{upgraded:?}");
+        let answer = call.answer().text();
+        assert!(answer.contains(expected), "{answer}");
+        // Its session is another's by then, and the door is where it was.
+        HttpClient::open(port, "/mcp", LEGACY, json!({}));
+        assert_eq!(home.order(&["stop"]).status.code(), Some(0));
+    }
 }
 
 /// A daemon that a client was born by is nobody's child, has no terminal and no descriptor of the client's.

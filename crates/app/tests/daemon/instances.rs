@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use manifold_testkit::{Client, alive, figures, until};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, kill_hard};
 use crate::{SOON, fake_with, text_of};
 
 fn home(more: Value) -> Home {
@@ -87,6 +87,38 @@ fn windows_with_another_path_or_folder_have_different_processes() {
     assert_eq!(variable(&mut windows[1], "PATH"), longer);
     let differs: Vec<Value> = instances(&home).into_iter().map(|one| one["differs"].clone()).collect();
     assert!(differs.iter().all(|names| *names == json!(["PATH", "cwd"])), "{differs:?}");
+}
+
+#[test]
+fn an_open_window_has_the_variables_that_a_new_config_names() {
+    let home = home(json!({}));
+    let mut window = home.open_as(&[("NEWVAR", "val-77")], &folder(&home, "project"));
+    pid_of(&mut window);
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(&home.config).expect("it is there")).expect("JSON");
+    config["mcpServers"]["new"] = fake_with(&["env"], json!({}));
+    config["mcpServers"]["new"]["env"] = json!({"TOKEN": "${NEWVAR}"});
+    fs::write(&home.config, config.to_string()).expect("it can be written");
+    let mut told = || window.call("new__env", json!({"name": "TOKEN"})).to_string();
+    assert!(until(SOON, || told().contains("val-77")), "{}", told());
+}
+
+/// The daemon that comes then has no config to know by what a window brings.
+#[test]
+fn a_window_keeps_its_path_over_a_crash_in_the_midst_of_an_edit() {
+    let home = home(json!({}));
+    let path = format!("{}:/nowhere", std::env::var("PATH").unwrap_or_default());
+    let mut window = home.open_as(&[("PATH", &path)], &folder(&home, "project"));
+    assert_eq!(variable(&mut window, "PATH"), path);
+    let good = fs::read(&home.config).expect("it is there");
+    fs::write(&home.config, "{ broken").expect("it can be written");
+    kill_hard(home.daemon());
+    let refused = window.call("fx__pid", json!({}));
+    assert!(refused["error"].is_object(), "{refused}");
+    fs::write(&home.config, good).expect("it can be written");
+    let is_back = || window.call("fx__pid", json!({}))["result"].is_object();
+    assert!(until(SOON, is_back), "{}", home.log());
+    assert_eq!(variable(&mut window, "PATH"), path);
 }
 
 // A13

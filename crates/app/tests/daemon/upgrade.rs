@@ -340,6 +340,50 @@ fn a_litemcp_call_over_an_upgrade_is_answered() {
     assert_eq!(said.matches("It may have run").count(), 1, "{said}");
 }
 
+/// The window is asked anew, and its answer reaches the server.
+#[test]
+fn a_question_that_waits_for_its_user_is_asked_again() {
+    let mut server = fake_with(&["ask"], json!({}));
+    server["shared"] = json!(true);
+    let home = Home::new(json!({"fx": server}));
+    let mut window = home.window();
+    window.initialize(crate::LEGACY, json!({"elicitation": {}}));
+    let params = json!({"message": "?", "requestedSchema": {"type": "object"}});
+    let arguments = json!({"method": "elicitation/create", "params": params});
+    let id = window.request("tools/call", json!({"name": "fx__ask", "arguments": arguments}));
+    let asked = |window: &mut Client| loop {
+        let message = window.recv(SOON);
+        if message["method"] == "elicitation/create" {
+            break message["id"].clone();
+        }
+    };
+    let first = asked(&mut window);
+    let upgraded = home.order(&["upgrade"]);
+    assert!(upgraded.status.success(), "{}", said(&upgraded));
+    let again = asked(&mut window);
+    assert_ne!(first, again);
+    let answer =
+        |id: &Value| json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept", "content": {}}});
+    // The late answer to the first finds nobody.
+    window.send(answer(&first));
+    window.send(answer(&again));
+    let answered = window.wait_for(id, SOON);
+    assert!(text_of(&answered).contains("accept"), "{answered}");
+}
+
+#[test]
+fn a_frozen_daemon_is_not_said_to_be_gone() {
+    let home = home();
+    let window = home.open();
+    let daemon = home.daemon();
+    signal(daemon, Signal::SIGSTOP);
+    let output = home.order(&["upgrade"]);
+    signal(daemon, Signal::SIGCONT);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains(&format!("kill -9 {daemon}")), "{}", said(&output));
+    window.leave();
+}
+
 /// The answer comes to the second program while the window is away, and the third has to bring it.
 #[test]
 fn an_answer_that_nobody_has_fetched_yet_outlives_another_upgrade() {

@@ -24,6 +24,21 @@ fn error_code(ran: &Ran) -> Value {
 }
 
 #[test]
+fn a_namespace_that_is_not_there_is_none_to_any_verb() {
+    let servers = json!({"a": fake_with(&["pid"], json!({})), "b": fake_with(&["pid"], json!({}))});
+    let home = Home::with(json!({"mcpServers": servers, "namespaces": {"one": {"serverIds": ["a"]}}}));
+    assert!(home.order(&["start"]).status.success());
+    for words in [&["list"][..], &["clients"], &["record", "start", "x"], &["watch"]] {
+        let ran = run(&home.sandbox, &[words, &["--namespace", "nope", "--json"]].concat());
+        assert_eq!((ran.code, error_code(&ran)), (Some(7), json!("unknown-namespace")), "{words:?}: {ran:?}");
+    }
+    let ran = run(&home.sandbox, &["list", "--namespace", "one", "--json"]);
+    let rows: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    let ids: Vec<&Value> = rows.as_array().expect("a list").iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, [&json!("a")], "{ran:?}");
+}
+
+#[test]
 fn a_daemon_that_hangs_does_not_outlast_the_time_a_verb_was_given() {
     let home = home();
     assert!(home.order(&["start"]).status.success());

@@ -1,10 +1,16 @@
 //! How a session ends: no more calls are taken, those in flight are waited for or taken back.
 
 use manifold_protocol::envelope;
-use manifold_protocol::{Fault, Id, Raw};
+use manifold_protocol::{Failure, Id, Raw};
 
 use super::lane::Lane;
 use super::{Phase, Session, State};
+
+/// What is said of a call that is taken back as we end: its server may have done it.
+pub(crate) const CUT_OFF: &str = concat!(
+    r#"{"code":-32600,"message":"Invalid request: the server is shutting down","#,
+    r#""data":{"reason":"the gateway ends or is replaced","mayHaveRun":true}}"#
+);
 
 impl Session {
     /// Waits until no call is in flight.
@@ -45,7 +51,7 @@ impl Session {
         };
         for (id, in_flight) in flights {
             in_flight.flight.cancel(Some(Raw::from_static(r#""the session is over""#)));
-            let answer = self.encode(&id, Err(Fault::ShuttingDown.into()));
+            let answer = self.encode(&id, Err(Failure::Peer(Raw::from_static(CUT_OFF))));
             in_flight.lane.answer(self.shown(answer));
         }
         drop(questions);

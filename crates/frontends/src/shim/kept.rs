@@ -25,8 +25,8 @@ pub struct KeptCall {
 }
 
 enum State {
-    /// The asker is not back yet.
-    Away,
+    /// The asker is not back yet: what its server asks of it waits.
+    Away(Vec<(Call, Exchange)>),
     /// The answer came first.
     Answered(Reply),
     /// Both are there.
@@ -79,7 +79,7 @@ impl KeptCalls {
 
 impl Reopen for KeptCalls {
     fn reopen(&self, address: ReturnAddress) -> Option<Exchange> {
-        let call = Arc::new(KeptCall::new(address.clone(), State::Away));
+        let call = Arc::new(KeptCall::new(address.clone(), State::Away(Vec::new())));
         let (exchange, handle) = Exchange::open(KeptSink(Arc::clone(&call)));
         let _ = call.handle.set(handle);
         self.lock().insert(address.session, call);
@@ -106,7 +106,12 @@ impl KeptCall {
                 drop(state);
                 self.finish(reply, exchange, gateway);
             }
-            State::Away => *state = State::Back(exchange, Arc::clone(gateway)),
+            State::Away(questions) => {
+                let asker = exchange.asker();
+                *state = State::Back(exchange, Arc::clone(gateway));
+                drop(state);
+                questions.into_iter().for_each(|(call, question)| asker.ask(call, question));
+            }
             State::Back(..) | State::Over => {}
         }
     }
@@ -142,7 +147,7 @@ impl Sink for KeptSink {
     fn reply(&self, reply: Reply) {
         let mut state = self.0.lock();
         match std::mem::replace(&mut *state, State::Over) {
-            State::Away => *state = State::Answered(reply),
+            State::Away(_) => *state = State::Answered(reply),
             State::Back(exchange, gateway) => {
                 drop(state);
                 self.0.finish(reply, exchange, &gateway);
@@ -164,10 +169,15 @@ impl Sink for KeptSink {
     }
 
     fn ask(&self, call: Call, exchange: Exchange) {
-        // One that is not back cannot be asked: the question is declined as it is dropped.
-        if let Some(asker) = self.0.asker() {
-            asker.ask(call, exchange);
-        }
+        let mut state = self.0.lock();
+        let asker = match &mut *state {
+            // It is asked when it is back; who does not come back declines by that.
+            State::Away(questions) => return questions.push((call, exchange)),
+            State::Back(asked, _) => asked.asker(),
+            State::Answered(_) | State::Over => return,
+        };
+        drop(state);
+        asker.ask(call, exchange);
     }
 
     fn client(&self) -> Option<ClientId> {
@@ -178,7 +188,7 @@ impl Sink for KeptSink {
     fn address(&self) -> Option<ReturnAddress> {
         let steps = self.0.address.steps.clone();
         match &*self.0.lock() {
-            State::Away => Some(self.0.address.clone()),
+            State::Away(_) => Some(self.0.address.clone()),
             State::Back(exchange, _) => Some(ReturnAddress { steps, ..exchange.address()? }),
             State::Answered(_) | State::Over => None,
         }

@@ -21,11 +21,14 @@ pub struct Matcher {
     order: VecDeque<u64>,
     /// The server's own name of a tool, by the name that clients see.
     own_names: HashMap<String, String>,
+    /// Which server has a tool, by the name that clients see.
+    servers: HashMap<String, String>,
 }
 
 impl Matcher {
     pub(super) fn new(filter: Filter) -> Self {
-        Self { filter, calls: HashMap::new(), order: VecDeque::new(), own_names: HashMap::new() }
+        let (own_names, servers) = (HashMap::new(), HashMap::new());
+        Self { filter, calls: HashMap::new(), order: VecDeque::new(), own_names, servers }
     }
 
     /// Tells it how a tool that clients see is called by its server. What it is not told it learns from the calls.
@@ -50,13 +53,21 @@ impl Matcher {
         }
         let known = self.calls.entry(call).or_default();
         known.note(frame);
-        let own = frame.tool.as_ref().filter(|_| frame.hop == Hop::Client);
-        if let Some(own) = own.and_then(|shown| self.own_names.get(shown)) {
+        let shown = frame.tool.as_ref().filter(|_| frame.hop == Hop::Client);
+        if let Some(own) = shown.and_then(|shown| self.own_names.get(shown)) {
             known.note_tool(own);
+        }
+        if let Some(server) = shown.and_then(|shown| self.servers.get(shown)) {
+            known.note_server(server);
         }
         let names = if is_request_of(frame, Hop::Server, Direction::Out) { known.both_names() } else { None };
         let fits = self.filter.fits(frame, known, now);
         if let Some((shown, own)) = names {
+            if self.servers.len() < REMEMBERED_NAMES
+                && let Some(server) = &frame.server
+            {
+                self.servers.insert(shown.clone(), server.clone());
+            }
             self.learn(&shown, &own);
         }
         fits

@@ -164,6 +164,24 @@ fn all_hops_of_a_call_fit_by_either_name_of_its_tool() {
 }
 
 #[test]
+fn all_hops_of_a_call_fit_by_the_server_it_goes_to() {
+    let elsewhere = |number| {
+        let mut frames = call(number, "other__echo", "echo");
+        frames[1].server = Some("other".to_owned());
+        frames
+    };
+    for (filter, here, there) in [("server:fx", 4, 0), ("!server:fx", 0, 4), ("server:fx tool:echo", 4, 0)] {
+        let mut matcher = Filter::parse(filter).unwrap().matcher();
+        assert_eq!(count(&mut matcher, &call(1, "fx__echo", "echo")), here, "{filter}");
+        assert_eq!(count(&mut matcher, &elsewhere(2)), there, "{filter}");
+    }
+    // Where the name does not tell, the first call does.
+    let mut matcher = Filter::parse("server:fx").unwrap().matcher();
+    assert_eq!(count(&mut matcher, &call(1, "say", "echo")), 3);
+    assert_eq!(count(&mut matcher, &call(2, "say", "echo")), 4);
+}
+
+#[test]
 fn other_prefixes_are_learnt() {
     let mut matcher = Filter::parse("tool:echo").unwrap().matcher();
     assert_eq!(count(&mut matcher, &call(1, "fx-echo", "echo")), 3);

@@ -98,6 +98,10 @@ impl Known {
         self.own_tool.get_or_insert_with(|| own.to_owned());
     }
 
+    pub(super) fn note_server(&mut self, server: &String) {
+        note(&mut self.servers, Some(server));
+    }
+
     pub(super) fn both_names(&self) -> Option<(String, String)> {
         self.shown_tool.clone().zip(self.own_tool.clone())
     }
@@ -132,7 +136,13 @@ impl Word {
 impl Test {
     fn is_true(&self, frame: &Frame, known: &Known, now: u64) -> bool {
         match self {
-            Self::Server(patterns) => any(patterns, frame.server.iter().chain(&known.servers)),
+            Self::Server(patterns) => {
+                let named = frame.server.iter().chain(&known.servers);
+                // A client's request is seen before the one to the server: it tells the server by the name of its tool.
+                let by_prefix =
+                    frame.tool.as_deref().filter(|_| known.servers.is_empty() && frame.hop == Hop::Client);
+                any(patterns, named) || any(patterns, by_prefix.and_then(prefix))
+            }
             Self::Tool(patterns) => {
                 let names = frame.tool.iter().chain(&known.shown_tool).chain(&known.own_tool);
                 any(patterns, names.clone()) || any(patterns, names.filter_map(|name| without_prefix(name)))
@@ -231,6 +241,11 @@ fn is_in(pattern: &Pattern, frame: &Frame) -> bool {
 /// before the one to the server, which has the server's own name.
 fn without_prefix(shown: &str) -> Option<&str> {
     shown.split_once("__").map(|(_, own)| own)
+}
+
+/// Returns the server's prefix in what clients see, as prefixes are by default.
+fn prefix(shown: &str) -> Option<&str> {
+    shown.split_once("__").map(|(server, _)| server)
 }
 
 /// Compares with `*` for any run of bytes. Linear but for the one star that is tried again.

@@ -9,7 +9,13 @@ use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Form, Table, before_now};
 
 pub(super) fn list(verb: &Verb) -> Result<Exit, Failure> {
-    let clients: Vec<Client> = verb.reach_any(Need::Running)?.client()?.get("/v1/clients")?;
+    let source = verb.reach_any(Need::Running)?;
+    let mut clients: Vec<Client> = source.client()?.get("/v1/clients")?;
+    if verb.flags.namespace.is_some() {
+        let snapshot = source.snapshot()?;
+        let shown = verb.namespace(&snapshot)?.and_then(|namespace| namespace.id.clone());
+        clients.retain(|client| shown.is_none() || client.namespace == shown);
+    }
     let came = |client: &Client| before_now(Duration::from_millis(client.connected_ms)).to_string();
     let rows: Vec<ClientRow> = clients.iter().map(|client| ClientRow::of(client, came(client))).collect();
     let output = &verb.output;

@@ -120,7 +120,7 @@ fn record(row: &NamespaceRow, namespace: &Namespace, rules: Option<&NamespacePer
 }
 
 /// Returns the namespace of this id, or of this name where only one has it.
-fn find<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Namespace, Failure> {
+pub(in crate::commands) fn find<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Namespace, Failure> {
     let all = &snapshot.namespaces;
     let by_id = all.iter().find(|namespace| namespace.id.as_deref() == Some(name));
     let mut by_name = all.iter().filter(|namespace| namespace.name.eq_ignore_ascii_case(name));

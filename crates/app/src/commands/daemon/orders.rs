@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use manifold_admin::DaemonOrdered;
 use manifold_admin_client::{Client, ClientError};
-use manifold_config::LoadOptions;
+use manifold_config::{LoadOptions, load};
 use manifold_rendezvous::{Lock, LockError, Place, SandboxMarks};
 use manifold_shim::{Begun, Patience};
 use serde_json::Value;
@@ -25,7 +25,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(60);
 pub(super) fn start(place: &Place, verb: Verb) -> ExitCode {
     verb.run(|verb| {
         let started = start_lock(place).and_then(|_one_at_a_time| start_alone(place, verb.options, true));
-        match started.map_err(|why| failed(format!("the daemon was not started: {why}")))? {
+        let started = started.map_err(|why| failed(format!("the daemon was not started: {why}")))?;
+        if let Err(why) = load(verb.options) {
+            let said = format!("its config cannot be used, so it has no servers: {why}");
+            verb.output.remark(&format!("{said}; it is read anew when it changes"));
+        }
+        match started {
             true => done(verb, told_pid(place), true, "the daemon has been started"),
             false => done(verb, told_pid(place), false, "the daemon runs already"),
         }
@@ -65,14 +70,19 @@ pub(super) fn restart(place: &Place, verb: Verb) -> ExitCode {
 
 /// Has the installed program take the daemon's place, and waits until it serves.
 pub(super) fn upgrade(place: &Place, verb: Verb) -> ExitCode {
-    let ask = || match client(place, START_PATIENCE) {
-        Ok(Some(client)) => client.get::<Value>("/v1/daemon").ok(),
-        _ => None,
+    let ask = || match client(place, ANSWER_PATIENCE)? {
+        Some(client) => match client.get::<Value>("/v1/daemon") {
+            Ok(status) => Ok(Some(status)),
+            Err(ClientError::Silent) => Err(silent(place)),
+            // One that is about to go, or is being replaced.
+            Err(_) => Ok(None),
+        },
+        None => Ok(None),
     };
     let not_upgraded = |why: String| failed(format!("the daemon was not upgraded: {why}"));
     let none = || none_runs("the daemon was not upgraded: no daemon runs");
     verb.run(|verb| {
-        let before = ask().ok_or_else(none)?;
+        let before = ask().map_err(not_upgraded)?.ok_or_else(none)?;
         let client = client(place, STOP_PATIENCE).map_err(failed)?.ok_or_else(none)?;
         if let Err(ClientError::Refused { error, .. }) = client.post::<Value>("/v1/daemon/upgrade") {
             return Err(not_upgraded(error.to_string()));
@@ -80,7 +90,9 @@ pub(super) fn upgrade(place: &Place, verb: Verb) -> ExitCode {
         // The connection ends as the program is replaced; the next answer is the new one's.
         let until = Instant::now() + START_PATIENCE;
         while Instant::now() < until {
-            if let Some(after) = ask().filter(|after| after.get("epoch") != before.get("epoch")) {
+            if let Some(after) =
+                ask().ok().flatten().filter(|after| after.get("epoch") != before.get("epoch"))
+            {
                 let version = after.get("version").and_then(Value::as_str).unwrap_or_default();
                 if after.get("pid") != before.get("pid") {
                     let lost = "the daemon was lost over its upgrade, and another was started";

@@ -83,7 +83,9 @@ fn read(path: &Path) -> Result<String, String> {
 /// A file without servers is as good as any other here.
 pub(super) fn files(context: &Context<'_>) -> Outcome {
     let told = |file: ClientFile| {
-        let why = file.config.err().filter(|why| !why.contains("has no servers"))?;
+        // So is one with nothing but a comment in it.
+        let is_empty = |why: &str| why.contains("has no servers") || why.contains(": is empty;");
+        let why = file.config.err().filter(|why| !is_empty(why))?;
         let message = format!("{}'s file cannot be read: {why}", file.client.title());
         Some(Trouble::fail(message, format!("manifold config check {}", word(&file.path))))
     };

@@ -14,7 +14,7 @@ pub(super) fn mend(context: &Context<'_>) -> Vec<Mended> {
     let Some(journal) = context.environment().state_home().and_then(|home| Journal::open(&home).ok()) else {
         return vec![Err("left as they are: there is no folder to keep the old ones in".to_owned())];
     };
-    let mut changes = journal.begin("doctor", "--fix");
+    let mut changes = journal.begin("doctor", "doctor --fix");
     let mut said = Vec::new();
     for file in found(context) {
         for server in file.ours().filter(|server| gone_program(server, context).is_some()) {

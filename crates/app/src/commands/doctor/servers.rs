@@ -33,7 +33,7 @@ pub(super) fn handshake(context: &Context<'_>) -> Outcome {
         return Outcome::WellAs("not looked at: there is nobody to start them".to_owned());
     };
     let tried: Vec<Tried> = names.chunks(AT_ONCE).flat_map(|some| try_all(some, source)).collect();
-    let troubles: Vec<Trouble> = tried.iter().filter_map(trouble).collect();
+    let troubles: Vec<Trouble> = tried.iter().filter_map(|one| trouble(one, source)).collect();
     if troubles.is_empty() {
         let told = |one: &Tried| format!("{} ({})", one.name, time(one.took));
         let told: Vec<String> = tried.iter().map(told).collect();
@@ -64,7 +64,7 @@ fn start(name: &str, source: &Source) -> Result<State, Failure> {
     Ok(server.state)
 }
 
-fn trouble(one: &Tried) -> Option<Trouble> {
+fn trouble(one: &Tried, source: &Source) -> Option<Trouble> {
     let failure = match &one.outcome {
         Ok(_) => return None,
         Err(failure) => failure,
@@ -72,6 +72,8 @@ fn trouble(one: &Tried) -> Option<Trouble> {
     let message = format!("'{}' does not come up ({}): {}", one.name, time(one.took), failure.message);
     Some(match failure.exit {
         Exit::SignIn => Trouble::warn(message, format!("manifold get {}", one.name)),
+        // Where nothing runs there is no log to read: this starts it again, and says what it says.
+        _ if source.is_own() => Trouble::fail(message, format!("manifold tools --server {}", one.name)),
         _ => Trouble::fail(message, format!("manifold logs {}", one.name)),
     })
 }

@@ -83,7 +83,7 @@ fn import_with(
         keeper.keep()?;
         record.stored(keeper.stored())?;
     }
-    let purpose = Purpose { verb: "import", target: String::new(), is_dry_run: args.dry_run };
+    let purpose = Purpose { verb: record.name(), target: String::new(), is_dry_run: args.dry_run };
     let changed = writer.change(&purpose, Missing::Nothing, record, |base| {
         edits(&plan(&found, writer, base, verb)?, writer, base, verb)
     });

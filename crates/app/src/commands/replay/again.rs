@@ -84,6 +84,11 @@ pub(super) fn verify(
         Form::Json => verb.output.json(&report),
         _ => show(&report, &verb.output),
     }
+    if report.calls.iter().all(|call| call.skipped.is_some()) {
+        let message = "nothing was verified: no call of the recording was made again";
+        let hint = "a recording keeps the calls its filter matches; add --yes for tools that do not say they only read";
+        return Err(Failure::new(Exit::Failed, "failed", message).hint(hint));
+    }
     Ok(if report.same { Exit::Ok } else { Exit::Failed })
 }
 

@@ -7,7 +7,12 @@ use crate::commands::source::Need;
 use crate::output::{Cell, Column, Exit, Failure, Form, Output, Table, Tone, escaped_line};
 
 pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
-    let rows = verb.reach(Need::Files)?.snapshot()?.server_rows();
+    let mut snapshot = verb.reach(Need::Files)?.snapshot()?;
+    if let Some(namespace) = verb.namespace(&snapshot)? {
+        let shown = namespace.servers.clone();
+        snapshot.servers.retain(|server| shown.contains(&server.key));
+    }
+    let rows = snapshot.server_rows();
     show(&rows, &verb.output);
     Ok(Exit::Ok)
 }

@@ -18,6 +18,9 @@ pub(super) fn run(args: &WatchArgs, verb: &Verb) -> Result<Exit, Failure> {
         Failure::usage(format!("the filter cannot be read: {error}")).hint("docs/traffic.md has its words")
     })?;
     let mut source = verb.reach(Need::Running)?;
+    if verb.flags.namespace.is_some() {
+        verb.namespace(&source.snapshot()?)?;
+    }
     verb.end_on_interrupt()?;
     let mut watch = Watch { args, verb, filter, place: None, lines: String::new() };
     loop {

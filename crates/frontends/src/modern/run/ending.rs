@@ -3,9 +3,10 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use manifold_protocol::{Fault, Raw};
+use manifold_protocol::{Failure, Raw};
 
 use super::{Run, State};
+use crate::session::CUT_OFF;
 
 impl Run {
     /// The client that waits is gone, and the call with it.
@@ -22,7 +23,7 @@ impl Run {
         let mut state = self.lock();
         if let Some(pending) = state.pending.take_if(|pending| pending.number == number) {
             self.end(state, Some(Raw::from_static(r#""the gateway is shutting down""#)));
-            self.deliver(pending, Err(Fault::ShuttingDown.into()));
+            self.deliver(pending, Err(Failure::Peer(Raw::from_static(CUT_OFF))));
         }
     }
 

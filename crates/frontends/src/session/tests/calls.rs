@@ -156,8 +156,9 @@ async fn closing_takes_calls_back_and_drops_questions() {
     assert!(call.is_cancelled());
     assert!(question.try_recv().unwrap().is_err());
     drop(call);
-    let answer = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: the server is shutting down"}}"#;
-    assert_eq!(desk.out(), [answer]);
+    let answer = desk.out().concat();
+    assert!(answer.contains(r#""id":1,"error""#) && answer.contains("shutting down"), "{answer}");
+    assert!(answer.contains(r#""mayHaveRun":true"#), "{answer}");
     assert!(desk.question("roots/list").try_recv().unwrap().is_ok(), "it is no longer asked");
     assert_eq!(desk.out(), [""; 0]);
     desk.session.settled().await;

@@ -90,6 +90,10 @@ fn of_file(path: &Path, verb: &Verb) -> Result<Vec<FoundServer>, Failure> {
             Failure::usage(format!("there is no program '{named}' that is known, and no file")).hint(hint)
         );
     }
+    if !path.exists() {
+        let message = format!("{}: does not exist", path.display());
+        return Err(Failure::config(message).hint("name a file that is there, or a program such as `cursor`"));
+    }
     let read = read_to_import(&path).and_then(|text| servers_in(&text, &path, None, environment));
     read.map_err(|why| Failure::config(why.to_string()))
 }

@@ -101,10 +101,18 @@ pub(super) fn report(imported: &Imported) -> ImportReport {
         file: server.file.display().to_string(),
         id: server.id.clone(),
     });
+    // One that is dropped as the same as another that is added is told by its own name.
+    let mut same = plan.same.clone();
+    for (server, outcome) in imported.found.iter().zip(&plan.outcomes) {
+        let is_told = same.contains(&server.id) || plan.added.iter().any(|added| added.id == server.id);
+        if matches!(outcome, Outcome::Same(id) if !same.contains(id)) && !is_told {
+            same.push(server.id.clone());
+        }
+    }
     ImportReport {
         found: found.collect(),
         added: plan.added.iter().map(|server| server.id.clone()).collect(),
-        same: plan.same.clone(),
+        same,
         skipped: plan
             .skipped
             .iter()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use manifold_config::{ScaleSettings, Secret};
+use manifold_config::{RUNS_AT_EACH, Replicas, ScaleSettings, Secret};
 use manifold_engine::{Health, Tasks};
 use manifold_frontends::replica::{Replica, StateKeys};
 use manifold_state::{Node, Options, PATIENCE, PREFIX, Store};
@@ -49,7 +49,10 @@ pub(crate) fn open(
     let no_randomness = || "the system has no randomness to give".to_owned();
     let replica = Replica::new(name, keys, tasks).ok_or_else(no_randomness)?;
     let (replica, store) = match &scale.state {
-        None => (replica, None),
+        None => {
+            warn_of_servers_that_run_at_each(services);
+            (replica, None)
+        }
         Some(url) => {
             linked(replica, url, scale, address, tasks).map(|(linked, store)| (linked, Some(store)))?
         }
@@ -66,6 +69,17 @@ pub(crate) fn open(
     let address = shown(scale, address).to_owned();
     watch_keys(file.clone(), &replica, store.clone(), address, tasks);
     Ok(Some((replica, store)))
+}
+
+/// Says which servers are meant to run once and do not, where the config alone did not show it.
+fn warn_of_servers_that_run_at_each(services: &Services) {
+    let config = services.fleet.config();
+    if config.problems.iter().any(|problem| problem.what == RUNS_AT_EACH) {
+        return;
+    }
+    for server in config.servers.iter().filter(|server| server.replicas == Replicas::One) {
+        warn!(server = %server.key.id, "`replicas` {RUNS_AT_EACH}; name it by --state");
+    }
 }
 
 /// Connects a replica with the store that all share.

@@ -51,6 +51,7 @@ pub use profile::{
     default_config_path,
 };
 pub use redact::{Redactor, redact, redact_cut, redactor};
+pub use resolve::RUNS_AT_EACH;
 pub use schema::schema;
 pub use secret::Secret;
 pub use secrets::{SecretSource, Secrets};

@@ -31,7 +31,7 @@ use crate::identity::ExposedIds;
 use crate::keys::Kind;
 use crate::keys::table::TOP;
 use crate::load::OwnPort;
-use crate::model::{Config, Format, Namespace, Server, ServerKey, Settings, Source};
+use crate::model::{Config, Format, Namespace, Replicas, Server, ServerKey, Settings, Source};
 use crate::problem::Problems;
 use crate::profile::Profile;
 use crate::secrets::SECRET;
@@ -75,6 +75,9 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) withheld: &'a BTreeSet<String>,
 }
 
+/// What is wrong with a server that is meant to run once, among replicas that share no store.
+pub const RUNS_AT_EACH: &str = "is `one`, and it runs at each replica: they share no Redis";
+
 /// Makes the configuration, or gives back the problems when going on would be unsafe.
 pub(crate) fn resolve(
     document: &Object,
@@ -109,6 +112,7 @@ pub(crate) fn resolve(
         tell_no_servers(top, format, &mut problems);
     }
     door::warn_of_namespaces(document, &namespaces, &mut problems);
+    warn_of_lonely_replicas(top, &servers, &settings, &mut problems);
     namespaces::apply_permissions(top, &servers, &mut namespaces, &settings.separator, &mut problems);
     if problems.is_refused() {
         return Err(problems);
@@ -130,6 +134,24 @@ pub(crate) fn resolve(
         problems: problems.into_sorted(),
         unread: None,
     })
+}
+
+/// Warns of servers that are meant to run at one of several replicas which share nothing that says at which.
+fn warn_of_lonely_replicas(
+    top: Fields<'_>,
+    servers: &[Server],
+    settings: &Settings,
+    problems: &mut Problems,
+) {
+    if settings.scale.state_key_file.is_none() || settings.scale.state.is_some() {
+        return;
+    }
+    let line = top.get("scale").map_or(1, |node| node.line);
+    for server in servers.iter().filter(|server| server.replicas == Replicas::One) {
+        let place = format!("{}.replicas", server.key.id);
+        let hint = "name their Redis in `scale.state`, or by --state".to_owned();
+        problems.warn(line, &place, RUNS_AT_EACH, Some(hint));
+    }
 }
 
 fn choose_profile(top: Fields<'_>, origin: Origin<'_>) -> Profile {

@@ -171,6 +171,16 @@ impl Clients {
         }
     }
 
+    /// Notes that a client may have been served the lists by another gateway: it hears of changes from now on.
+    pub(crate) fn may_have_been_served(&self, id: ClientId) {
+        self.looked(1);
+        if let Some(entry) = self.lock().get(id) {
+            for kind in Kind::ALL {
+                entry.may_have_seen(kind, self.version(kind));
+            }
+        }
+    }
+
     /// Notes that a list has new content, or that its server says so; the announcement follows.
     pub(crate) fn bump(&self, kind: Kind) {
         self.versions[kind as usize].fetch_add(1, Ordering::Relaxed);
@@ -215,6 +225,12 @@ impl Clients {
 impl Entry {
     fn saw(&self, kind: Kind, version: u64) {
         self.seen[kind as usize].store(version + 1, Ordering::Relaxed);
+    }
+
+    fn may_have_seen(&self, kind: Kind, version: u64) {
+        let seen = &self.seen[kind as usize];
+        // What was served here says more.
+        let _ = seen.compare_exchange(0, version + 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn is_behind(&self, kind: Kind, version: u64) -> bool {

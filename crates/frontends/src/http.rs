@@ -51,7 +51,7 @@ use manifold_engine::Tasks;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
 use crate::modern::ModernService;
@@ -75,8 +75,9 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Serves until `stop` resolves; from when its health says that it drains on, each answer is the last of its connection,
-/// so that a balancer makes new ones elsewhere. Then accepts no more, lets calls in flight finish within `drain`, and ends streams. Before
-/// that connections that rest may, for as long as `stop` says, make one more request and hear that it was the last.
+/// so that a balancer makes new ones elsewhere. Calls that wait for what their client sends to another replica may get it for
+/// as long as `drain` says. Then accepts no more, lets calls in flight finish within what is left of it, and ends streams.
+/// Before that connections that rest may, for as long as `stop` says, make one more request and hear that it was the last.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -99,19 +100,27 @@ pub async fn serve(
     let expiry = Arc::clone(&shared);
     tasks.spawn_background(async move { expiry.sessions.expire().await });
     tasks.spawn_background(news::keep(Arc::clone(&shared)));
+    tasks.spawn_background(Arc::clone(&shared).follow_keys());
     let vacancy = Arc::clone(&shared);
     tasks.spawn_background(async move { vacancy.end_closed_namespaces(drain).await });
 
+    let answered = Arc::clone(&shared);
+    let stop = async move {
+        let rest_patience = stop.await;
+        let asked = Instant::now();
+        answered.has_its_answers(drain).await;
+        (rest_patience, drain.saturating_sub(asked.elapsed()))
+    };
     let draining = shared.site.health.draining();
     tokio::pin!(draining);
     let mut is_draining = false;
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
-    let rest_patience = loop {
+    let (rest_patience, drain) = loop {
         while connections.try_join_next().is_some() {}
         let place = tokio::select! {
-            patience = &mut stop => break patience,
+            patiences = &mut stop => break patiences,
             () = &mut draining, if !is_draining => {
                 is_draining = true;
                 close.send_replace(Closing::AfterNext);
@@ -119,9 +128,9 @@ pub async fn serve(
             }
             place = Arc::clone(&places).acquire_owned() => place,
         };
-        let Ok(place) = place else { break Duration::ZERO };
+        let Ok(place) = place else { break (Duration::ZERO, drain) };
         let (stream, address) = tokio::select! {
-            patience = &mut stop => break patience,
+            patiences = &mut stop => break patiences,
             () = &mut draining, if !is_draining => {
                 is_draining = true;
                 close.send_replace(Closing::AfterNext);

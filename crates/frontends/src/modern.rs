@@ -305,6 +305,11 @@ impl ModernService {
         }
     }
 
+    /// Returns whether calls wait for their clients to come back.
+    pub(crate) fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
     /// Returns the replica at which the call waits that a client comes back for, if that is another.
     pub(crate) fn elsewhere(&self, params: Option<&Raw>) -> Option<u32> {
         let state = params?.get("requestState")?;

@@ -101,6 +101,10 @@ impl Parked {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().runs.is_empty()
+    }
+
     pub(crate) fn give_up_all(&self) {
         let closed = Places { is_closed: true, ..Places::default() };
         let places = std::mem::replace(&mut *self.lock(), closed);

@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use manifold_config::ServerKey;
 use manifold_engine::Tasks;
+use tokio::sync::watch;
 
 pub(crate) use clock::unix_seconds;
 use followed::Followed;
@@ -51,6 +52,8 @@ pub struct Replica {
     /// 31 random bits: what a former process of the same name gave out is not taken for ours.
     number: u32,
     keys: ArcSwap<StateKeys>,
+    /// Told when the keys are others.
+    renewed: watch::Sender<()>,
     link: Option<Arc<dyn Link>>,
     /// Tells apart what sessions of the same id number, should one be made anew.
     counter: AtomicU64,
@@ -64,9 +67,9 @@ impl Replica {
         let mut bytes = [0; 4];
         getrandom::fill(&mut bytes).ok()?;
         let number = (u32::from_be_bytes(bytes) >> 1).max(1);
-        let keys = ArcSwap::from_pointee(keys);
+        let (keys, renewed) = (ArcSwap::from_pointee(keys), watch::Sender::new(()));
         let (counter, followed) = (AtomicU64::new(1), Followed::default());
-        Some(Self { name, number, keys, link: None, counter, followed, tasks: tasks.clone() })
+        Some(Self { name, number, keys, renewed, link: None, counter, followed, tasks: tasks.clone() })
     }
 
     /// Gives it what it shares with the others beside the keys.
@@ -86,11 +89,25 @@ impl Replica {
     /// Takes over the keys that the file has now.
     pub fn renew_keys(&self, keys: StateKeys) {
         self.keys.store(Arc::new(keys));
+        self.renewed.send_replace(());
+    }
+
+    pub(crate) fn keys_renewed(&self) -> watch::Receiver<()> {
+        self.renewed.subscribe()
     }
 
     /// Returns our address as the others believe it.
     pub fn signed_address(&self, address: &str) -> String {
         self.keys().sign_address(self.number, address)
+    }
+
+    /// Returns where another replica is reached; one that is not known here may have come a moment ago.
+    pub(crate) async fn find_address_of(&self, replica: u32) -> Option<String> {
+        let link = self.link.as_ref()?;
+        if link.address(replica).is_none() {
+            link.look_for_replicas().await;
+        }
+        self.address_of(replica)
     }
 
     /// Returns where another replica is reached, if it lives and said so itself.

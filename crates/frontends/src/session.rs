@@ -183,6 +183,11 @@ impl Session {
         !state.flights.is_empty() || !state.questions.is_empty()
     }
 
+    /// Returns whether a server waits for an answer of the client's.
+    pub(crate) fn awaits_client(&self) -> bool {
+        !self.lock().questions.is_empty()
+    }
+
     /// Returns what a further call would be told, if there is no room for it.
     pub(crate) fn is_full(&self) -> Option<Fault> {
         let (most, fault) = self.limit.as_ref()?;

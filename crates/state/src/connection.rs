@@ -1,6 +1,6 @@
 //! The connection: kept open by one task, asked by all. After some failures it is away until that task has it back.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(crate) struct Connection {
     /// `None`: it is away, and whoever asks is told so at once.
     live: ArcSwapOption<Live>,
     failures: AtomicU32,
+    /// Whether the first attempt to connect has come to its end.
+    was_tried: AtomicBool,
     /// Numbers connections, from 1 on.
     generation: AtomicU64,
     /// What it last refused to do, by its own word for why.
@@ -97,6 +99,7 @@ impl Connection {
             patience: options.patience,
             live: ArcSwapOption::empty(),
             failures: AtomicU32::new(0),
+            was_tried: AtomicBool::new(false),
             generation: AtomicU64::new(0),
             refusal: Mutex::default(),
             probe: format!("{}probe", options.prefix),
@@ -121,8 +124,9 @@ impl Connection {
         let is_new = refusal.as_ref().is_some_and(|(_, at)| at.elapsed() < REFUSED_FOR);
         match (self.is_away(), refusal) {
             (_, Some((code, _))) if is_new => Some(format!("redis refuses: {code}")),
-            (true, _) => Some("redis is away".to_owned()),
-            (false, _) => None,
+            // Before, nobody can say so.
+            (true, _) if self.was_tried.load(Ordering::Relaxed) => Some("redis is away".to_owned()),
+            _ => None,
         }
     }
 
@@ -215,6 +219,7 @@ impl Connection {
                     self.failures.store(0, Ordering::Relaxed);
                     self.generation.fetch_add(1, Ordering::AcqRel);
                     self.live.store(Some(Arc::new(connection)));
+                    self.was_tried.store(true, Ordering::Relaxed);
                     info!("connected to redis");
                     was_told = false;
                     self.connected.notify_waiters();
@@ -226,6 +231,7 @@ impl Connection {
                 }
                 _ => {}
             }
+            self.was_tried.store(true, Ordering::Relaxed);
             sleep(AGAIN).await;
         }
     }

@@ -1,7 +1,7 @@
 //! Who else there is: each replica says every two seconds that it lives, and where it is reached. How long ago another was
 //! heard of is judged by what was read here without a break: after one all have to be given time to come back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use tracing::{debug, info};
 use crate::{Away, Store};
 
 const EVERY: Duration = Duration::from_secs(2);
+/// Who looks for one that is not known reads no more often than this.
+const LOOKED_EVERY: Duration = Duration::from_millis(100);
 /// Who has said nothing new for this long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(6);
 /// Reading seldomer than this is a break.
@@ -93,6 +95,14 @@ impl Store {
         is_steady && !self.shared.connection.is_away() && !nodes.known.load().contains_key(&number)
     }
 
+    /// Reads anew who there is, unless that was done a moment ago: one that has just come is not known yet.
+    pub async fn look(&self) {
+        let is_new = |reading: Reading| reading.last.elapsed() < LOOKED_EVERY;
+        if !(**self.shared.nodes.reading.load()).is_some_and(is_new) && !self.is_leaving() {
+            let _ = self.announce().await;
+        }
+    }
+
     /// Returns how many replicas live, as far as is known.
     pub fn nodes(&self) -> usize {
         self.shared.nodes.known.load().len().max(1)
@@ -107,11 +117,15 @@ impl Store {
         }
     }
 
+    fn is_leaving(&self) -> bool {
+        self.shared.leaving.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     pub(crate) async fn keep_announced(&self) {
         let connection = &self.shared.connection;
         loop {
             connection.wait_connected().await;
-            if self.shared.leaving.load(std::sync::atomic::Ordering::Relaxed) {
+            if self.is_leaving() {
                 return;
             }
             if self.announce().await.is_err() {
@@ -157,15 +171,18 @@ impl Nodes {
             Some(_) => heard.retain(|number, _| said.iter().any(|(there, _)| there == number)),
             None => heard.values_mut().for_each(|heard| heard.at = now),
         }
+        let in_store: HashSet<u32> = said.iter().map(|(number, _)| *number).collect();
         for (number, text) in said {
             match heard.get_mut(&number) {
                 Some(known) if known.text == text => {}
                 _ => drop(heard.insert(number, Heard { text, at: now })),
             }
         }
-        heard.retain(|_, heard| now - heard.at < GONE_AFTER);
+        // What one that is gone has said stays in the store for a while, and is no news.
+        heard.retain(|number, heard| in_store.contains(number) || now - heard.at < GONE_AFTER);
+        let live = heard.iter().filter(|(_, heard)| now - heard.at < GONE_AFTER);
         let live: HashMap<u32, Node> =
-            heard.iter().filter_map(|(number, heard)| Some((*number, node(*number, &heard.text)?))).collect();
+            live.filter_map(|(number, heard)| Some((*number, node(*number, &heard.text)?))).collect();
         let (replicas, known) = (live.len(), self.known.load().len());
         if replicas != known {
             info!(replicas, "replicas come and go");

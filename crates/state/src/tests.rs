@@ -332,6 +332,9 @@ async fn after_a_break_all_have_time_to_come_back() {
         nodes.take_over(said(&[(1, more), (2, 11)]), 2, Instant::now());
     }
     assert_eq!(nodes.numbers(), [1], "one that says nothing new is gone after six seconds");
+    pass(2).await;
+    nodes.take_over(said(&[(1, 16), (2, 11)]), 2, Instant::now());
+    assert_eq!(nodes.numbers(), [1], "what it has said is still there, and no news");
     // One that leaves is gone at once.
     pass(2).await;
     nodes.take_over(said(&[(1, 16), (3, 1)]), 2, Instant::now());

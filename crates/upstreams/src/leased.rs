@@ -185,6 +185,7 @@ impl Leased {
             trust: self.trust.clone(),
             cache: self.cache().clone(),
             limit_bytes: self.here.limit_bytes,
+            may_move: true,
             sign_in: None,
         };
         let reached = tokio::select! {

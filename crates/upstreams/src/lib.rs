@@ -160,6 +160,7 @@ impl Connector for Upstreams {
                     trust: self.trust.clone(),
                     cache: self.cache.clone(),
                     limit_bytes: self.limit_bytes,
+                    may_move: false,
                 };
                 let supervised = Supervised::new(remote, &self.tasks);
                 self.note_live(server, None, &supervised);

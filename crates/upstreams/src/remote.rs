@@ -53,6 +53,8 @@ pub(crate) struct Remote {
     pub(crate) trust: Trust,
     pub(crate) cache: Cache,
     pub(crate) limit_bytes: usize,
+    /// It may be reached elsewhere soon: a call that could not be sent waits for that.
+    pub(crate) may_move: bool,
     /// How the server is signed in to; none where nobody does.
     pub(crate) sign_in: Option<SignIn>,
 }

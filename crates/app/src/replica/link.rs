@@ -137,6 +137,11 @@ impl Link for StoreLink {
         Some(self.store.node(replica)?.address)
     }
 
+    fn look_for_replicas(&self) -> BoxFuture<()> {
+        let store = self.store.clone();
+        Box::pin(async move { store.look().await })
+    }
+
     fn is_gone(&self, replica: u32, asked: Instant) -> bool {
         self.store.is_gone(replica, asked)
     }

@@ -1,5 +1,8 @@
 //! A server that runs at one of several replicas.
 
+use std::net::TcpStream;
+use std::thread;
+
 use manifold_testkit::client::PATIENCE;
 use manifold_testkit::http::Conn;
 use manifold_testkit::{Sandbox, until};
@@ -65,12 +68,16 @@ fn another_replica_takes_over_the_server_of_one_that_is_gone() {
     let before = pid_at(first).expect("it is started where it is called first");
     assert_eq!(pid_at(second).as_deref(), Some(before.as_str()));
     replicas.kill(0);
-    let mut after = None;
-    assert!(until(PATIENCE, || {
-        after = pid_at(second);
-        after.is_some()
-    }));
-    assert_ne!(after, Some(before), "it is another process");
+    assert!(until(PATIENCE, || TcpStream::connect(("127.0.0.1", first)).is_err()), "it is gone");
+    // Calls that come meanwhile wait; none of them was in flight.
+    let pid = || modern(second, "tools/call", &json!({"name": "pid", "arguments": {}})).json();
+    let waiting: Vec<Value> = thread::scope(|scope| {
+        let calls: Vec<_> = (0..3).map(|_| scope.spawn(pid)).collect();
+        calls.into_iter().map(|call| call.join().expect("it comes back")).collect()
+    });
+    let after = waiting[0]["result"]["content"][0]["text"].as_str();
+    assert!(after.is_some() && waiting.iter().all(|answer| answer == &waiting[0]), "{waiting:?}");
+    assert_ne!(after, Some(before.as_str()), "it is another process");
 }
 
 #[test]
@@ -81,7 +88,8 @@ fn a_replica_that_ends_lets_go_of_its_servers_at_once() {
     assert_eq!(pid_at(replicas.port(1)).as_deref(), Some(before.as_str()));
     replicas.all[0].signal(nix::sys::signal::Signal::SIGTERM);
     assert!(until(PATIENCE, || crate::redis::ask(redis.port, &["KEYS", "mf:lease:*"]).starts_with("*0")));
-    assert!(until(PATIENCE, || pid_at(replicas.port(1)).is_some_and(|after| after != before)));
+    let after = pid_at(replicas.port(1)).expect("a call waits until the server is had");
+    assert_ne!(after, before);
     // Nor is it taken for one that lives.
     assert!(until(PATIENCE, || replicas.said(1, "replicas=1") >= 1));
     assert!(crate::redis::ask(redis.port, &["HLEN", "mf:nodes"]).starts_with(":1"));

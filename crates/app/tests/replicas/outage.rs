@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::fixture::{BOTH, NEW, Replicas, config, modern};
-use crate::redis::{ask, redis};
+use crate::redis::{ask, redis, redis_at};
 use crate::shared::{sharing, to_the_end};
 
 const TOKEN: &str = "sixteen letters!";
@@ -100,6 +100,23 @@ fn a_session_that_ended_unheard_is_over_all_the_same() {
     assert!(killed.starts_with(":2"), "{killed}");
     assert_eq!(there.delete(), 204);
     assert!(until(PATIENCE, || !pings(&here)), "{}", replicas.all[0].client.stderr());
+}
+
+// A session that is ended while Redis is away is over at the others once it is back
+#[test]
+fn an_end_that_could_not_be_told_is_told_later() {
+    let home = Sandbox::new();
+    let Some((redis, replicas)) = sharing(&home, 2) else { return };
+    let here = replicas.all[0].session("/mcp", NEW, json!({}));
+    let there = here.at(replicas.port(1));
+    assert!(pings(&here) && pings(&there));
+    let port = redis.port;
+    drop(redis);
+    assert!(until(PATIENCE, || (0..2).all(|at| replicas.said(at, "redis is away") >= 1)));
+    assert_eq!(here.delete(), 204);
+    assert!(pings(&there), "nobody can have told it");
+    let _redis = redis_at(&home, port);
+    assert!(until(PATIENCE, || !pings(&there)), "{}", replicas.all[1].client.stderr());
 }
 
 // A stream that is too long for its log is gone on with at another replica while its own lives

@@ -180,6 +180,74 @@ fn subscriptions_and_the_own_stream_move_along() {
     assert!(until(PATIENCE, || session.post(BOTH, &calling(5, "ping", json!({}))).status == 404));
 }
 
+// Who read a list at one replica and listens at another hears that it has changed
+#[test]
+fn lists_may_have_been_read_elsewhere() {
+    let home = Sandbox::new();
+    let Some((_redis, replicas)) = sharing(&home, 2) else { return };
+    let listen_at = |session: &HttpClient, list: usize, listen: usize| {
+        let body = calling(2, "tools/list", json!({}));
+        assert_eq!(session.at(replicas.port(list)).post(BOTH, &body).status, 200);
+        let listening = session.at(replicas.port(listen));
+        let mut stream = listening.listen(None);
+        let mut events = stream.response().events();
+        // Each replica has a server of its own, which must run to say anything.
+        let tool = format!("new{list}{listen}");
+        listening.call(3, "addtool", json!({"name": tool}), None).answer();
+        loop {
+            let event = events.next().expect("it is told");
+            if event.data.contains("notifications/tools/list_changed") {
+                break;
+            }
+        }
+    };
+    // Opened and read at one, or opened here and read at the other.
+    listen_at(&replicas.all[0].session("/mcp", NEW, json!({})), 0, 1);
+    listen_at(&replicas.all[1].session("/mcp", NEW, json!({})), 0, 1);
+}
+
+// A replica that ends can still be brought the answers that its calls wait for
+#[test]
+fn a_replica_that_ends_waits_for_answers() {
+    let home = Sandbox::new();
+    let patient = |home: &Sandbox| {
+        let mut config = config(home);
+        config["drainTimeout"] = json!(60_000);
+        config
+    };
+    let Some((_redis, replicas)) = sharing_with(&home, 2, patient) else { return };
+    let session = replicas.all[0].session("/mcp", NEW, json!({"elicitation": {}}));
+    let mut call = session.call(2, "ask", elicit()["arguments"].clone(), None);
+    let mut events = call.response().events();
+    let question = events.message();
+    let draining = || replicas.all[0].ask("GET", "/readyz", &[], "").status == 503;
+    replicas.all[0].signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(until(PATIENCE, draining));
+    session.at(replicas.port(1)).reply(&question["id"], json!({"action": "decline"}));
+    assert!(events.message()["result"].is_object(), "it was answered by way of the other");
+}
+
+// A replica that has just come is found by who does not know it yet
+#[test]
+fn a_new_replica_is_found_at_once() {
+    let home = Sandbox::new();
+    let Some((redis, replicas)) = sharing(&home, 1) else { return };
+    let url = format!("redis://127.0.0.1:{}/0", redis.port);
+    let keys = replicas.homes[0].path("keys/state.key");
+    let flags = ["--state-key-file", keys.to_str().expect("UTF-8"), "--state", &url];
+    let its_home = Sandbox::new();
+    let new = manifold_testkit::http::Gateway::start(&its_home, &config(&its_home), &flags);
+    assert!(until(PATIENCE, || nodes(redis.port) == 2));
+    let session = new.session("/mcp", NEW, json!({"elicitation": {}}));
+    let mut call = session.call(2, "ask", elicit()["arguments"].clone(), None);
+    let mut events = call.response().events();
+    let question = events.message();
+    session.at(replicas.port(0)).reply(&question["id"], json!({"action": "decline"}));
+    assert!(events.message()["result"].is_object());
+    // Nobody says that Redis is away before anybody has looked.
+    assert_eq!(new.client.stderr().matches("redis is away").count(), 0, "{}", new.client.stderr());
+}
+
 // Answers, retries and cancellations find the replica that they belong to
 #[test]
 fn what_belongs_elsewhere_is_handed_on() {

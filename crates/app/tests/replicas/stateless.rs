@@ -220,17 +220,43 @@ fn an_id_is_good_for_its_principal_and_its_key() {
     let later = ask(b, "ann", None, "/mcp", &hello);
     let later = later.header("mcp-session-id").expect("a session").to_owned();
     assert_eq!(ask(a, "ann", Some(&later), "/mcp", &ping).status, 200, "the new key");
-    // A key that was retired opens nothing; sessions that a replica knows go on.
+    // A key that was retired opens nothing, nor do sessions go on that a replica knows by it.
     let third = ask(a, "ann", None, "/mcp", &hello);
     let third = third.header("mcp-session-id").expect("a session").to_owned();
     replicas.write_keys(&[3]);
     assert!(read(2), "{}", replicas.all[1].client.stderr());
     assert_eq!(ask(b, "ann", Some(&third), "/mcp", &ping).status, 404, "a retired key");
-    assert_eq!(ask(a, "ann", Some(&third), "/mcp", &ping).status, 200);
+    let is_over = || ask(a, "ann", Some(&third), "/mcp", &ping).status == 404;
+    assert!(until(PATIENCE, is_over), "{}", replicas.all[0].client.stderr());
+    let fourth = ask(a, "ann", None, "/mcp", &hello);
+    let fourth = fourth.header("mcp-session-id").expect("a session").to_owned();
     // A file that breaks changes nothing.
     std::fs::write(replicas.homes[0].path("keys/state.key"), "no key\n").expect("the file can be written");
     assert!(until(PATIENCE, || replicas.said(0, "stay as they were") >= 1));
-    assert_eq!(ask(a, "ann", Some(&third), "/mcp", &ping).status, 200);
+    assert_eq!(ask(a, "ann", Some(&fourth), "/mcp", &ping).status, 200);
+}
+
+// a stream that only another replica could go on with, and nobody can ask it
+#[test]
+fn a_stream_of_another_replica_begins_anew() {
+    let replicas = Replicas::start(2, &[]);
+    let session = replicas.all[0].session("/mcp", NEW, json!({}));
+    let mut call = session.call(9, "progress", json!({"steps": 1000, "ms": 20}), Some(json!("t")));
+    let last = call.response().events().next().and_then(|event| event.id).expect("an id");
+    let answer = session.at(replicas.port(1)).listen(Some(&last)).answer();
+    assert_eq!(answer.status, 404, "{}", answer.text());
+}
+
+// a server that is meant to run once, where nobody can say at which replica
+#[test]
+fn a_server_that_is_not_alone_is_told_of() {
+    let once = |home: &Sandbox| {
+        let mut config = config(home);
+        config["mcpServers"]["s"]["replicas"] = json!("one");
+        config
+    };
+    let replicas = Replicas::start_with(1, &[], once);
+    assert!(until(PATIENCE, || replicas.said(0, "it runs at each replica") == 1));
 }
 
 // Without a key all is as it was

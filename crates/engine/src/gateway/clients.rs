@@ -54,6 +54,11 @@ impl Gateway {
         }
     }
 
+    /// Lets a client hear of changes to all lists, which another gateway may have served it.
+    pub fn may_have_looked(&self, id: ClientId) {
+        self.clients.may_have_been_served(id);
+    }
+
     /// Lets a client hear of tasks that are its principal's. Resolves to those that are followed.
     pub fn watch_tasks(
         self: &Arc<Self>,

@@ -41,7 +41,7 @@ pub(super) async fn elsewhere(
     incoming: &Incoming,
     shared: &Shared,
 ) -> Option<Response<Body>> {
-    let (replica, address) = place_of(head, owner_of(incoming, shared)?, shared)?;
+    let (replica, address) = place_of(head, owner_of(incoming, shared)?, shared).await?;
     // An answer is taken or refused at once; a call may take as long as it likes.
     let (patience, id) = match incoming {
         Incoming::One(Message::Request { id, .. }) => (None, Some(id)),
@@ -70,7 +70,7 @@ pub(super) async fn elsewhere(
 /// Hands a client that comes back for a stream to the replica that says it. `None` where that is ours, cannot be reached, or
 /// does not know it any more.
 pub(super) async fn stream_elsewhere(head: &Parts, number: u64, shared: &Shared) -> Option<Response<Body>> {
-    let (replica, address) = place_of(head, Replica::of_number(number)?, shared)?;
+    let (replica, address) = place_of(head, Replica::of_number(number)?, shared).await?;
     match hand_on(head, Bytes::new(), &address, Some(TAKING), replica).await {
         Ok(response) => Some(response).filter(|response| response.status() == StatusCode::OK),
         Err(Failed::Unsent(why) | Failed::Unknown(why)) => {
@@ -81,12 +81,12 @@ pub(super) async fn stream_elsewhere(head: &Parts, number: u64, shared: &Shared)
 }
 
 /// Returns where another replica is reached. What was handed on already stays where it is.
-fn place_of<'s>(head: &Parts, owner: u32, shared: &'s Shared) -> Option<(&'s Replica, String)> {
+async fn place_of<'s>(head: &Parts, owner: u32, shared: &'s Shared) -> Option<(&'s Replica, String)> {
     let replica = shared.site.replica.as_deref()?;
     if owner == replica.number() || is_by_replica(&head.headers, replica) {
         return None;
     }
-    Some((replica, replica.address_of(owner)?))
+    Some((replica, replica.find_address_of(owner).await?))
 }
 
 /// Returns whether a request bears the word that replicas know each other by.

@@ -21,6 +21,9 @@ const MAX_TEXT: usize = 8 << 10;
 /// How often is said which sessions are in use.
 const USED_EVERY: Duration = Duration::from_secs(60);
 
+/// How often it is tried to say of which sessions are over, where that could not be said.
+const TRIED_EVERY: Duration = Duration::from_secs(1);
+
 /// Listens to the other replicas, and tells them which sessions are in use, for as long as it is polled.
 pub(super) async fn keep(shared: Arc<Shared>) {
     let Some(replica) = shared.site.replica.clone() else { return };
@@ -41,9 +44,15 @@ pub(super) async fn keep(shared: Arc<Shared>) {
             }
         }
     }));
-    let mut ticks = interval(USED_EVERY);
+    let (mut ticks, mut tries) = (interval(USED_EVERY), interval(TRIED_EVERY));
     loop {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = tries.tick() => {
+                say_unsaid(&shared, &*link, me).await;
+                continue;
+            }
+        }
         let used = shared.sessions.used_within(USED_EVERY);
         if !used.is_empty() {
             link.used(used.clone()).await;
@@ -138,9 +147,12 @@ pub(super) async fn note(note: Note, session: &HttpSession, replica: &Replica) {
     }
     let number = replica.first_number();
     let news = News::Noted { sid: sid.clone(), number: Some(number) };
-    if is_written(&**link, sid, note).await {
-        let tell = || link.tell(news.encode(replica.number()));
-        replica.followed.by(link.others(), number, tell).await;
+    match link.note(sid, note).await {
+        Ok(()) => {
+            let tell = || link.tell(news.encode(replica.number()));
+            replica.followed.by(link.others(), number, tell).await;
+        }
+        Err(away) => debug!("a session's change stays here: {away}"),
     }
 }
 
@@ -195,21 +207,30 @@ impl Outlet for Judging {
     }
 }
 
-/// Tells the others that a session is over.
-pub(super) async fn over(session: &HttpSession, replica: &Replica) {
-    if let (Some(link), Some(sid)) = (replica.link(), &session.sid) {
-        if is_written(&**link, sid, Note::Over).await {
-            link.tell(News::Over { sid: sid.clone() }.encode(replica.number()));
-        }
+/// Tells the others that a session is over: now, or once that can be said.
+pub(super) async fn over(sid: &str, shared: &Shared) {
+    let Some(replica) = &shared.site.replica else { return };
+    let Some(link) = replica.link() else { return };
+    if !say_over(sid, &**link, replica.number()).await {
+        shared.sessions.is_unsaid(sid);
     }
 }
 
-async fn is_written(link: &dyn Link, sid: &str, note: Note) -> bool {
-    match link.note(sid, note).await {
-        Ok(()) => true,
-        Err(away) => {
-            debug!("a session's change stays here: {away}");
-            false
+async fn say_over(sid: &str, link: &dyn Link, me: u32) -> bool {
+    if let Err(away) = link.note(sid, Note::Over).await {
+        debug!("the end of a session stays here for now: {away}");
+        return false;
+    }
+    link.tell(News::Over { sid: sid.to_owned() }.encode(me));
+    true
+}
+
+/// Tells the others of ends that they could not be told of.
+async fn say_unsaid(shared: &Shared, link: &dyn Link, me: u32) {
+    while let Some(sid) = shared.sessions.first_unsaid() {
+        if !say_over(&sid, link, me).await {
+            return;
         }
+        shared.sessions.is_said(&sid);
     }
 }

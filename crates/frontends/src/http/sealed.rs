@@ -75,6 +75,7 @@ pub(super) async fn make_anew(
         Ok(session) => {
             info!(client = facts.client_name, "a session of another replica goes on here");
             session.touch();
+            session.session.may_have_listed();
             shared.let_be_ended(&session);
             session.session.recall(&notes);
             Ok(Some(session))

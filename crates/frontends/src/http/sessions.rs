@@ -22,7 +22,7 @@ use super::peer::{Origin, too_many_calls, too_many_streams};
 use super::site::Site;
 use super::stream::{Stream, StreamLog};
 use super::tally::{Entered, Tally};
-use crate::replica::{Link, Replica};
+use crate::replica::{Link, Replica, SealedSession, StateKeys};
 use crate::session::{Destination, Outlet, Session};
 use open::{Open, Owner};
 
@@ -180,6 +180,9 @@ impl HttpSession {
 
     /// Counts somebody who listens by GET, for as long as what is returned is held (M8).
     pub(super) fn listen(&self) -> Result<Entered, Fault> {
+        if self.sid.is_some() {
+            self.session.may_have_listed();
+        }
         self.readers.enter(1, self.limits.streams).ok_or_else(|| too_many_streams(&self.limits))
     }
 
@@ -307,6 +310,35 @@ impl Sessions {
         self.lock().over.add(sid);
         if let Some(session) = self.by_sid(sid) {
             self.remove(&session.id);
+        }
+    }
+
+    /// Notes that a session is over and the other replicas could not be told.
+    pub(super) fn is_unsaid(&self, sid: &str) {
+        self.lock().unsaid.add(sid);
+    }
+
+    /// Returns the first session of whose end the other replicas could not be told.
+    pub(super) fn first_unsaid(&self) -> Option<String> {
+        self.lock().unsaid.first()
+    }
+
+    pub(super) fn is_said(&self, sid: &str) {
+        self.lock().unsaid.remove(sid);
+    }
+
+    /// Ends sessions whose ids were sealed with a key that is gone.
+    pub(super) fn end_unsealed(&self, keys: &StateKeys) {
+        let is_gone = |session: &&Arc<HttpSession>| {
+            session.sid.is_some() && SealedSession::open(&session.id, keys).is_none()
+        };
+        let ended: Vec<String> =
+            self.all().iter().filter(is_gone).map(|session| session.id.clone()).collect();
+        for id in &ended {
+            self.remove(id);
+        }
+        if !ended.is_empty() {
+            info!(sessions = ended.len(), "ended sessions whose key is gone");
         }
     }
 

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use manifold_engine::Requester;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::info;
 
+use super::news;
 use super::sessions::{HttpSession, Sessions};
 use super::site::Site;
 use super::sockets::Sockets;
 use super::token_failures::TokenFailures;
 use crate::modern::ModernService;
-use crate::replica::{News, Note};
+
+/// How often is looked whether calls still wait for their clients, while we end.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What the handlers share.
 pub(super) struct Shared {
@@ -51,16 +54,38 @@ impl Shared {
     }
 
     /// Ends a session here, and has the other replicas end it.
-    fn end_everywhere(&self, sid: &str) {
+    fn end_everywhere(self: &Arc<Self>, sid: &str) {
         self.sessions.end_sid(sid);
         let Some(replica) = &self.site.replica else { return };
-        let Some(link) = replica.link().cloned() else { return };
-        let (sid, me) = (sid.to_owned(), replica.number());
-        replica.tasks.spawn_background(async move {
-            if link.note(&sid, Note::Over).await.is_ok() {
-                link.tell(News::Over { sid }.encode(me));
+        let (shared, sid) = (Arc::clone(self), sid.to_owned());
+        replica.tasks.spawn_background(async move { news::over(&sid, &shared).await });
+    }
+
+    /// Ends sessions as the keys are taken away that their ids were sealed with.
+    pub(super) async fn follow_keys(self: Arc<Self>) {
+        let Some(replica) = self.site.replica.clone() else { return };
+        let mut renewed = replica.keys_renewed();
+        while renewed.changed().await.is_ok() {
+            self.sessions.end_unsealed(&replica.keys());
+        }
+    }
+
+    /// Waits, for this long at the most, until no call waits for what its client sends to another replica, which can bring
+    /// it only for as long as we let others in.
+    pub(super) async fn has_its_answers(&self, patience: Duration) {
+        if self.site.replica.as_ref().is_none_or(|replica| replica.link().is_none()) {
+            return;
+        }
+        let awaits = || {
+            let asks = |session: &Arc<HttpSession>| session.session.awaits_client();
+            self.modern.has_parked() || self.sessions.all().iter().any(asks)
+        };
+        let all = async {
+            while awaits() {
+                sleep(LOOK).await;
             }
-        });
+        };
+        let _ = timeout(patience, all).await;
     }
 
     /// Ends what listens to namespaces that are no longer served, and their sessions once what they have in flight is

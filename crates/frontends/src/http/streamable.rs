@@ -288,7 +288,7 @@ async fn get(
         Some(seen) => match find_stream(&session, seen, shared).await {
             Some((stream, event)) => stream.attach(event, beat, closing).holding(),
             // There is no such stream any more, and the session's own must not be taken for it.
-            None => return bare(StatusCode::METHOD_NOT_ALLOWED),
+            None => return bare(absent_stream(seen, shared)),
         },
     };
     with_session(events(body.on_end(move || drop(reader))), &session)
@@ -304,14 +304,24 @@ async fn delete(
     match find_session(headers, gateway, namespace, origin, shared).await {
         Ok(Some(session)) => {
             shared.sessions.end(&session);
-            if let Some(replica) = &shared.site.replica {
-                news::over(&session, replica).await;
+            if let Some(sid) = &session.sid {
+                news::over(sid, shared).await;
             }
             bare(StatusCode::NO_CONTENT)
         }
         Err(response) => *response,
         Ok(None) => invalid(StatusCode::NOT_FOUND, "the session is unknown or over", shared),
     }
+}
+
+/// Returns what is said of a stream that there is not: where its replica alone could go on with it and cannot be asked, the
+/// client begins anew.
+fn absent_stream(seen: Option<(u64, u64)>, shared: &Shared) -> StatusCode {
+    let is_elsewhere = shared.site.replica.as_ref().is_some_and(|replica| {
+        let owner = seen.and_then(|(number, _)| Replica::of_number(number));
+        replica.link().is_none() && owner.is_some_and(|owner| owner != replica.number())
+    });
+    if is_elsewhere { StatusCode::NOT_FOUND } else { StatusCode::METHOD_NOT_ALLOWED }
 }
 
 /// Finds the stream that a client comes back for, here or at another replica.

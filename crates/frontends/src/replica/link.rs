@@ -92,6 +92,9 @@ pub trait Link: Send + Sync {
     /// Returns the signed address of another replica, for as long as that lives: as far as is known here.
     fn address(&self, replica: u32) -> Option<String>;
 
+    /// Reads anew who there is, unless that was done a moment ago.
+    fn look_for_replicas(&self) -> BoxFuture<()>;
+
     /// Returns whether another replica is known to be gone, by something heard after `asked`.
     fn is_gone(&self, replica: u32, asked: Instant) -> bool;
 

@@ -20,6 +20,13 @@ impl Session {
         };
     }
 
+    /// Notes that the client may have read the lists at another replica, so that it hears of changes here.
+    pub(crate) fn may_have_listed(&self) {
+        if let (Ok(gateway), Some(client)) = (&self.destination.gateway, self.client.get()) {
+            gateway.may_have_looked(*client);
+        }
+    }
+
     /// Takes up what is noted of the session, and lets go of what no longer is.
     pub(crate) fn recall(self: &Arc<Self>, notes: &SessionNotes) {
         let wanted: HashSet<String> = notes.subscriptions.iter().cloned().collect();

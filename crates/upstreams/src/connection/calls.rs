@@ -71,6 +71,23 @@ impl Connection {
         }
     }
 
+    /// Takes back a call that could not be sent, for the next generation. Returns whether it can be sent again as it was.
+    pub(crate) fn take_back(&self, call: u64) -> bool {
+        let mut table = self.lock();
+        if table.is_closed() || !table.get(call).is_some_and(Pending::is_first_try) {
+            return false;
+        }
+        let Some(Pending { exchange, kept: Some(kept), .. }) = table.remove(call) else { return false };
+        table.unsent.push((kept.call, exchange));
+        self.refill(table);
+        true
+    }
+
+    /// Returns whether calls were taken back.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.lock().unsent.is_empty()
+    }
+
     /// Counts a call of a client's that has failed.
     #[cold]
     pub(super) fn note_failed(&self, pending: &Pending) {

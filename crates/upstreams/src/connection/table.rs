@@ -27,6 +27,8 @@ pub(super) struct Table {
     max_in_flight: usize,
     closed: bool,
     pub(super) queue: FairQueue,
+    /// Calls that could not be sent and wait for the next generation.
+    pub(super) unsent: Vec<(Call, Exchange)>,
     pub(super) attribution: Attribution,
     /// Since when nothing is in flight.
     idle_since: Instant,
@@ -129,6 +131,12 @@ impl Pending {
         self.kept.as_ref().is_none_or(|kept| kept.stage == Stage::Written)
     }
 
+    /// Returns whether it can be sent once more as it was made.
+    pub(super) fn is_first_try(&self) -> bool {
+        let is_as_made = |kept: &Continuation| kept.rounds == 0 && kept.stage == Stage::Written;
+        self.origin == Origin::Client && self.kept.as_deref().is_some_and(is_as_made)
+    }
+
     /// Starts the clock afresh, within the hard limit.
     pub(super) fn refresh(&mut self) {
         // A clock that stands shows when it was stopped, or `resume` would count the pause twice.
@@ -172,6 +180,7 @@ impl Table {
             max_in_flight: max_in_flight.clamp(1, (1 << PLACE_BITS) - 1),
             closed: false,
             queue: FairQueue::default(),
+            unsent: Vec::new(),
             attribution: Attribution::new(audience),
             idle_since: Instant::now(),
             next_deadline: None,
@@ -194,7 +203,8 @@ impl Table {
 
     /// Refuses further calls if none is in flight. Returns whether it does.
     pub(super) fn close_if_idle(&mut self) -> bool {
-        self.closed |= self.idle_since().is_some();
+        // What was taken back waits for another generation, not for a wish to start one.
+        self.closed |= self.idle_since().is_some() && self.unsent.is_empty();
         self.closed
     }
 
@@ -427,7 +437,9 @@ impl Table {
         let lost = pending.iter().filter(|pending| pending.origin == Origin::Client).count() as u64;
         (self.tally.ended, self.tally.failed) = (self.tally.ended + lost, self.tally.failed + lost);
         self.free.clear();
-        (pending, self.queue.take_all())
+        let mut unsent = std::mem::take(&mut self.unsent);
+        unsent.extend(self.queue.take_all());
+        (pending, unsent)
     }
 }
 

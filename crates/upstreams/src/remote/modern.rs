@@ -62,6 +62,7 @@ pub(super) async fn reach(
         spec: remote.spec.clone(),
         unauthorized: remote.unauthorized(),
         limit_bytes: remote.limit_bytes,
+        may_move: remote.may_move,
         gone,
         cache: remote.cache.clone(),
     });
@@ -175,6 +176,7 @@ struct Posts {
     spec: RemoteSpec,
     unauthorized: Fault,
     limit_bytes: usize,
+    may_move: bool,
     gone: watch::Sender<Option<String>>,
     cache: Cache,
 }
@@ -184,24 +186,35 @@ impl Posts {
     /// holds of the connection with it.
     async fn carry(&self, post: Post) {
         let Some(connection) = self.connection.upgrade() else { return };
+        self.carry_on(&connection, post).await;
+        // Who answers calls that it has taken goes on with them; then those it could not be sent are sent elsewhere.
+        if self.may_move && connection.has_unsent() && !connection.is_busy() {
+            self.gone.send_replace(Some("it can no longer be reached there".to_owned()));
+        }
+    }
+
+    async fn carry_on(&self, connection: &Arc<Connection>, post: Post) {
         let Post { call, method, params, body, mut left } = post;
         let sent = tokio::select! {
             biased;
-            sent = self.deliver(&connection, call, &method, &params, body) => sent,
+            sent = self.deliver(connection, call, &method, &params, body) => sent,
             _ = &mut left => return,
         };
         let taken = match sent {
             Ok(answer) if answer.head.is_events => {
-                Box::pin(self.take_events(&connection, answer, call, left)).await
+                Box::pin(self.take_events(connection, answer, call, left)).await
             }
             Ok(answer) => tokio::select! {
                 biased;
-                taken = self.take(&connection, answer, call) => taken,
+                taken = self.take(connection, answer, call) => taken,
                 _ = &mut left => Ok(()),
             },
             Err(why) => Err(why),
         };
         if let Err(why) = taken {
+            if self.may_move && matches!(why, Unreached::Connect(_)) && connection.take_back(call) {
+                return;
+            }
             let is_gone = matches!(why, Unreached::Connect(_)) && method != Method::Listen;
             let reason = why.to_string();
             if self.is_outdated(&why) {
@@ -209,7 +222,7 @@ impl Posts {
                 self.cache.forget_era(connection.server());
                 self.gone.send_replace(Some(reason.clone()));
             }
-            self.refuse(&connection, call, why);
+            self.refuse(connection, call, why);
             // Who only listens tries again; a call shows that the server is gone, unless others are under way.
             if is_gone && !connection.is_busy() {
                 self.gone.send_replace(Some(reason));

@@ -63,6 +63,10 @@ impl Link for Log {
         None
     }
 
+    fn look_for_replicas(&self) -> BoxFuture<()> {
+        Box::pin(async {})
+    }
+
     fn is_gone(&self, _: u32, _: Instant) -> bool {
         self.is_gone.load(Ordering::Relaxed)
     }

@@ -49,6 +49,8 @@ pub(super) struct Open {
     pub(super) by_sid: HashMap<String, String>,
     /// Sessions that were ended for good.
     pub(super) over: Over,
+    /// Those of them that the other replicas could not be told of.
+    pub(super) unsaid: Over,
     owners: HashMap<Owner, Holding>,
 }
 
@@ -69,6 +71,16 @@ impl Over {
             && let Some(oldest) = self.in_order.pop_front()
         {
             self.names.remove(&oldest);
+        }
+    }
+
+    pub(super) fn first(&self) -> Option<String> {
+        self.in_order.front().cloned()
+    }
+
+    pub(super) fn remove(&mut self, sid: &str) {
+        if self.names.remove(sid) {
+            self.in_order.retain(|name| name != sid);
         }
     }
 

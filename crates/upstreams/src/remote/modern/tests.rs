@@ -74,6 +74,7 @@ async fn stage(keys: &str, script: impl IntoIterator<Item = Does>) -> Stage {
         trust: Default::default(),
         cache: Cache::default(),
         limit_bytes: 1 << 20,
+        may_move: false,
     };
     let (seen, script) = (Arc::default(), Arc::new(Mutex::new(script.into_iter().collect())));
     let (hung_up, hangups) = mpsc::unbounded_channel();

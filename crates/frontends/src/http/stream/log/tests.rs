@@ -44,6 +44,10 @@ impl Link for Memory {
         Box::pin(async { Err(Away) })
     }
 
+    fn look_for_replicas(&self) -> BoxFuture<()> {
+        Box::pin(async {})
+    }
+
     fn is_gone(&self, _: u32, _: Instant) -> bool {
         false
     }

@@ -54,3 +54,16 @@ fn what_is_refused_changes_nothing_and_is_not_lost() {
     assert_ne!(failed.code, Some(0), "an editor that fails changes nothing: {failed:?}");
     assert_eq!(text(&sandbox), WRITTEN);
 }
+
+#[test]
+fn programs_are_told_what_was_saved_as_json() {
+    let sandbox = home();
+    let mut command = sandbox.daemon();
+    command.args(["config", "edit", "--json"]).env("EDITOR", "sed -i s/clock/watch/").env_remove("VISUAL");
+    command.stdin(Stdio::null());
+    let saved = ran(command);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let said: serde_json::Value = serde_json::from_str(&saved.stdout).expect("it is JSON");
+    assert_eq!(said["changed"], serde_json::json!(true), "{said}");
+    assert_eq!(text(&sandbox), WRITTEN.replace("clock", "watch"));
+}

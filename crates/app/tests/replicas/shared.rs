@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use manifold_testkit::client::PATIENCE;
-use manifold_testkit::http::{Conn, HttpClient, calling};
+use manifold_testkit::http::{Conn, Gateway, HttpClient, calling};
 use manifold_testkit::{Sandbox, until};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::fixture::{BOTH, NEW, Replicas, config, elicit, modern};
@@ -206,23 +207,45 @@ fn lists_may_have_been_read_elsewhere() {
     listen_at(&replicas.all[1].session("/mcp", NEW, json!({})), 0, 1);
 }
 
+/// The config of replicas that give calls in flight their time as they end.
+fn patient(home: &Sandbox) -> Value {
+    let mut config = config(home);
+    config["drainTimeout"] = json!(60_000);
+    config
+}
+
+fn drain(gateway: &Gateway) {
+    gateway.signal(Signal::SIGTERM);
+    assert!(until(PATIENCE, || gateway.ask("GET", "/readyz", &[], "").status == 503));
+}
+
+// So can it be brought clients without sessions that come back for a call
+#[test]
+fn a_replica_that_ends_waits_for_retries() {
+    let home = Sandbox::new();
+    let Some((_redis, mut replicas)) = sharing_with(&home, 2, patient) else { return };
+    let round = modern(replicas.port(0), "tools/call", &elicit()).json();
+    let mut back = elicit();
+    let key = round["result"]["inputRequests"].as_object().and_then(|asked| asked.keys().next().cloned());
+    back["inputResponses"] = json!({key.expect("a question"): {"action": "accept", "content": {}}});
+    back["requestState"] = round["result"]["requestState"].clone();
+    drain(&replicas.all[0]);
+    let answer = modern(replicas.port(1), "tools/call", &back).json();
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    // Nothing keeps it any longer.
+    assert!(replicas.all[0].client.wait_exit(PATIENCE).success());
+}
+
 // A replica that ends can still be brought the answers that its calls wait for
 #[test]
 fn a_replica_that_ends_waits_for_answers() {
     let home = Sandbox::new();
-    let patient = |home: &Sandbox| {
-        let mut config = config(home);
-        config["drainTimeout"] = json!(60_000);
-        config
-    };
     let Some((_redis, replicas)) = sharing_with(&home, 2, patient) else { return };
     let session = replicas.all[0].session("/mcp", NEW, json!({"elicitation": {}}));
     let mut call = session.call(2, "ask", elicit()["arguments"].clone(), None);
     let mut events = call.response().events();
     let question = events.message();
-    let draining = || replicas.all[0].ask("GET", "/readyz", &[], "").status == 503;
-    replicas.all[0].signal(nix::sys::signal::Signal::SIGTERM);
-    assert!(until(PATIENCE, draining));
+    drain(&replicas.all[0]);
     session.at(replicas.port(1)).reply(&question["id"], json!({"action": "decline"}));
     assert!(events.message()["result"].is_object(), "it was answered by way of the other");
 }
@@ -236,7 +259,7 @@ fn a_new_replica_is_found_at_once() {
     let keys = replicas.homes[0].path("keys/state.key");
     let flags = ["--state-key-file", keys.to_str().expect("UTF-8"), "--state", &url];
     let its_home = Sandbox::new();
-    let new = manifold_testkit::http::Gateway::start(&its_home, &config(&its_home), &flags);
+    let new = Gateway::start(&its_home, &config(&its_home), &flags);
     assert!(until(PATIENCE, || nodes(redis.port) == 2));
     let session = new.session("/mcp", NEW, json!({"elicitation": {}}));
     let mut call = session.call(2, "ask", elicit()["arguments"].clone(), None);

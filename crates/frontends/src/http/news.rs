@@ -49,7 +49,7 @@ pub(super) async fn keep(shared: Arc<Shared>) {
         tokio::select! {
             _ = ticks.tick() => {}
             _ = tries.tick() => {
-                say_unsaid(&shared, &*link, me).await;
+                shared.tell_unsaid_ends().await;
                 continue;
             }
         }
@@ -204,33 +204,5 @@ impl Outlet for Judging {
 
     fn abandon(&self) {
         self.to.abandon();
-    }
-}
-
-/// Tells the others that a session is over: now, or once that can be said.
-pub(super) async fn over(sid: &str, shared: &Shared) {
-    let Some(replica) = &shared.site.replica else { return };
-    let Some(link) = replica.link() else { return };
-    if !say_over(sid, &**link, replica.number()).await {
-        shared.sessions.is_unsaid(sid);
-    }
-}
-
-async fn say_over(sid: &str, link: &dyn Link, me: u32) -> bool {
-    if let Err(away) = link.note(sid, Note::Over).await {
-        debug!("the end of a session stays here for now: {away}");
-        return false;
-    }
-    link.tell(News::Over { sid: sid.to_owned() }.encode(me));
-    true
-}
-
-/// Tells the others of ends that they could not be told of.
-async fn say_unsaid(shared: &Shared, link: &dyn Link, me: u32) {
-    while let Some(sid) = shared.sessions.first_unsaid() {
-        if !say_over(&sid, link, me).await {
-            return;
-        }
-        shared.sessions.is_said(&sid);
     }
 }

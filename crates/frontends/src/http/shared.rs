@@ -6,14 +6,14 @@ use std::time::Duration;
 use manifold_engine::Requester;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use tracing::info;
+use tracing::{debug, info};
 
-use super::news;
 use super::sessions::{HttpSession, Sessions};
 use super::site::Site;
 use super::sockets::Sockets;
 use super::token_failures::TokenFailures;
 use crate::modern::ModernService;
+use crate::replica::{News, Note};
 
 /// How often is looked whether calls still wait for their clients, while we end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -58,7 +58,35 @@ impl Shared {
         self.sessions.end_sid(sid);
         let Some(replica) = &self.site.replica else { return };
         let (shared, sid) = (Arc::clone(self), sid.to_owned());
-        replica.tasks.spawn_background(async move { news::over(&sid, &shared).await });
+        replica.tasks.spawn_background(async move { shared.tell_end(&sid).await });
+    }
+
+    /// Tells the other replicas that a session is over: now, or once that can be said.
+    pub(super) async fn tell_end(&self, sid: &str) {
+        if !self.has_told_end(sid).await {
+            self.sessions.is_unsaid(sid);
+        }
+    }
+
+    /// Tells them of ends that they could not be told of.
+    pub(super) async fn tell_unsaid_ends(&self) {
+        while let Some(sid) = self.sessions.first_unsaid() {
+            if !self.has_told_end(&sid).await {
+                return;
+            }
+            self.sessions.is_said(&sid);
+        }
+    }
+
+    async fn has_told_end(&self, sid: &str) -> bool {
+        let Some(replica) = &self.site.replica else { return true };
+        let Some(link) = replica.link() else { return true };
+        if let Err(away) = link.note(sid, Note::Over).await {
+            debug!("the end of a session stays here for now: {away}");
+            return false;
+        }
+        link.tell(News::Over { sid: sid.to_owned() }.encode(replica.number()));
+        true
     }
 
     /// Ends sessions as the keys are taken away that their ids were sealed with.

@@ -305,7 +305,7 @@ async fn delete(
         Ok(Some(session)) => {
             shared.sessions.end(&session);
             if let Some(sid) = &session.sid {
-                news::over(sid, shared).await;
+                shared.tell_end(sid).await;
             }
             bare(StatusCode::NO_CONTENT)
         }

@@ -165,3 +165,14 @@ fn the_daemon_is_there_unless_it_is_said_not_to_be() {
     "#]]
     .assert_eq(&problems(&with_server(r#"{"daemon": {"linger": 999}}"#)));
 }
+
+#[test]
+fn a_server_that_is_meant_to_run_once_needs_what_replicas_share() {
+    let told = |scale: &str| {
+        let server = r#""mcpServers": {"s": {"command": "s", "replicas": "one"}}"#;
+        problems(&format!(r#"{{"scale": {scale}, {server}}}"#)).matches("s.replicas: is `one`").count()
+    };
+    assert_eq!(told(r#"{"stateKeyFile": "/k"}"#), 1);
+    assert_eq!(told(r#"{"stateKeyFile": "/k", "state": "redis://r:6379/0"}"#), 0);
+    assert_eq!(told("{}"), 0, "one that is alone runs it once");
+}

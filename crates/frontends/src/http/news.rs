@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::sessions::HttpSession;
 use super::shared::Shared;
-use crate::replica::{Heard, Link, News, Note, Replica};
+use crate::replica::{Heard, News, Note, Replica};
 use crate::session::Outlet;
 
 /// What is longer is not told, and not noted: it is a client's own text.

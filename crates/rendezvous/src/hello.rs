@@ -100,7 +100,7 @@ pub struct Welcome {
     /// The variables of the client's that the config uses.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// A server wants the client's whole environment.
+    /// The client's whole environment is wanted: for a server, or for what the config may name tomorrow.
     #[serde(default)]
     pub needs_everything: bool,
     /// The longest message a client may send.

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info};
 
 use crate::{Away, Store};
@@ -38,6 +38,8 @@ pub(crate) struct Nodes {
     known: ArcSwap<HashMap<u32, Node>>,
     reading: ArcSwap<Option<Reading>>,
     heard: Mutex<HashMap<u32, Heard>>,
+    /// Held by whoever reads for those who look.
+    looking: tokio::sync::Mutex<()>,
 }
 
 /// How long it has been read without a break.
@@ -95,12 +97,19 @@ impl Store {
         is_steady && !self.shared.connection.is_away() && !nodes.known.load().contains_key(&number)
     }
 
-    /// Reads anew who there is, unless that was done a moment ago: one that has just come is not known yet.
+    /// Reads anew who there is: one that has just come is not known yet. Of those who look at once one reads for all.
     pub async fn look(&self) {
-        let is_new = |reading: Reading| reading.last.elapsed() < LOOKED_EVERY;
-        if !(**self.shared.nodes.reading.load()).is_some_and(is_new) && !self.is_leaving() {
-            let _ = self.announce().await;
+        let nodes = &self.shared.nodes;
+        let asked = Instant::now();
+        let _one = nodes.looking.lock().await;
+        let last = (**nodes.reading.load()).map(|reading| reading.last);
+        if self.is_leaving() || last.is_some_and(|last| last > asked) {
+            return;
         }
+        if let Some(last) = last {
+            sleep_until(last + LOOKED_EVERY).await;
+        }
+        let _ = self.announce().await;
     }
 
     /// Returns how many replicas live, as far as is known.

@@ -122,6 +122,11 @@ impl Store {
         self.shared.connection.degraded()
     }
 
+    #[cfg(test)]
+    fn is_connected(&self) -> bool {
+        !self.shared.connection.is_away() && self.degraded().is_none()
+    }
+
     /// Tells all who listen.
     pub async fn publish(&self, news: &str) -> Result<(), Away> {
         let mut command = redis::cmd("PUBLISH");

@@ -105,8 +105,8 @@ async fn surely<T, F: Future<Output = Result<T, Away>>>(mut ask: impl FnMut() ->
 async fn what_is_noted_is_there_for_all() {
     let Some(redis) = Redis::start() else { return };
     let (a, b) = (redis.store(1), redis.store(2));
-    assert_eq!(a.degraded().as_deref(), Some("redis is away"));
-    until(|| a.degraded().is_none() && b.degraded().is_none()).await;
+    assert_eq!(a.degraded(), None, "nobody has looked yet");
+    until(|| a.is_connected() && b.is_connected()).await;
     assert!(surely(|| b.session("x")).await.is_empty());
     surely(|| a.set_session("x", "level", "info")).await;
     surely(|| a.set_session("x", "u:file:///a", "1")).await;
@@ -129,7 +129,7 @@ async fn what_is_noted_is_there_for_all() {
 async fn a_log_has_each_number_once() {
     let Some(redis) = Redis::start() else { return };
     let store = redis.store(1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     let entry = |text: &str| Entry { kind: 'e', text: text.as_bytes().to_vec() };
     let at = |number| Place { number, is_first: false, keep_from: 0 };
     assert_eq!(surely(|| store.last("x:7")).await, 0);
@@ -146,7 +146,7 @@ async fn a_log_has_each_number_once() {
 async fn a_rate_holds_over_all_replicas() {
     let Some(redis) = Redis::start() else { return };
     let (a, b) = (redis.store(1), redis.store(2));
-    until(|| a.degraded().is_none() && b.degraded().is_none()).await;
+    until(|| a.is_connected() && b.is_connected()).await;
     // Long enough that none comes back while the test runs.
     let hour = Duration::from_secs(3600);
     let of = |key| Take { key, limit: 10, window: hour };
@@ -184,7 +184,7 @@ async fn without_a_store_each_counts_for_itself() {
 async fn a_lease_has_one_owner() {
     let Some(redis) = Redis::start() else { return };
     let (a, b) = (redis.store(1), redis.store(2));
-    until(|| a.degraded().is_none() && b.degraded().is_none()).await;
+    until(|| a.is_connected() && b.is_connected()).await;
     let long = Duration::from_secs(600);
     assert_eq!(surely(|| a.hold("git", long)).await, 1);
     assert_eq!(surely(|| b.hold("git", long)).await, 1);
@@ -203,7 +203,7 @@ async fn a_cluster_is_a_store() {
     until_said(port, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"], |said| said == "ok").await;
     until_said(port, &["CLUSTER", "INFO"], |said| said.contains("cluster_state:ok")).await;
     let store = store_at(format!("redis+cluster://127.0.0.1:1,127.0.0.1:{port}"), 1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     // These lie in different slots.
     let sids = ["x".to_owned(), "y".to_owned(), "z".to_owned()];
     surely(|| store.touch_sessions(&sids)).await;
@@ -238,7 +238,7 @@ async fn sentinels_tell_which_server_is_the_primary() {
         format!("sentinel monitor ours 127.0.0.1 {first_port} 1\nsentinel down-after-milliseconds ours 500");
     let Some((_sentinel, sentinel_port)) = Redis::on_a_port(&watched, &["--sentinel"]) else { return };
     let store = store_at(format!("redis+sentinel://127.0.0.1:{sentinel_port}/ours"), 1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     surely(|| store.set_session("x", "level", "info")).await;
     until_said(sentinel_port, &["SENTINEL", "REPLICAS", "ours"], |said| {
         said.contains(&second_port.to_string())
@@ -282,7 +282,7 @@ fn addresses_are_read() {
 async fn a_store_that_goes_away_says_so_and_comes_back() {
     let Some(mut redis) = Redis::start() else { return };
     let store = redis.store(1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     let heard = Arc::new(std::sync::Mutex::new(Vec::<String>::new()));
     let hears = Arc::clone(&heard);
     store.listen(Box::new(move |heard| hears.lock().unwrap().push(format!("{heard:?}"))));
@@ -302,7 +302,7 @@ async fn a_store_that_goes_away_says_so_and_comes_back() {
     let socket = redis.folder.path().join("redis.sock");
     command.args(["--port", "0", "--save", "", "--unixsocket"]).arg(socket).stdout(Stdio::null());
     redis.child = command.current_dir(redis.folder.path()).spawn().unwrap();
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     let before = count();
     while count() == before {
         let _ = store.publish("again").await;
@@ -348,7 +348,7 @@ async fn after_a_break_all_have_time_to_come_back() {
 async fn a_store_that_takes_nothing_is_not_there() {
     let Some((_redis, port)) = Redis::on_a_port("", &[]) else { return };
     let store = store_at(format!("redis://127.0.0.1:{port}"), 1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     until_said(port, &["CONFIG", "SET", "maxmemory", "1"], |said| said == "ok").await;
     while store.set_session("x", "level", "info").await.is_ok() {}
     until(|| store.degraded().as_deref() == Some("redis refuses: OOM")).await;
@@ -356,7 +356,7 @@ async fn a_store_that_takes_nothing_is_not_there() {
     until(|| store.shared.connection.is_away()).await;
     assert_eq!(store.degraded().as_deref(), Some("redis refuses: OOM"));
     until_said(port, &["CONFIG", "SET", "maxmemory", "0"], |said| said == "ok").await;
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     surely(|| store.set_session("x", "level", "info")).await;
 }
 
@@ -378,7 +378,7 @@ async fn news_are_heard_again_though_their_connection_alone_broke() {
 async fn what_a_stream_begins_with_outlives_its_first_entries() {
     let Some(redis) = Redis::start() else { return };
     let store = redis.store(1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     let first = Place { number: 1, is_first: true, keep_from: 0 };
     let opened = Entry { kind: 'q', text: b"[1]".to_vec() };
     assert_eq!(surely(|| store.append("x:7", first, &opened)).await, Appended::Done);
@@ -411,7 +411,7 @@ async fn what_a_stream_begins_with_outlives_its_first_entries() {
 async fn notes_of_a_session_have_an_end() {
     let Some(redis) = Redis::start() else { return };
     let store = redis.store(1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     for at in 0..10_016 {
         let field = format!("u:{at}");
         assert!(surely(|| store.add_to_session("x", &field, "1")).await);
@@ -440,7 +440,7 @@ async fn what_another_version_wrote_is_read() {
         until_said(port, more, |_| true).await;
     }
     let store = store_at(format!("redis://127.0.0.1:{port}"), 1);
-    until(|| store.degraded().is_none()).await;
+    until(|| store.is_connected()).await;
     let read = surely(|| store.read("x:7", 0)).await;
     let kinds: Vec<(u64, char)> = read.iter().map(|(number, entry)| (*number, entry.kind)).collect();
     assert_eq!(kinds, [(1, 'q'), (2, 'e'), (3, 'l'), (4, 'f'), (5, '?')]);

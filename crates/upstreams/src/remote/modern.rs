@@ -186,47 +186,49 @@ impl Posts {
     /// holds of the connection with it.
     async fn carry(&self, post: Post) {
         let Some(connection) = self.connection.upgrade() else { return };
-        self.carry_on(&connection, post).await;
+        let Post { call, method, params, body, mut left } = post;
+        let sent = tokio::select! {
+            biased;
+            sent = self.deliver(&connection, call, &method, &params, body) => Some(sent),
+            _ = &mut left => None,
+        };
+        let taken = match sent {
+            Some(Ok(answer)) if answer.head.is_events => {
+                Box::pin(self.take_events(&connection, answer, call, left)).await
+            }
+            Some(Ok(answer)) => tokio::select! {
+                biased;
+                taken = self.take(&connection, answer, call) => taken,
+                _ = &mut left => Ok(()),
+            },
+            Some(Err(why)) => Err(why),
+            None => Ok(()),
+        };
+        if let Err(why) = taken {
+            self.fail(&connection, call, &method, why);
+        }
         // Who answers calls that it has taken goes on with them; then those it could not be sent are sent elsewhere.
         if self.may_move && connection.has_unsent() && !connection.is_busy() {
             self.gone.send_replace(Some("it can no longer be reached there".to_owned()));
         }
     }
 
-    async fn carry_on(&self, connection: &Arc<Connection>, post: Post) {
-        let Post { call, method, params, body, mut left } = post;
-        let sent = tokio::select! {
-            biased;
-            sent = self.deliver(connection, call, &method, &params, body) => sent,
-            _ = &mut left => return,
-        };
-        let taken = match sent {
-            Ok(answer) if answer.head.is_events => {
-                Box::pin(self.take_events(connection, answer, call, left)).await
-            }
-            Ok(answer) => tokio::select! {
-                biased;
-                taken = self.take(connection, answer, call) => taken,
-                _ = &mut left => Ok(()),
-            },
-            Err(why) => Err(why),
-        };
-        if let Err(why) = taken {
-            if self.may_move && matches!(why, Unreached::Connect(_)) && connection.take_back(call) {
-                return;
-            }
-            let is_gone = matches!(why, Unreached::Connect(_)) && method != Method::Listen;
-            let reason = why.to_string();
-            if self.is_outdated(&why) {
-                info!(server = connection.id(), "it no longer speaks {}; connecting again", modern::REVISION);
-                self.cache.forget_era(connection.server());
-                self.gone.send_replace(Some(reason.clone()));
-            }
-            self.refuse(connection, call, why);
-            // Who only listens tries again; a call shows that the server is gone, unless others are under way.
-            if is_gone && !connection.is_busy() {
-                self.gone.send_replace(Some(reason));
-            }
+    /// Answers a call that did not get through, or takes it back if it may be sent elsewhere.
+    fn fail(&self, connection: &Arc<Connection>, call: u64, method: &Method, why: Unreached) {
+        let is_unsent = matches!(why, Unreached::Connect(_));
+        if self.may_move && is_unsent && connection.take_back(call) {
+            return;
+        }
+        let reason = why.to_string();
+        if self.is_outdated(&why) {
+            info!(server = connection.id(), "it no longer speaks {}; connecting again", modern::REVISION);
+            self.cache.forget_era(connection.server());
+            self.gone.send_replace(Some(reason.clone()));
+        }
+        self.refuse(connection, call, why);
+        // Who only listens tries again; a call shows that the server is gone, unless others are under way.
+        if is_unsent && *method != Method::Listen && !connection.is_busy() {
+            self.gone.send_replace(Some(reason));
         }
     }
 

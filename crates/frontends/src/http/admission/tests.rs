@@ -242,7 +242,7 @@ fn tokens_come_in_one_header_and_nowhere_else() {
     let (local, given) = ("host: localhost", "authorization: Bearer 11111111");
     check(&admission, &[local, JSON, given, given], Some(Refused::TokenElsewhere));
     let uri = Uri::from_static("/mcp?access_token=11111111");
-    assert_eq!(refused(&admission, &Method::GET, &uri, &[local]), Some(Refused::Token));
+    assert_eq!(refused(&admission, &Method::GET, &uri, &[local]), Some(Refused::TokenElsewhere));
     let open = Admission::default();
     assert_eq!(refused(&open, &Method::GET, &uri, &[local]), None, "where nobody is asked for one");
     let nobody = Admission::default().accepting(Accepted { nobody: true, ..Accepted::default() });
@@ -317,9 +317,10 @@ fn who_comes_back_from_signing_in_needs_no_token() {
             "{method} {path}"
         );
     };
-    for path in ["/oauth/callback?code=a", "/oauth/callback/0123?code=a&access_token=b"] {
+    let [plain, with_token] = ["/oauth/callback?code=a", "/oauth/callback/0123?code=a&access_token=b"];
+    for (path, posted) in [(plain, Refused::Token), (with_token, Refused::TokenElsewhere)] {
         check(Method::GET, path, &["sec-fetch-site: cross-site"], None);
-        check(Method::POST, path, &[], Some(Refused::Token));
+        check(Method::POST, path, &[], Some(posted));
     }
     check(Method::GET, "/oauth/callbacks?code=a", &[], Some(Refused::Token));
     check(Method::GET, "/oauth", &[], Some(Refused::Token));

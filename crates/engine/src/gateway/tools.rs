@@ -87,6 +87,8 @@ impl Gateway {
     }
 
     /// Goes on once these servers were asked for their lists.
+    #[cold]
+    #[inline(never)]
     pub(super) fn after_asking(
         self: &Arc<Self>,
         catalog: &Catalog,

@@ -51,7 +51,10 @@ describe("by the keyboard alone", () => {
 
     // 3. Stop a server by the palette.
     await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Command" }).waitFor();
     await page.keyboard.type("stop fx");
+    // The page hears of the start a little later than the command line does.
+    await page.getByRole("option", { name: /^stop fx/, selected: true }).waitFor();
     await page.keyboard.press("Enter");
     await until("it has stopped", async () => (await gateway.json("get", "fx")).state === "stopped");
     await gateway.verb("start", "fx");

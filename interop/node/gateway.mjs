@@ -53,7 +53,8 @@ export function atEnd(test, end) {
 /** A temporary folder that goes when the test, and all that it started there, is over. */
 export function folder(test) {
   const path = mkdtempSync(join(tmpdir(), "manifold-interop-"));
-  atEnd(test, () => rmSync(path, { recursive: true, force: true }));
+  // With a daemon, that one ends a moment after its last client, and writes until then.
+  atEnd(test, () => rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 }));
   return path;
 }
 

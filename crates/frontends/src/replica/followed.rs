@@ -22,18 +22,29 @@ struct Waiting {
     done: oneshot::Sender<()>,
 }
 
+/// Goes with whoever waits, also where that one is given up.
+struct Entry<'a> {
+    followed: &'a Followed,
+    number: u64,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.followed.waiting.locked().remove(&self.number);
+    }
+}
+
 impl Followed {
     /// Tells others of a change by its number, and waits until so many of them have followed.
     pub(crate) async fn by(&self, others: usize, number: u64, tell: impl FnOnce()) {
+        if others == 0 {
+            return tell();
+        }
         let (done, all) = oneshot::channel();
-        if others > 0 {
-            self.waiting.locked().insert(number, Waiting { missing: others, done });
-        }
+        self.waiting.locked().insert(number, Waiting { missing: others, done });
+        let _entry = Entry { followed: self, number };
         tell();
-        if others > 0 {
-            let _ = timeout(PATIENCE, all).await;
-            self.waiting.locked().remove(&number);
-        }
+        let _ = timeout(PATIENCE, all).await;
     }
 
     /// Counts one that has followed.
